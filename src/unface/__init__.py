@@ -1,0 +1,50 @@
+"""Measure what image embeddings give away about who someone is.
+
+The public names are listed here once and loaded on first use, so that ``import unface`` stays light.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from unface._version import __version__ as __version__
+
+_HOMES = {
+    "AuditResult": "unface.auditing",
+    "EmbeddingSet": "unface.data",
+    "TarAtFar": "unface.verification",
+    "UnfaceError": "unface.errors",
+    "Verification": "unface.verification",
+    "audit": "unface.auditing",
+    "make_identities": "unface.data",
+    "read_embeddings": "unface.data",
+    "tar_at_far": "unface.verification",
+    "verify": "unface.verification",
+    "write_embeddings": "unface.data",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys are strings; a second list could drift
+
+if TYPE_CHECKING:
+    from unface.auditing import AuditResult as AuditResult
+    from unface.auditing import audit as audit
+    from unface.data import EmbeddingSet as EmbeddingSet
+    from unface.data import make_identities as make_identities
+    from unface.data import read_embeddings as read_embeddings
+    from unface.data import write_embeddings as write_embeddings
+    from unface.errors import UnfaceError as UnfaceError
+    from unface.verification import TarAtFar as TarAtFar
+    from unface.verification import Verification as Verification
+    from unface.verification import tar_at_far as tar_at_far
+    from unface.verification import verify as verify
+else:  # hidden from type checkers, to whom it would make every misspelt name look real
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'unface' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

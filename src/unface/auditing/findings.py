@@ -1,0 +1,151 @@
+"""What a reader must know before using the numbers, and the verdict in one sentence."""
+
+from unface.auditing.schema import Controls, Finding, Point
+from unface.auditing.words import count, interval, one_in, percent, times
+
+
+def verdict(points: list[Point], findings: list[Finding]) -> str:
+    """The worst case at the lowest resolved rate, in words."""
+    broken = [finding for finding in findings if finding.severity == "invalid"]
+    if broken:
+        return f"The audit is invalid: {broken[0].text}"
+    head = headline(points)
+    if head is None or head.tar is None or head.chance is None or head.times_chance is None:
+        return "Nothing could be measured at the rates asked for."
+    pictures = count(head.k, "picture")
+    said = (
+        f"An attacker with {pictures} of each of some other people can link {percent(head.tar.value)} "
+        f"{interval(head.tar.low, head.tar.high)} of photo pairs of one person at {one_in(head.far)}"
+    )
+    if head.tar.low <= head.chance:
+        return f"{said}: not more than chance, which is {percent(head.chance)}."
+    coarse = " Calibrate identities are few for this rate; take it as coarse." if head.resolution == "coarse" else ""
+    return f"{said}: {times(head.times_chance)} chance.{coarse}"
+
+
+def headline(points: list[Point]) -> Point | None:
+    """The worst case at the lowest resolved rate, at the k where it is worst; coarse rates only if none is resolved."""
+    for resolution in ("resolved", "coarse"):
+        at = [point for point in points if point.worst and point.tar and point.resolution == resolution]
+        if at:
+            lowest = min(point.far for point in at)
+            return max((point for point in at if point.far == lowest), key=lambda p: p.tar.value if p.tar else 0)
+    return None
+
+
+def find(points: list[Point], controls: Controls, dropped_ks: list[int], images: int) -> list[Finding]:
+    """Everything worth saying, the gravest first."""
+    found = [*_control(controls), *_labels(points), *_duplicates(controls), *_context(points), *_rates(points)]
+    if dropped_ks:
+        listed = ", ".join(str(k) for k in dropped_ks)
+        text = f"k = {listed} was left out: {images} images for each identity leave no pair to compare"
+        found.append(_note("k", text))
+    order = {"invalid": 0, "warning": 1, "note": 2}
+    return sorted(found, key=lambda finding: order[finding.severity])
+
+
+def _control(controls: Controls) -> list[Finding]:
+    failed = [point for point in controls.shuffled_identities if not point.passed]
+    if not failed:
+        return []
+    first = failed[0]
+    return [
+        Finding(
+            severity="invalid",
+            about="shuffled identities",
+            text=(
+                f"with identities shuffled among images {first.probe} still links {percent(first.tar.value)} "
+                f"{interval(first.tar.low, first.tar.high)} of pairs where chance is {percent(first.chance)}; "
+                "scores depend on something other than identity, so no number here can be trusted"
+            ),
+        )
+    ]
+
+
+def _labels(points: list[Point]) -> list[Finding]:
+    measured = [point for point in points if point.tar is not None and point.chance is not None]
+    if not measured or any(point.tar.low > point.chance for point in measured if point.tar and point.chance):
+        return []
+    return [
+        _warning(
+            "labels",
+            "no probe does better than chance at any rate: either these vectors hold no identity that the panel can "
+            "read, or the identity column is wrong (shuffled, or not about people); check it before calling this safe",
+        )
+    ]
+
+
+def _duplicates(controls: Controls) -> list[Finding]:
+    found = []
+    duplicates = controls.near_duplicates
+    if duplicates.across_identities:
+        pairs = count(duplicates.across_identities, "pair")
+        text = f"{pairs} of nearly the same vector (cosine ≥ {duplicates.cosine}) under different identities"
+        found.append(_warning("near-duplicates", f"{text}: one picture under two names raises every threshold"))
+    if controls.lookalike_identities:
+        pairs = count(controls.lookalike_identities, "pair")
+        text = f"{pairs} of identities resemble each other as much as themselves: one person under two names?"
+        found.append(_warning("identities", f"{text} Such pairs count as impostors and hide leakage"))
+    if duplicates.within_identities:
+        pairs = count(duplicates.within_identities, "pair")
+        found.append(
+            _note("near-duplicates", f"{pairs} of nearly the same vector within one identity: they raise the TAR")
+        )
+    return found
+
+
+def _context(points: list[Point]) -> list[Finding]:
+    head = headline(points)
+    if head is None or head.context_adjusted is None or head.tar is None:
+        return []
+    adjusted = head.context_adjusted
+    if adjusted.overlap < 0.5:
+        return [
+            _warning(
+                "same shoot",
+                f"'{adjusted.context}' separates mated from impostor pairs almost wholly (overlap "
+                f"{percent(adjusted.overlap)}); what is identity and what is the shoot cannot be told apart",
+            )
+        ]
+    if adjusted.high >= head.tar.value:
+        return []
+    return [
+        _warning(
+            "same shoot",
+            f"{percent(adjusted.suspects.value)} of the accepted pairs share their '{adjusted.context}'; with "
+            f"surroundings as alike as those of strangers {percent(adjusted.value)} "
+            f"{interval(adjusted.low, adjusted.high)} are linked, not {percent(head.tar.value)}",
+        )
+    ]
+
+
+def _rates(points: list[Point]) -> list[Finding]:
+    found = []
+    refused = {(point.far, point.k, point.identities_needed) for point in points if point.resolution == "refused"}
+    for far, k, needed in sorted(refused, key=lambda item: item[:2]):
+        text = f"FAR {far:g} at k = {k} is refused: fewer than 3 false accepts expected; {needed} calibrate identities"
+        found.append(_note("resolution", f"{text} would be needed"))
+    coarse = sorted({(point.far, point.k) for point in points if point.resolution == "coarse"})
+    if coarse:
+        listed = ", ".join(f"{far:g} at k = {k}" for far, k in coarse)
+        found.append(_note("resolution", f"coarse (3 to 30 false accepts expected on calibrate): FAR {listed}"))
+    shifted = sorted(
+        {
+            (point.far, point.k)
+            for point in points
+            if point.worst and point.achieved_far and point.achieved_far.value > 3 * point.far
+        }
+    )
+    if shifted:
+        listed = ", ".join(f"{far:g} at k = {k}" for far, k in shifted)
+        text = "on test identities more than three times the target FAR was accepted, so thresholds do not carry over"
+        found.append(_warning("thresholds", f"{text}: {listed}"))
+    return found
+
+
+def _warning(about: str, text: str) -> Finding:
+    return Finding(severity="warning", about=about, text=text)
+
+
+def _note(about: str, text: str) -> Finding:
+    return Finding(severity="note", about=about, text=text)

@@ -1,0 +1,109 @@
+"""From any embeddings to what the panel takes: a balanced set of unit vectors, its roles, its context."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.data import (
+    DEFAULT_SHARES,
+    PAPER_SHARES,
+    Curation,
+    EmbeddingSet,
+    Role,
+    Split,
+    curate,
+    split_from_column,
+    split_identities,
+    usual_images,
+)
+from unface.errors import UnfaceError
+from unface.probe import Context, GroupContext, Roles, SignatureContext, Variant, role_rows
+
+DEFAULT_KS = (1, 4, 16)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What is measured, and how it came from what was given."""
+
+    embeddings: EmbeddingSet
+    curation: Curation
+    split: Split
+    roles: Roles
+    context: Context | None
+    ks: tuple[int, ...]
+    dropped_ks: list[int]
+
+
+def prepare(
+    given: EmbeddingSet,
+    *,
+    images: int | None,
+    ks: Sequence[int] | None,
+    split_column: str | None,
+    group: str | None,
+    context: str | None,
+    variant: Variant,
+    seed: int,
+) -> Prepared:
+    """Curate, normalise, split; every refusal happens here, before anything is computed."""
+    n = images if images is not None else usual_images(given)
+    chosen, dropped = _fitting_ks(ks, n)
+    curated, curation = curate(given, n, seed)
+    embeddings = curated.unit()
+    split = _split(embeddings, split_column, variant, seed)
+    roles = [role_rows(embeddings, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)]
+    for rows, role in zip(roles, (Role.TRAIN, Role.CALIBRATE, Role.TEST), strict=True):
+        if rows.count < 2:
+            raise UnfaceError(f"{given.source}: role '{role}' has {rows.count} identities; at least 2 are needed")
+    return Prepared(embeddings, curation, split, Roles(*roles), _context(embeddings, group, context), chosen, dropped)
+
+
+def _fitting_ks(ks: Sequence[int] | None, images: int) -> tuple[tuple[int, ...], list[int]]:
+    """k support images must leave two query images; the default ks that do not are left out, asked-for ones refused."""
+    wanted = tuple(dict.fromkeys(ks)) if ks else DEFAULT_KS
+    fitting = tuple(k for k in wanted if k <= images - 2)
+    if ks and len(fitting) < len(wanted):
+        raise UnfaceError(
+            f"k = {max(wanted)} needs {max(wanted) + 2} images for each identity, there are {images}; "
+            "ask for a smaller k or more images"
+        )
+    if not fitting:
+        raise UnfaceError(f"{images} images for each identity are too few; 3 are needed: 1 to learn from, 2 to compare")
+    return fitting, [k for k in wanted if k not in fitting]
+
+
+def _split(embeddings: EmbeddingSet, column: str | None, variant: Variant, seed: int) -> Split:
+    if column is None:
+        shares = PAPER_SHARES if variant is Variant.PAPER else DEFAULT_SHARES
+        return split_identities(embeddings.names, shares=shares, seed=seed)
+    names = [embeddings.names[code] for code in embeddings.identities]
+    return split_from_column(names, [str(role) for role in _label(embeddings, column)])
+
+
+def _context(embeddings: EmbeddingSet, group: str | None, context: str | None) -> Context | None:
+    if group is not None and context is not None:
+        raise UnfaceError("give --group or --context, not both")
+    if group is not None:
+        values = _label(embeddings, group)
+        words = np.array(["" if value is None else str(value) for value in values.tolist()])
+        codes = np.unique(words, return_inverse=True)[1].astype(np.int64)
+        return GroupContext(group, np.where(np.isin(words, ("", "nan")), -1, codes))
+    if context is not None:
+        signatures = _label(embeddings, context)
+        if signatures.ndim != 2 or signatures.dtype.kind != "f":
+            raise UnfaceError(
+                f"{embeddings.source}: '{context}' is no column of vectors; --context needs one vector for each row, "
+                "--group takes a name"
+            )
+        return SignatureContext(context, signatures.astype(np.float32))
+    return None
+
+
+def _label(embeddings: EmbeddingSet, column: str) -> NDArray[np.generic]:
+    if column not in embeddings.labels:
+        listed = ", ".join(sorted(embeddings.labels)) or "none"
+        raise UnfaceError(f"{embeddings.source}: has no column '{column}'; other columns are: {listed}")
+    return embeddings.labels[column]

@@ -1,0 +1,204 @@
+"""``unface.audit``: the whole measurement, from embeddings to an AuditResult."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from unface._version import __version__
+from unface.auditing.findings import find, verdict
+from unface.auditing.inputs import Prepared, prepare
+from unface.auditing.points import control_points, space_result
+from unface.auditing.schema import AuditResult, Controls, Curated, Duplicates, Protocol, Run, Source
+from unface.auditing.schema import Roles as RolesOut
+from unface.data import EmbeddingSet, Role, read_embeddings
+from unface.data import Source as EmbeddingSource
+from unface.errors import UnfaceError
+from unface.metrics import Scheme
+from unface.probe import (
+    PROBES,
+    Lookalike,
+    NearDuplicates,
+    Panel,
+    Plan,
+    Variant,
+    draw_bootstrap,
+    lookalikes,
+    near_duplicates,
+    pick_probes,
+    run_panel,
+    shuffled_control,
+)
+from unface.progress import Progress, Silent
+
+
+def audit(
+    embeddings: EmbeddingSource,
+    *,
+    fars: Sequence[float] = (1e-3, 1e-4),
+    ks: Sequence[int] | None = None,
+    seeds: int = 5,
+    probes: Sequence[str] = tuple(PROBES),
+    images: int | None = None,
+    variant: str = "unface",
+    split_column: str | None = None,
+    group: str | None = None,
+    context: str | None = None,
+    quota: int | None = None,
+    bootstraps: int = 2000,
+    bootstrap: str = Scheme.DOUBLE_OR_NOTHING,
+    seed: int = 0,
+    threads: int | None = None,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> AuditResult:
+    """Measure how well identities can be told from embeddings, open-set and at low false-accept rates.
+
+    ``embeddings`` is anything ``read_embeddings`` takes. ``ks`` defaults to those of 1, 4, 16 that the images allow.
+    ``group`` or ``context`` name a column that says which pictures share their surroundings.
+    """
+    started, clock = datetime.now(UTC), time.monotonic()
+    progress = progress or Silent()
+    given = read_embeddings(embeddings, context=context)
+    chosen = pick_probes(probes)
+    plan = Plan(fars=tuple(dict.fromkeys(fars)), seeds=seeds, seed=seed, variant=_variant(variant), quota=quota)
+    plan = replace(plan, threads=threads, device=device)
+    prepared = prepare(
+        given,
+        images=images,
+        ks=ks,
+        split_column=split_column,
+        group=group,
+        context=context,
+        variant=plan.variant,
+        seed=seed,
+    )
+    plan = replace(plan, ks=prepared.ks)
+    roles, vectors = prepared.roles, prepared.embeddings.vectors
+    scheme = _scheme(bootstrap)
+    weights = draw_bootstrap(scheme, roles.calibrate.count, roles.test.count, bootstraps, seed)
+
+    panel = run_panel(vectors, roles, chosen, plan, progress)
+    _require_some_rate(panel, plan)
+    names = [probe.name for probe in chosen]
+    raw = space_result("raw", panel, names, plan=plan, bootstrap=weights, context=prepared.context, test=roles.test)
+    control = shuffled_control(vectors, roles, chosen, plan, weights, progress)
+    duplicates = near_duplicates(prepared.embeddings, device=device, threads=threads)
+    doubles = lookalikes(prepared.embeddings)
+    controls = Controls(
+        shuffled_identities=control_points(control),
+        near_duplicates=Duplicates(
+            cosine=duplicates.cosine, across_identities=duplicates.across, within_identities=duplicates.within
+        ),
+        lookalike_identities=len(doubles),
+    )
+    findings = find(raw.points, controls, prepared.dropped_ks, prepared.curation.images)
+    return AuditResult(
+        valid=not any(finding.severity == "invalid" for finding in findings),
+        verdict=verdict(raw.points, findings),
+        findings=findings,
+        not_measured=_not_measured(prepared, names),
+        source=_source(given),
+        curated=_curated(prepared),
+        roles=_roles(prepared),
+        protocol=Protocol(
+            variant=plan.variant.value,
+            fars=list(plan.fars),
+            ks=list(plan.ks),
+            seeds=seeds,
+            seed=seed,
+            probes=names,
+            score="cosine of each probe's vectors; plda: log-likelihood ratio",
+            bootstrap=scheme.value,
+            bootstraps=bootstraps,
+            level=weights.level,
+            impostor_quota=quota,
+        ),
+        spaces=[raw],
+        controls=controls,
+        run=Run(
+            unface=__version__,
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - clock, 3),
+        ),
+        suspects=_suspects(duplicates, doubles),
+    )
+
+
+def _variant(name: str) -> Variant:
+    try:
+        return Variant(name)
+    except ValueError:
+        raise UnfaceError(f"variant {name!r} is not known; use {' or '.join(Variant)}") from None
+
+
+def _scheme(name: str) -> Scheme:
+    try:
+        return Scheme(name)
+    except ValueError:
+        raise UnfaceError(f"bootstrap {name!r} is not known; use {' or '.join(Scheme)}") from None
+
+
+def _require_some_rate(panel: Panel, plan: Plan) -> None:
+    if panel.trials:
+        return
+    far = max(plan.fars)
+    k, resolved = max(panel.resolved.items(), key=lambda item: item[1].impostors)
+    raise UnfaceError(
+        f"FAR {far:g} cannot be resolved: at k = {k} calibrate has {resolved.impostors:,} impostor pairs, so fewer "
+        f"than 3 false accepts are expected; {resolved.needed[far]} calibrate identities are needed, or a higher --far"
+    )
+
+
+def _not_measured(prepared: Prepared, probes: list[str]) -> list[str]:
+    missing = ["what an eraser leaves: this is the space as it is", "template inversion", "face-context attribution"]
+    if prepared.context is None:
+        missing.insert(
+            0,
+            "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
+            "name a --group or --context column",
+        )
+    left_out = [name for name in PROBES if name not in probes]
+    if left_out:
+        missing.append(f"probes left out: {', '.join(left_out)}")
+    return missing
+
+
+def _source(given: EmbeddingSet) -> Source:
+    return Source(
+        name=given.source,
+        sha256=given.sha256(),
+        rows=len(given),
+        identities=len(given.names),
+        dim=given.space.dim,
+        encoder=given.space.encoder,
+        weights_sha256=given.space.weights_sha256,
+        notes=list(given.notes),
+    )
+
+
+def _curated(prepared: Prepared) -> Curated:
+    curation = prepared.curation
+    return Curated(
+        images=curation.images,
+        identities=curation.identities_kept,
+        identities_dropped=curation.identities_dropped,
+        rows=curation.rows_kept,
+    )
+
+
+def _roles(prepared: Prepared) -> RolesOut:
+    counts = prepared.split.counts()
+    return RolesOut(
+        fit=counts[Role.FIT],
+        train=counts[Role.TRAIN],
+        calibrate=counts[Role.CALIBRATE],
+        test=counts[Role.TEST],
+        seed=prepared.split.seed,
+        sha256=prepared.split.hash,
+    )
+
+
+def _suspects(duplicates: NearDuplicates, doubles: tuple[Lookalike, ...]) -> list[tuple[str, str, str, str, str]]:
+    listed = [("near-duplicate", *pair) for pair in duplicates.named]
+    return listed + [("one person, two names?", "", double.first, "", double.second) for double in doubles]

@@ -1,0 +1,80 @@
+"""audit.json on disk: written whole or not at all, read only when this version understands it."""
+
+import csv
+import json
+import os
+from io import StringIO
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from pydantic import ValidationError
+
+from unface.auditing.schema import SCHEMA, AuditResult
+from unface.errors import UnfaceError
+
+AUDIT_FILE = "audit.json"
+SUSPECTS_FILE = "suspects.csv"
+
+
+def require_free(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a finished audit, before any work is done for it."""
+    if folder.exists() and not folder.is_dir():
+        raise UnfaceError(f"{folder}: is a file; --out takes a folder")
+    if (folder / AUDIT_FILE).exists() and not force:
+        raise UnfaceError(f"{folder / AUDIT_FILE}: exists already; choose another --out or pass --force")
+
+
+def save_audit(result: AuditResult, folder: Path, *, force: bool = False) -> Path:
+    """Write audit.json, and suspects.csv where there are any; returns the path of audit.json."""
+    require_free(folder, force=force)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        suspects = folder / SUSPECTS_FILE
+        if result.suspects:
+            _replace(suspects, _csv(result))
+        else:
+            suspects.unlink(missing_ok=True)
+        _replace(folder / AUDIT_FILE, result.model_dump_json(by_alias=True, indent=2) + "\n")
+    except OSError as error:
+        raise UnfaceError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
+    return folder / AUDIT_FILE
+
+
+def load_audit(path: Path) -> AuditResult:
+    """Read an audit.json."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError:
+        raise UnfaceError(f"{path}: is not JSON; give the audit.json that 'unface audit' wrote") from None
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if schema != SCHEMA:
+        raise UnfaceError(f"{path}: has schema {schema!r}, this version reads {SCHEMA!r}; use the unface that wrote it")
+    try:
+        return AuditResult.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UnfaceError(f"{path}: {where}: {first['msg'].lower()}; was the file changed by hand?") from None
+
+
+def _csv(result: AuditResult) -> str:
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["why", "first_id", "first_identity", "second_id", "second_identity"])
+    writer.writerows(result.suspects)
+    return text.getvalue()
+
+
+def _replace(path: Path, text: str) -> None:
+    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).chmod(0o644)
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise

@@ -1,0 +1,32 @@
+"""Numbers as people say them; every sentence of an audit is put together from these."""
+
+import math
+
+
+def percent(value: float) -> str:
+    """8.4 %, 0.31 %, 0.004 %: two significant digits below ten percent."""
+    share = 100 * value
+    if share == 0 or share >= 10:
+        return f"{share:.1f} %"
+    digits = max(1, 1 - math.floor(math.log10(share)))
+    return f"{share:.{digits}f} %"
+
+
+def interval(low: float, high: float) -> str:
+    """[7.1, 9.9] in percent."""
+    return f"[{percent(low).removesuffix(' %')}, {percent(high).removesuffix(' %')}]"
+
+
+def one_in(far: float) -> str:
+    """One false match in 10,000."""
+    return f"one false match in {round(1 / far):,}"
+
+
+def times(value: float) -> str:
+    """840 times, 1.3 times."""
+    return f"{value:,.0f} times" if value >= 10 else f"{value:.1f} times"
+
+
+def count(number: int, noun: str, nouns: str | None = None) -> str:
+    """1 identity, 2 identities."""
+    return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"

@@ -1,0 +1,52 @@
+"""The ``unface`` command: its verbs, and the one place where errors become a line and an exit code."""
+
+import sys
+
+import typer
+
+from unface._version import __version__
+from unface.cli.audit import audit
+from unface.cli.demo import demo
+from unface.cli.schema import schema
+from unface.errors import UnfaceError
+
+app = typer.Typer(
+    name="unface",
+    help="Measure what image embeddings give away about who someone is.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for verb in (audit, demo, schema):
+    app.command()(verb)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"unface {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
+) -> None:
+    """Measure what image embeddings give away about who someone is."""
+
+
+def main() -> None:
+    """Run the command line: 0 done, 1 bad input or failed work in one line, 2 wrong usage."""
+    try:
+        app()
+    except UnfaceError as error:
+        sys.exit(_said(str(error), 1))
+    except KeyboardInterrupt:
+        sys.exit(_said("interrupted; nothing was written", 130))
+    except MemoryError:
+        sys.exit(_said("out of memory; use fewer images (--images) or a machine with more", 1))
+
+
+def _said(text: str, code: int) -> int:
+    print(f"unface: {' '.join(text.split())}", file=sys.stderr)
+    return code

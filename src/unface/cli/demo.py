@@ -1,0 +1,27 @@
+"""``unface demo``: an audit of people who never were, on data made on the spot."""
+
+from pathlib import Path
+
+import typer
+
+from unface.cli.options import FORCE, JSON, QUIET, THREADS
+
+
+def demo(
+    out: Path = typer.Option(Path("unface-demo"), "--out", help="Folder for audit.json."),
+    threads: int | None = THREADS,
+    force: bool = FORCE,
+    json: bool = JSON,
+    quiet: bool = QUIET,
+) -> None:
+    """Audit made-up identities: 480 people of 20 pictures each, whose vectors leak who they are."""
+    from unface.auditing import audit, require_free
+    from unface.cli.bars import progress_bars
+    from unface.cli.tell import tell
+    from unface.data import make_identities
+
+    require_free(out, force=force)
+    people = make_identities(480, 20, 128, rank=48, between=0.7, seed=0)
+    with progress_bars(quiet=quiet or json) as progress:
+        result = audit(people, threads=threads, progress=progress)
+    tell(result, out, force=force, json=json, quiet=quiet)

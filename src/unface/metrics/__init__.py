@@ -1,0 +1,52 @@
+"""Thresholds, rates, curves and honest intervals, from scores and counts wherever they came from."""
+
+from unface.metrics.bootstrap import (
+    ImpostorTail,
+    Scheme,
+    accepts_by_identity,
+    identity_weights,
+    tar_replicates,
+    tempering,
+    threshold_replicates,
+)
+from unface.metrics.curves import Roc, eer, equal_error, mean_tar, partial_auc, roc
+from unface.metrics.intervals import (
+    Interval,
+    difference_interval,
+    effective_trials,
+    rate_interval,
+    wilson,
+    zero_bound,
+)
+from unface.metrics.rates import TarAtFar, allowed_accepts, just_above, tar_at_far, threshold_allowing
+from unface.metrics.resolution import Resolution, identities_needed, resolution
+
+__all__ = [
+    "ImpostorTail",
+    "Interval",
+    "Resolution",
+    "Roc",
+    "Scheme",
+    "TarAtFar",
+    "accepts_by_identity",
+    "allowed_accepts",
+    "difference_interval",
+    "eer",
+    "effective_trials",
+    "equal_error",
+    "identities_needed",
+    "identity_weights",
+    "just_above",
+    "mean_tar",
+    "partial_auc",
+    "rate_interval",
+    "resolution",
+    "roc",
+    "tar_at_far",
+    "tar_replicates",
+    "tempering",
+    "threshold_allowing",
+    "threshold_replicates",
+    "wilson",
+    "zero_bound",
+]

@@ -1,0 +1,84 @@
+"""TAR at a given FAR and its threshold, exactly: ties at the threshold are all rejected."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unface.errors import UnfaceError
+
+
+@dataclass(frozen=True)
+class TarAtFar:
+    """True accepts at the threshold that a target false-accept rate allows, as rates and as counts."""
+
+    far: float
+    """The target."""
+    threshold: float
+    accepted: int
+    mated: int
+    false_accepts: int
+    impostors: int
+
+    @property
+    def value(self) -> float:
+        """The true-accept rate."""
+        return self.accepted / self.mated
+
+    @property
+    def achieved_far(self) -> float:
+        """The false-accept rate at the threshold: at most the target, and what chance would accept of mated pairs."""
+        return self.false_accepts / self.impostors
+
+
+def tar_at_far(mated: ArrayLike, impostor: ArrayLike, far: float) -> TarAtFar:
+    """TAR of ready scores (higher means more alike) at the lowest threshold whose FAR is at most ``far``."""
+    mated_scores, impostor_scores = ready_scores(mated, "mated"), ready_scores(impostor, "impostor")
+    precision = np.result_type(mated_scores, impostor_scores)
+    mated_scores, impostor_scores = mated_scores.astype(precision), impostor_scores.astype(precision)
+    allowed = allowed_accepts(far, len(impostor_scores))
+    threshold = threshold_allowing(impostor_scores, allowed)
+    return TarAtFar(
+        far=far,
+        threshold=threshold,
+        accepted=int(np.count_nonzero(mated_scores >= threshold)),
+        mated=len(mated_scores),
+        false_accepts=int(np.count_nonzero(impostor_scores >= threshold)),
+        impostors=len(impostor_scores),
+    )
+
+
+def allowed_accepts(far: float, impostors: int) -> int:
+    """⌊far · impostors⌋ with the rate read as the decimal it was written as: 1e-4 of 10,000 is 1, not 0.99…"""
+    if not 0 <= far <= 1:
+        raise UnfaceError(f"a false-accept rate lies between 0 and 1, not {far:g}")
+    return math.floor(Fraction(repr(float(far))) * impostors)
+
+
+def threshold_allowing(impostor: NDArray[np.floating], allowed: int) -> float:
+    """The smallest threshold that at most ``allowed`` of the impostor scores reach."""
+    if allowed >= len(impostor):
+        return -math.inf
+    position = len(impostor) - 1 - allowed
+    return just_above(np.partition(impostor, position)[position])
+
+
+def just_above(score: np.floating) -> float:
+    """The smallest threshold that rejects a score, in the score's own precision."""
+    return float(np.nextafter(score, np.inf, dtype=score.dtype))
+
+
+def ready_scores(scores: ArrayLike, kind: str) -> NDArray[np.floating]:
+    """Scores as a flat float array; refuses none at all and NaN."""
+    flat = np.asarray(scores).ravel()
+    if flat.dtype.kind in "iub":
+        flat = flat.astype(np.float64)
+    if flat.dtype.kind != "f":
+        raise UnfaceError(f"{kind} scores have dtype {flat.dtype}; numbers are needed")
+    if not len(flat):
+        raise UnfaceError(f"there are no {kind} scores")
+    if np.isnan(flat).any():
+        raise UnfaceError(f"{kind} score {int(np.argmax(np.isnan(flat)))} is NaN; drop it or find out why")
+    return flat

@@ -1,0 +1,44 @@
+"""The one all-pairs engine: every comparison of n vectors, exactly, without ever holding n² scores."""
+
+from unface.pairs.count import (
+    Accepts,
+    count_impostors,
+    fine_histogram,
+    impostors_between,
+    neighbourhood,
+    ranked_impostor,
+)
+from unface.pairs.histogram import Histogram, bin_scores, impostor_histogram, sample_impostors
+from unface.pairs.mated import Mated, all_mated, mated_pairs
+from unface.pairs.pairing import Pairing, pair_up
+from unface.pairs.screen import Screen, open_screen
+from unface.pairs.space import PairSpace, cosine_space, l2_space, quadratic_space
+from unface.pairs.tail import Tail, highest_impostors, impostors_above, pool_tails
+
+__all__ = [
+    "Accepts",
+    "Histogram",
+    "Mated",
+    "PairSpace",
+    "Pairing",
+    "Screen",
+    "Tail",
+    "all_mated",
+    "bin_scores",
+    "cosine_space",
+    "count_impostors",
+    "fine_histogram",
+    "highest_impostors",
+    "impostor_histogram",
+    "impostors_above",
+    "impostors_between",
+    "l2_space",
+    "mated_pairs",
+    "neighbourhood",
+    "open_screen",
+    "pair_up",
+    "pool_tails",
+    "quadratic_space",
+    "ranked_impostor",
+    "sample_impostors",
+]

@@ -1,0 +1,102 @@
+"""Where block scores come from: a fast screen with a known error, on the CPU here, on a GPU in ``torch_screen``."""
+
+import threading
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.errors import UnfaceError
+from unface.pairs.pairing import Block
+from unface.pairs.space import PairSpace
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Pairs that a screen let through: row numbers and screened scores."""
+
+    i: NDArray[np.int64]
+    j: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def where(self, mask: NDArray[np.bool_]) -> "Hits":
+        """Some of the hits."""
+        return Hits(self.i[mask], self.j[mask], self.scores[mask])
+
+
+def join_hits(parts: list[Hits]) -> Hits:
+    """All the hits of several blocks, in their order."""
+    if not parts:
+        return Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+    return Hits(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("i", "j", "scores")))
+
+
+class Screen(Protocol):
+    """Scores a block with an error of at most ``margin``."""
+
+    margin: float
+    block_rows: int
+    block_columns: int
+    parallel: bool
+
+    def above(self, block: Block, cut: float) -> Hits:
+        """Every pair of the block whose screened score is at least ``cut``; (i, j) are rows of the space."""
+        ...
+
+    def scores(self, block: Block) -> NDArray[np.float32]:
+        """The screened scores of a block, valid until the next call from the same thread."""
+        ...
+
+
+class CpuScreen:
+    """Float32 products by BLAS into a buffer that each thread reuses."""
+
+    parallel = True
+
+    def __init__(self, space: PairSpace) -> None:
+        self.margin = space.float32_margin()
+        # 1,024 × 2,048 float32 fit the last-level cache, so looking at the scores costs little beside making them.
+        # Fewer rows for small sets, so that two cores have something to share.
+        self.block_rows = int(np.clip(len(space) // 4, 128, 1024))
+        self.block_columns = 2048
+        self._space = space
+        self._buffers = threading.local()
+
+    def above(self, block: Block, cut: float) -> Hits:
+        scores = self.scores(block)
+        # A row's maximum is far cheaper than the positions in it, and at low rates few rows have any.
+        rows = np.flatnonzero(scores.max(axis=1) >= cut)
+        if 2 * len(rows) > len(scores):
+            rows, above = np.arange(len(scores)), scores >= cut
+        else:
+            above = scores[rows] >= cut
+        i, j = np.divmod(np.flatnonzero(above), scores.shape[1])
+        return Hits(rows[i] + block.rows.start, j + block.columns.start, scores[rows[i], j])
+
+    def scores(self, block: Block) -> NDArray[np.float32]:
+        left, right = self._space.left[block.rows], self._space.right[block.columns]
+        buffer = self._buffer()[: len(left) * len(right)].reshape(len(left), len(right))
+        return np.matmul(left, right.T, out=buffer)
+
+    def _buffer(self) -> NDArray[np.float32]:
+        if not hasattr(self._buffers, "array"):
+            self._buffers.array = np.empty(self.block_rows * self.block_columns, np.float32)
+        buffer: NDArray[np.float32] = self._buffers.array
+        return buffer
+
+
+def open_screen(space: PairSpace, device: str = "cpu") -> Screen:
+    """The screen of a device: ``cpu``, or ``cuda`` with PyTorch."""
+    if device == "cpu":
+        return CpuScreen(space)
+    if device.split(":", maxsplit=1)[0] == "cuda":
+        try:
+            from unface.pairs.torch_screen import TorchScreen
+        except ModuleNotFoundError:
+            raise UnfaceError(f"device {device!r} needs PyTorch; pip install 'unface[torch]', or use 'cpu'") from None
+        return TorchScreen(space, device)
+    raise UnfaceError(f"device {device!r} is not known; use 'cpu' or 'cuda'")

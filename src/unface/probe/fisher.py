@@ -1,0 +1,93 @@
+"""Where the attacker's identities differ most beside how each varies: the directions that lda and plda share."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.moments import ClassMoments
+from unface.probe.ports import Support
+
+SHRINKAGES = (0.05, 0.2, 0.5, 0.9)
+
+
+@dataclass(frozen=True, eq=False)
+class FisherBasis:
+    """Directions in falling order of between-class spread, in units of the shrunk within-class covariance.
+
+    ``x ↦ (x − mean) @ directions`` whitens the within-class covariance; ``spread`` is the variance of the class means
+    along each direction.
+    """
+
+    mean: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    def apply(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The (n, d) vectors along the directions."""
+        directions = self.directions.astype(np.float32)
+        return vectors @ directions - (self.mean @ self.directions).astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Fisher:
+    """Moments of a support and one decomposition of its within-class covariance, for every shrinkage."""
+
+    moments: ClassMoments
+    images: int
+    _bases: dict[float, FisherBasis] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """With one image for each identity nothing is known of how one person varies."""
+        stand_in = "k = 1: half the total covariance stands in for the within-class covariance"
+        return (stand_in,) if self.images == 1 else ()
+
+    @cached_property
+    def _within(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self.images == 1:
+            covariance = self.moments.total_covariance() / 2
+        else:
+            covariance = self.moments.within_covariance()
+        values, vectors = np.linalg.eigh(covariance)
+        return np.maximum(values, 0), vectors
+
+    def basis(self, shrinkage: float) -> FisherBasis:
+        """Directions for Σ_w shrunk towards its mean variance."""
+        if shrinkage not in self._bases:
+            self._bases[shrinkage] = self._basis(shrinkage)
+        return self._bases[shrinkage]
+
+    def _basis(self, shrinkage: float) -> FisherBasis:
+        values, vectors = self._within
+        whiten = vectors / np.sqrt((1 - shrinkage) * values + shrinkage * values.mean())
+        means = self.moments.means
+        mean = means.mean(axis=0)
+        centred = (means - mean) @ whiten
+        spread, axes = _principal(centred)
+        return FisherBasis(mean, whiten @ axes, spread / (len(means) - 1))
+
+
+def fisher(support: Support) -> Fisher:
+    """The part that lda and plda share, made once for each support."""
+    with _LOCK:
+        return _MADE.setdefault(support, Fisher(support.moments, support.k))
+
+
+_MADE: WeakKeyDictionary[Support, Fisher] = WeakKeyDictionary()
+_LOCK = Lock()
+
+
+def _principal(centred: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Squared singular values and right singular vectors (d, r) of an (m, d) matrix, from its smaller Gram matrix."""
+    rows, columns = centred.shape
+    if rows > columns:
+        values, axes = np.linalg.eigh(centred.T @ centred)
+    else:
+        values, left = np.linalg.eigh(centred @ centred.T)
+        axes = centred.T @ left / np.sqrt(np.maximum(values, np.finfo(float).tiny))
+    real = np.flatnonzero(values > values[-1] * 1e-9)[::-1]
+    return values[real], axes[:, real]

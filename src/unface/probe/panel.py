@@ -1,0 +1,84 @@
+"""The panel: every probe at every k under one plan, and which of them is the worst case."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.errors import UnfaceError
+from unface.probe.cosine import Cosine
+from unface.probe.kshot import RoleRows, distinct_impostors, draw_shot
+from unface.probe.lda import Lda
+from unface.probe.mlp import Mlp
+from unface.probe.plan import Plan, Resolved, resolve
+from unface.probe.plda import Plda
+from unface.probe.ports import Probe
+from unface.probe.ridge import Ridge
+from unface.probe.trial import Trial, run_trial
+from unface.progress import Progress, Silent
+from unface.threads import one_blas_thread
+
+PROBES: Mapping[str, Probe] = {probe.name: probe for probe in (Cosine(), Ridge(), Lda(), Plda(), Mlp())}
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """The rows of the attacker, of the threshold and of the verdict."""
+
+    train: RoleRows
+    calibrate: RoleRows
+    test: RoleRows
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Trials by probe and k; a k at which every rate is refused has none."""
+
+    trials: Mapping[tuple[str, int], Trial]
+    resolved: Mapping[int, Resolved]
+
+    def worst(self, k: int, far: float) -> str:
+        """The probe that does best on calibrate: chosen there, so that reporting it on test costs no optimism."""
+        at_k = [trial for (_, trial_k), trial in self.trials.items() if trial_k == k]
+        return max(at_k, key=lambda trial: trial.calibrate_tar[far]).probe
+
+
+def pick_probes(names: Sequence[str]) -> list[Probe]:
+    """Probes by name."""
+    for name in names:
+        if name not in PROBES:
+            raise UnfaceError(f"probe {name!r} is not known; choose from {', '.join(PROBES)}")
+    return [PROBES[name] for name in dict.fromkeys(names)]
+
+
+def run_panel(
+    vectors: NDArray[np.float32],
+    roles: Roles,
+    probes: Sequence[Probe],
+    plan: Plan,
+    progress: Progress | None = None,
+    task: str = "probes",
+) -> Panel:
+    """Run every probe at every k on unit vectors (n, d)."""
+    progress = progress or Silent()
+    progress.start(task, len(plan.ks) * len(probes))
+    trials: dict[tuple[str, int], Trial] = {}
+    resolved: dict[int, Resolved] = {}
+    with one_blas_thread():
+        for k in plan.ks:
+            seeds = [plan.seed + number for number in range(plan.seeds)]
+            shots = [draw_shot(vectors, roles.train, roles.calibrate, roles.test, k, seed) for seed in seeds]
+            queries = [shot.calibrate for shot in shots[: plan.calibrating_seeds]]
+            resolved[k] = resolve(plan.fars, _impostors(queries, plan), int(np.median(queries[0].images())))
+            for probe in probes:
+                if resolved[k].measured:
+                    trials[probe.name, k] = run_trial(probe, shots, vectors, plan, resolved[k])
+                progress.advance(task)
+    return Panel(trials, resolved)
+
+
+def _impostors(queries: list[RoleRows], plan: Plan) -> int:
+    if plan.quota is None:
+        return distinct_impostors(queries)
+    return queries[0].count * (queries[0].count - 1) // 2 * plan.quota

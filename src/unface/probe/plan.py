@@ -1,0 +1,81 @@
+"""What a run of the panel is to do: rates, shots, seeds, and which reading of the protocol."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from unface.errors import UnfaceError
+from unface.metrics import Resolution, identities_needed, resolution
+
+
+class Variant(StrEnum):
+    """``unface``: thresholds from all seeds, intervals over identities; ``paper``: paper 001's own reading."""
+
+    UNFACE = "unface"
+    PAPER = "paper"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides the numbers beside the data and the split."""
+
+    fars: tuple[float, ...] = (1e-3, 1e-4)
+    ks: tuple[int, ...] = (1, 4, 16)
+    seeds: int = 5
+    seed: int = 0
+    variant: Variant = Variant.UNFACE
+    quota: int | None = None
+    """Impostor image pairs for each identity pair; all of them when None."""
+    threads: int | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if not self.fars or not self.ks:
+            raise UnfaceError("at least one false-accept rate and one k are needed")
+        for far in self.fars:
+            if not 0 < far < 1:
+                raise UnfaceError(f"a false-accept rate lies between 0 and 1, not {far:g}")
+        if min(self.ks) < 1:
+            raise UnfaceError(f"k is the number of support images, at least 1, not {min(self.ks)}")
+        if self.seeds < 1:
+            raise UnfaceError(f"at least one seed is needed, not {self.seeds}")
+        if self.quota is not None and self.quota < 1:
+            raise UnfaceError(f"a quota is a number of image pairs, at least 1, not {self.quota}")
+
+    @property
+    def calibrating_seeds(self) -> int:
+        """How many seeds' calibrate scores set thresholds and hyper-parameters (paper 001, A.4: one, frozen)."""
+        return 1 if self.variant is Variant.PAPER else self.seeds
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """How well each rate is resolved at one k, by the distinct impostor pairs of calibrate."""
+
+    impostors: int
+    of: Mapping[float, Resolution]
+    needed: Mapping[float, int]
+    """Calibrate identities that each rate would need to be shown at all, and …"""
+    needed_for_resolved: Mapping[float, int]
+    """… to count as resolved."""
+
+    @property
+    def measured(self) -> tuple[float, ...]:
+        """The rates that are not refused, in the order asked for."""
+        return tuple(far for far, how in self.of.items() if how is not Resolution.REFUSED)
+
+    @property
+    def reference(self) -> float:
+        """The rate at which settings are chosen: the smallest resolved one, else the largest that is measured."""
+        resolved = [far for far, how in self.of.items() if how is Resolution.RESOLVED]
+        return min(resolved) if resolved else max(self.measured)
+
+
+def resolve(fars: tuple[float, ...], impostors: int, images: int) -> Resolved:
+    """Apply the resolution rule to calibrate sets of ``impostors`` pairs, ``images`` queries for each identity."""
+    return Resolved(
+        impostors,
+        {far: resolution(far, impostors) for far in fars},
+        {far: identities_needed(far, images) for far in fars},
+        {far: identities_needed(far, images, 30) for far in fars},
+    )

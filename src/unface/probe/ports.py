@@ -1,0 +1,61 @@
+"""What a probe is: it learns from the attacker's own identities and then compares pictures of people it never saw."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.moments import ClassMoments, class_moments
+from unface.pairs import PairSpace
+
+Setting = Mapping[str, float]
+"""One choice of hyper-parameters, e.g. ``{"alpha": 0.1}``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """What the attacker has: ``k`` unit vectors of each of its own identities, and a seed for what it draws."""
+
+    vectors: NDArray[np.float32]
+    identities: NDArray[np.int64]
+    k: int
+    seed: int
+
+    @cached_property
+    def moments(self) -> ClassMoments:
+        """Made once for every probe that is closed-form in them."""
+        return class_moments(self.vectors, self.identities)
+
+
+class Scorer(Protocol):
+    """A fitted probe: turns vectors into a space whose inner products are its scores."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What had to be done differently on this support, in words."""
+        ...
+
+    def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
+        """The (n, d) vectors as this probe sees them under one of the probe's settings."""
+        ...
+
+
+class Probe(Protocol):
+    """A family of attackers; which of its settings is used is decided on calibrate identities."""
+
+    @property
+    def name(self) -> str:
+        """As it appears in results and on the command line."""
+        ...
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What may be chosen on calibrate; the first wins ties."""
+        ...
+
+    def fit(self, support: Support) -> Scorer:
+        """Learn from the support once, for all settings."""
+        ...

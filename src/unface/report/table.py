@@ -1,0 +1,90 @@
+"""An audit on the terminal: verdict first, then the table, then what to know about it."""
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from unface.auditing import AuditResult, Finding, Point
+from unface.auditing.words import count, interval, percent
+
+_MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
+
+
+def print_audit(result: AuditResult, console: Console) -> None:
+    """Print an audit."""
+    console.print(_verdict(result))
+    console.print(_caption(result), style="dim", highlight=False)
+    for space in result.spaces:
+        console.print(_table(result, space.points))
+    console.print(Group(*_below(result)), highlight=False)
+
+
+def _verdict(result: AuditResult) -> RenderableType:
+    style = "green" if result.valid else "red"
+    return Panel(Text(result.verdict), title="verdict" if result.valid else "invalid", border_style=style, expand=False)
+
+
+def _caption(result: AuditResult) -> str:
+    source, curated, roles = result.source, result.curated, result.roles
+    dropped = f", {curated.identities_dropped:,} with fewer left out" if curated.identities_dropped else ""
+    return (
+        f"{source.name}: {count(source.rows, 'vector')} of {source.dim} dimensions, "
+        f"{count(source.identities, 'identity', 'identities')}.  "
+        f"Used: {curated.identities:,} × {curated.images} images{dropped}.  "
+        f"Roles: fit {roles.fit}, train {roles.train}, calibrate {roles.calibrate}, test {roles.test}."
+    )
+
+
+def _table(result: AuditResult, points: list[Point]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("k", justify="right")
+    table.add_column("probe")
+    for far in result.protocol.fars:
+        table.add_column(f"TAR at FAR {far:g}", justify="right")
+        table.add_column("× chance", justify="right")
+    for k in result.protocol.ks:
+        for probe in result.protocol.probes:
+            row = [point for point in points if point.k == k and point.probe == probe]
+            cells = [cell for far in result.protocol.fars for cell in _cells(row, far)]
+            table.add_row(str(k) if probe == result.protocol.probes[0] else "", probe, *cells)
+        table.add_section()
+    return table
+
+
+def _cells(row: list[Point], far: float) -> tuple[RenderableType, RenderableType]:
+    point = next(point for point in row if point.far == far)
+    if point.tar is None or point.times_chance is None:
+        return Text("not resolved", style="dim"), Text("–", style="dim")
+    coarse = "~" if point.resolution == "coarse" else ""
+    shown = f"{coarse}{percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}"
+    multiple = f"{point.times_chance:,.0f}" if point.times_chance >= 10 else f"{point.times_chance:.1f}"
+    style = "bold" if point.worst else ""
+    return Text(shown, style=style), Text(f"{multiple} ◂ worst" if point.worst else f"{multiple}        ", style=style)
+
+
+def _below(result: AuditResult) -> Iterator[RenderableType]:
+    controls = result.controls.shuffled_identities
+    passed = sum(point.passed for point in controls)
+    yield Text(
+        f"\nBold: the probe that was best on calibrate identities, the worst case. "
+        f"{result.protocol.level:.0%} intervals: "
+        + ("identities resampled" if result.protocol.variant == "unface" else "spread over seeds, which under-covers")
+        + ". ~: coarse.",
+        style="dim",
+    )
+    yield Text(
+        f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
+        style="" if passed == len(controls) else "bold red",
+    )
+    for finding in result.findings:
+        yield _finding(finding)
+    for missing in result.not_measured:
+        yield Text(f"· not measured: {missing}", style="dim")
+
+
+def _finding(finding: Finding) -> Text:
+    mark, style = _MARK[finding.severity]
+    return Text(f"{mark} {finding.about}: {finding.text}", style=style)

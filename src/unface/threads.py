@@ -1,0 +1,43 @@
+"""Threads over work items with single-threaded BLAS inside: the same bytes whatever the number of threads."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], threads: int | None = None) -> list[Result]:
+    """``[work(item) for item in items]``, several at a time; results keep the order of the items."""
+    listed = list(items)
+    workers = min(threads or available_cores(), len(listed))
+    with one_blas_thread():
+        if workers <= 1:
+            return [work(item) for item in listed]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(work, listed))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS on one thread: how a product is cut up among threads would otherwise show in its last bits."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+def available_cores() -> int:
+    """Cores this process may use, which is less than the machine has inside many containers."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  (scipy brings a BLAS of its own, to be found before the list is made)
+
+    return ThreadpoolController()

@@ -1,0 +1,79 @@
+"""If these fail, some identities weigh more than others, or a curated set cannot be made again."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unface.data import Curation, EmbeddingSet, curate, usual_images
+from unface.errors import UnfaceError
+
+
+def with_sizes(sizes: list[int]) -> EmbeddingSet:
+    names = [f"p{identity}" for identity, size in enumerate(sizes) for _ in range(size)]
+    vectors = np.random.default_rng(0).standard_normal((len(names), 3), dtype=np.float32)
+    return EmbeddingSet.from_arrays(vectors, names, source="faces.parquet")
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=12), st.integers(1, 9), st.integers(0, 3))
+def test_every_kept_identity_has_exactly_that_many_images(sizes: list[int], images: int, seed: int) -> None:
+    enough = sum(size >= images for size in sizes)
+    if enough < 2:
+        return
+    before = with_sizes(sizes)
+    after, told = curate(before, images, seed)
+    assert np.bincount(after.identities).tolist() == [images] * enough
+    assert set(after.ids) <= set(before.ids)
+    assert len(set(after.ids)) == len(after)
+    assert told == Curation(images, len(sizes), enough, len(sizes) - enough, len(before), enough * images)
+
+
+def test_rows_keep_their_order_and_their_identity() -> None:
+    before = with_sizes([5, 6, 2])
+    after, _ = curate(before, 3, seed=1)
+    rows = after.ids.astype(int)
+    assert rows.tolist() == sorted(rows)
+    assert [after.names[code] for code in after.identities] == [before.names[before.identities[row]] for row in rows]
+    assert np.array_equal(after.vectors, before.vectors[rows])
+
+
+def test_the_same_seed_gives_the_same_images_and_another_others() -> None:
+    before = with_sizes([20, 20, 20])
+    assert curate(before, 5, 0)[0].sha256() == curate(before, 5, 0)[0].sha256()
+    assert curate(before, 5, 0)[0].sha256() != curate(before, 5, 1)[0].sha256()
+
+
+def test_every_image_has_the_same_chance() -> None:
+    """2 of 8 images over 2,000 seeds: each is kept 500 times, give or take five standard deviations (97)."""
+    before = with_sizes([8, 8])
+    kept = np.zeros(16)
+    for seed in range(2000):
+        kept[curate(before, 2, seed)[0].ids.astype(int)] += 1
+    assert np.all(np.abs(kept - 500) < 97)
+
+
+def test_usual_images_is_the_lower_median_at_most_twenty() -> None:
+    assert usual_images(with_sizes([1, 4, 9])) == 4
+    assert usual_images(with_sizes([1, 4, 6, 9])) == 4
+    assert usual_images(with_sizes([30, 40, 50])) == 20
+    assert usual_images(with_sizes([30, 40, 50]), at_most=35) == 35
+
+
+def test_too_few_identities_says_how_many_have_how_many() -> None:
+    with pytest.raises(UnfaceError) as caught:
+        curate(with_sizes([20, 3, 3, 2]), 20, 0)
+    assert str(caught.value) == (
+        "faces.parquet: 1 of 4 identities have at least 20 images, 2 are needed;"
+        " identities by images: 1 with 20, 2 with 3, 1 with 2"
+    )
+    with pytest.raises(
+        UnfaceError, match="1 with 8, 1 with 7, 1 with 6, 1 with 5, 1 with 4, 1 with 3, and others with fewer"
+    ):
+        curate(with_sizes([1, 2, 3, 4, 5, 6, 7, 8]), 9, 0)
+
+
+def test_no_images_is_refused() -> None:
+    with pytest.raises(UnfaceError) as caught:
+        curate(with_sizes([2, 2]), 0, 0)
+    assert str(caught.value) == "faces.parquet: asked for 0 images of each identity; ask for at least 1"

@@ -1,0 +1,200 @@
+"""If these fail, the same table means different things depending on which library made it."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from unface.data import EmbeddingSet, read_embeddings
+from unface.errors import UnfaceError
+
+VECTORS = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
+NAMES = ["zoe", "ann", "zoe", "ann"]
+
+
+def table(vector: pa.Array | None = None, identity: pa.Array | None = None, **more: pa.Array) -> pa.Table:
+    vector = pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.reshape(-1)), 3) if vector is None else vector
+    return pa.table({"identity": NAMES if identity is None else identity, "vector": vector, **more})
+
+
+def refusal(source: object, **options: object) -> str:
+    with pytest.raises(UnfaceError) as caught:
+        read_embeddings(source, **options)  # type: ignore[arg-type]
+    return str(caught.value)
+
+
+def same(found: EmbeddingSet) -> bool:
+    names = [found.names[code] for code in found.identities]
+    return (
+        bool(np.array_equal(found.vectors, VECTORS)) and names == NAMES and found.ids.tolist() == ["0", "1", "2", "3"]
+    )
+
+
+@pytest.mark.parametrize("number", [pa.float16(), pa.float32(), pa.float64(), pa.int8(), pa.uint64()])
+@pytest.mark.parametrize("form", ["fixed", "list", "large"])
+def test_every_list_of_numbers_is_read(number: pa.DataType, form: str) -> None:
+    kind = {"fixed": pa.list_(number, 3), "list": pa.list_(number), "large": pa.large_list(number)}[form]
+    flat = VECTORS.astype(number.to_pandas_dtype())
+    found = read_embeddings(table(pa.array(list(flat), type=kind)))
+    assert same(found)
+    expected = () if number == pa.float32() else (f"vectors converted from {flat.dtype} to float32",)
+    assert found.notes == expected
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+def test_every_kind_of_text_is_an_identity(kind: pa.DataType) -> None:
+    assert same(read_embeddings(table(identity=pa.array(NAMES, type=kind))))
+
+
+def test_integers_are_identities_and_ids() -> None:
+    found = read_embeddings(table(identity=pa.array([7, 3, 7, 3]), id=pa.array([10, 11, 12, 13])))
+    assert found.names == ("3", "7")
+    assert found.ids.tolist() == ["10", "11", "12", "13"]
+
+
+def test_pandas_and_polars_are_read_like_arrow() -> None:
+    frame = pd.DataFrame({"identity": NAMES, "vector": list(VECTORS)})
+    assert same(read_embeddings(frame))
+    assert same(read_embeddings(frame.assign(identity=frame["identity"].astype("category"))))
+    assert same(read_embeddings(pl.DataFrame({"identity": NAMES, "vector": VECTORS})))
+    identity = pl.Series(NAMES, dtype=pl.Categorical)
+    assert same(read_embeddings(pl.DataFrame({"identity": identity, "vector": VECTORS.tolist()})))
+
+
+def test_a_filtered_pandas_frame_keeps_its_rows_and_hides_its_index() -> None:
+    frame = pd.DataFrame({"identity": [*NAMES, "eve"], "vector": [*VECTORS, VECTORS[0]]})
+    found = read_embeddings(frame[frame["identity"] != "eve"])
+    assert same(found)
+    assert not found.labels
+    assert found.notes == ()
+
+
+def test_reading_imports_neither_pandas_nor_polars() -> None:
+    code = "import sys, unface.data; print(sorted({'pandas', 'polars'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_one_piece_of_float32_is_not_copied() -> None:
+    flat = pa.array(VECTORS.reshape(-1))
+    found = read_embeddings(table(pa.FixedSizeListArray.from_arrays(flat, 3)))
+    assert np.shares_memory(found.vectors, flat.to_numpy())
+
+
+def test_sliced_and_chunked_tables_give_their_own_rows() -> None:
+    """Arrow slices keep the whole memory beneath; reading from its start would give other people's vectors."""
+    doubled = pa.concat_tables([table(), table()])
+    found = read_embeddings(doubled.slice(1, 6))
+    assert np.array_equal(found.vectors, np.vstack([VECTORS, VECTORS])[1:7])
+    lists = doubled.set_column(1, "vector", doubled["vector"].cast(pa.list_(pa.float32())))
+    assert np.array_equal(read_embeddings(lists.slice(1, 6)).vectors, found.vectors)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2), pa.list_(pa.int16())])
+def test_nulls_name_their_row_or_are_dropped(kind: pa.DataType) -> None:
+    vector = pa.chunked_array([pa.array([[1, 2], None], type=kind), pa.array([[3, 4], [5, None], [6, 7]], type=kind)])
+    source = pa.table({"identity": list("abcab"), "id": list("vwxyz"), "vector": vector})
+    assert refusal(source) == "table: row 1 (id 'w') has null in 'vector'; drop it or pass --skip-bad-rows"
+    assert refusal(source.slice(2)) == "table: row 1 (id 'y') has null in 'vector'; drop it or pass --skip-bad-rows"
+    found = read_embeddings(source, skip_bad_rows=True)
+    assert found.vectors.tolist() == [[1, 2], [3, 4], [6, 7]]
+    assert found.ids.tolist() == ["v", "x", "z"]
+    assert "skipped 2 of 5 rows: 2 with null in 'vector'" in found.notes
+
+
+def test_a_column_of_nulls_alone_is_refused() -> None:
+    vector = pa.array([None] * 4, type=pa.list_(pa.float32()))
+    assert refusal(table(vector)).startswith("table: row 0 (id '0') has null in 'vector'")
+    assert refusal(table(vector), skip_bad_rows=True).startswith("table: no usable rows; skipped 4 of 4")
+
+
+def test_ragged_lists_name_the_row_and_both_lengths() -> None:
+    vector = pa.array([None, [1.0, 2.0], [3.0], [4.0, 5.0]])
+    expected = "table: row 2 (id '2') has 1 numbers in 'vector', row 1 has 2; every row needs the same length"
+    assert refusal(table(vector)) == expected
+    assert refusal(table(vector), skip_bad_rows=True) == expected
+
+
+def test_null_identities_are_missing_identities() -> None:
+    expected = "table: row 1 (id '1') has no identity in 'identity'; drop it or pass --skip-bad-rows"
+    for identity in (
+        pa.array(["a", None, "b", "a"]),
+        pa.array([1, None, 2, 1]),
+        pa.array(["a", None, "b", "a"]).dictionary_encode(),
+    ):
+        assert refusal(table(identity=identity)) == expected
+
+
+@pytest.mark.parametrize(
+    ("vector", "held"),
+    [
+        (pa.array([1.0, 2.0, 3.0, 4.0]), "double"),
+        (pa.array([["a"]] * 4), "list<item: string>"),
+        (pa.array([[True]] * 4), "list<item: bool>"),
+        (pa.array(["x"] * 4), "string"),
+        (pa.array([[[1.0]]] * 4), "list<item: list<item: double>>"),
+    ],
+)
+def test_a_vector_column_of_something_else_is_refused(vector: pa.Array, held: str) -> None:
+    assert refusal(table(vector)) == f"table: 'vector' holds {held}; expected lists of numbers, one for each row"
+
+
+def test_an_identity_column_of_something_else_is_refused() -> None:
+    assert refusal(table(identity=pa.array([0.5, 1.0, 2.0, 3.0]))) == (
+        "table: 'identity' holds double; expected text or integers"
+    )
+
+
+def test_a_missing_column_lists_those_that_exist() -> None:
+    assert refusal(table(), vector="face") == "table: no column 'face'; there is 'identity', 'vector'"
+    assert refusal(table(), identity="who") == "table: no column 'who'; there is 'identity', 'vector'"
+    assert refusal(pa.table({})) == "table: no column 'vector'; there is no columns"
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    twice = pa.Table.from_arrays([pa.array(NAMES)] * 2, names=["identity", "identity"])
+    assert refusal(twice) == "table: two columns are called 'identity'; rename one"
+
+
+def test_columns_go_by_the_names_given() -> None:
+    source = table().rename_columns(["who", "face"])
+    assert same(read_embeddings(source, vector="face", identity="who"))
+    assert "in 'who'" in refusal(
+        source.set_column(0, "who", [[None] * 4]).cast(pa.schema([("who", pa.string()), source.schema.field(1)])),
+        vector="face",
+        identity="who",
+    )
+
+
+def test_other_columns_pass_through_with_their_types() -> None:
+    more = {
+        "age": pa.array([1, None, 3, 4]),
+        "year": pa.array([1, 2, 3, 4], type=pa.int16()),
+        "place": pa.array(["x", None, "y", "x"]).dictionary_encode(),
+        "box": pa.array([[1, 2]] * 4),
+    }
+    found = read_embeddings(table(**more))
+    assert found.labels["age"].tolist() == [1, None, 3, 4]
+    assert found.labels["year"].dtype == np.int16
+    assert found.labels["place"].tolist() == ["x", None, "y", "x"]
+    assert found.notes == ("column 'box' left out: list<item: int64> is not a label",)
+
+
+def test_other_sources_are_refused_by_their_type() -> None:
+    expected = (
+        "int is not a source of embeddings; expected a path, an Arrow table, a data frame, or (vectors, identities)"
+    )
+    assert refusal(5) == expected
+    assert refusal((VECTORS, NAMES, NAMES)) == "arrays: a tuple of 3 parts; expected (vectors, identities)"
+    assert refusal(pd.DataFrame({"vector": [1, "x"]})).startswith("table: cannot be read as Arrow (")
+
+
+def test_arrays_and_sets_are_sources_too() -> None:
+    found = read_embeddings((VECTORS, NAMES))
+    assert same(found)
+    assert read_embeddings(found) is found

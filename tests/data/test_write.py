@@ -1,0 +1,130 @@
+"""If these fail, what was written is not what was meant, or half of it stands where a whole file was."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, write_embeddings
+from unface.errors import UnfaceError
+
+text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@settings(deadline=None)
+@given(st.data(), st.integers(2, 6), st.integers(1, 5))
+def test_what_is_written_is_read_back(data: st.DataObject, rows: int, dim: int) -> None:
+    numbers = st.floats(width=32, allow_nan=False, allow_infinity=False).filter(bool)
+    vectors = data.draw(npst.arrays(np.float32, (rows, dim), elements=numbers))
+    names = data.draw(st.lists(text, min_size=rows, max_size=rows).filter(lambda drawn: len(set(drawn)) > 1))
+    ids = data.draw(st.lists(text, min_size=rows, max_size=rows, unique=True))
+    space = Space(data.draw(st.none() | text), data.draw(st.none() | text), dim, data.draw(st.booleans()))
+    before = EmbeddingSet.from_arrays(vectors, names, ids=ids, space=space)
+    with tempfile.TemporaryDirectory() as folder:
+        write_embeddings(before, Path(folder) / "a.parquet")
+        after = read_embeddings(Path(folder) / "a.parquet")
+    assert after.sha256() == before.sha256()
+    assert after.vectors.tobytes() == before.vectors.tobytes()
+    assert after.names == before.names
+    assert after.space == before.space
+    assert after.notes == ()
+
+
+def test_float16_halves_the_vectors_and_rounds_them(tmp_path: Path) -> None:
+    before = make_identities(50, 10, 32)
+    write_embeddings(before, tmp_path / "a.parquet", dtype="float16")
+    stored = pq.read_schema(tmp_path / "a.parquet").field("vector").type
+    assert stored == pa.list_(pa.field("item", pa.float16()), 32)
+    after = read_embeddings(tmp_path / "a.parquet")
+    assert np.array_equal(after.vectors, before.vectors.astype(np.float16).astype(np.float32))
+    assert after.notes == ("vectors converted from float16 to float32",)
+
+
+def test_labels_come_back_with_their_types_and_nulls(tmp_path: Path) -> None:
+    labels = {
+        "age": np.array([30, None, 31, 32], dtype=object),
+        "year": np.array([1, 2, 3, 4], dtype=np.int16),
+        "place": np.array(["x", "y", "x", "ü"]),
+        "day": np.array(["2024-01-01", "NaT", "2024-01-03", "2024-01-04"], dtype="datetime64[s]"),
+        "score": np.array([0.5, np.nan, 1, 2], dtype=np.float32),
+    }
+    before = EmbeddingSet.from_arrays(np.eye(4, dtype=np.float32), ["a", "b"] * 2, labels=labels)
+    write_embeddings(before, tmp_path / "a.parquet")
+    after = read_embeddings(tmp_path / "a.parquet")
+    assert after.labels["age"].tolist() == [30, None, 31, 32]
+    assert after.labels["year"].dtype == np.int16
+    assert after.labels["place"].tolist() == ["x", "y", "x", "ü"]
+    for name in ("day", "score"):
+        assert np.array_equal(after.labels[name], labels[name], equal_nan=True)
+
+
+def test_several_row_groups_are_one_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.data.write._ROW_GROUP_BYTES", 1000)
+    before = make_identities(20, 5, 8)
+    write_embeddings(before, tmp_path / "a.parquet")
+    assert pq.ParquetFile(tmp_path / "a.parquet").num_row_groups == 4
+    assert read_embeddings(tmp_path / "a.parquet").sha256() == before.sha256()
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (1e5, "a.parquet: float16 ends at 65504, a vector has 100000; write float32"),
+        (1e-9, "a.parquet: row 1 would be all zeros in float16; write float32"),
+    ],
+)
+def test_what_float16_cannot_hold_is_refused(tmp_path: Path, value: float, sentence: str) -> None:
+    vectors = np.array([[1, 2], [value, value]], dtype=np.float32)
+    with pytest.raises(UnfaceError) as caught:
+        write_embeddings(EmbeddingSet.from_arrays(vectors, ["a", "b"]), tmp_path / "a.parquet", dtype="float16")
+    assert str(caught.value) == sentence
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = make_identities(3, 2, 4)
+    write_embeddings(before, tmp_path / "a.parquet")
+
+    def full(table: pa.Table, path: Path, **_: object) -> None:
+        path.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", full)
+    with pytest.raises(UnfaceError) as caught:
+        write_embeddings(make_identities(3, 2, 4, seed=1), tmp_path / "a.parquet")
+    assert str(caught.value) == "a.parquet: cannot be written (No space left on device)"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+    assert read_embeddings(tmp_path / "a.parquet").sha256() == before.sha256()
+
+
+def test_a_write_replaces_what_was_there(tmp_path: Path) -> None:
+    for seed in (0, 1):
+        write_embeddings(make_identities(3, 2, 4, seed=seed), tmp_path / "a.parquet")
+    assert read_embeddings(tmp_path / "a.parquet").sha256() == make_identities(3, 2, 4, seed=1).sha256()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UnfaceError) as caught:
+        write_embeddings(make_identities(3, 2, 4), tmp_path / "gone" / "a.parquet")
+    assert str(caught.value).startswith("a.parquet: cannot be written (")
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        ({"vector": [1, 2]}, "a.parquet: a label is called 'vector', which is a column of its own; rename it"),
+        ({"mixed": np.array([1, "a"], dtype=object)}, "a.parquet: label 'mixed' cannot be written ("),
+    ],
+)
+def test_labels_that_cannot_be_columns_are_refused(tmp_path: Path, labels: dict[str, list[int]], sentence: str) -> None:
+    with pytest.raises(UnfaceError) as caught:
+        write_embeddings(EmbeddingSet.from_arrays(np.eye(2), ["a", "b"], labels=labels), tmp_path / "a.parquet")
+    assert str(caught.value).startswith(sentence)

@@ -1,0 +1,104 @@
+"""If this fails, an interval is narrower than the identities justify, or does not hold the rate it is about."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from unface.metrics import Interval, difference_interval, effective_trials, rate_interval, wilson, zero_bound
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0000, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_wilson_gives_the_published_intervals(successes: int, trials: int, low: float, high: float) -> None:
+    # Newcombe 1998, Statistics in Medicine 17, table I, method 3
+    found = wilson(successes, trials)
+    assert (round(found.low, 4), round(found.high, 4), found.level) == (low, high, 0.95)
+
+
+@given(st.integers(1, 5000), st.floats(0, 1), st.sampled_from([0.8, 0.95, 0.99]))
+def test_wilson_holds_the_rate_and_mirrors(trials: int, share: float, level: float) -> None:
+    successes = round(share * trials)
+    interval, mirror = wilson(successes, trials, level), wilson(trials - successes, trials, level)
+    assert 0 <= interval.low <= successes / trials + 1e-12
+    assert successes / trials - 1e-12 <= interval.high <= 1
+    assert (interval.low, interval.high) == pytest.approx((1 - mirror.high, 1 - mirror.low), abs=1e-12)
+
+
+@pytest.mark.parametrize(("identities", "bound"), [(1, 0.95), (2, 1 - 0.05**0.5), (100, 0.02951), (3000, 0.000998)])
+def test_the_bound_after_no_accepts(identities: int, bound: float) -> None:
+    assert zero_bound(identities) == pytest.approx(bound, rel=1e-3)
+    assert (1 - zero_bound(identities)) ** identities == pytest.approx(0.05)
+
+
+def test_the_bound_after_no_accepts_is_the_rule_of_three() -> None:
+    assert zero_bound(1000) * 1000 == pytest.approx(3, rel=3e-3)
+    assert zero_bound(1000, level=0.99) * 1000 == pytest.approx(-np.log(0.01), rel=3e-3)
+
+
+def test_effective_trials_of_independent_trials_are_their_number() -> None:
+    replicates = np.random.default_rng(0).binomial(500, 0.2, size=40_000) / 500
+    assert effective_trials(0.2, replicates, identities=10, pairs=10**6) == pytest.approx(500, rel=0.05)
+
+
+def test_effective_trials_are_never_more_than_the_pairs() -> None:
+    assert effective_trials(0.5, np.array([0.5, 0.5001]), identities=10, pairs=77) == 77
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+def test_replicates_that_do_not_spread_are_worth_the_identities(rate: float) -> None:
+    assert effective_trials(rate, np.full(9, rate), identities=12, pairs=10**6) == 12
+
+
+@given(st.integers(0, 400), st.integers(0, 2**32), st.floats(0.001, 0.4))
+def test_the_interval_holds_the_estimate(accepted: int, seed: int, spread: float) -> None:
+    replicates = spread_around(accepted / 400, spread, seed)
+    interval = rate_interval(accepted, 400, replicates, identities=40)
+    assert 0 <= interval.low <= accepted / 400 <= interval.high <= 1
+    assert interval.low < interval.high
+
+
+@given(st.integers(0, 400), st.integers(0, 2**32), st.floats(0.001, 0.4))
+def test_accepts_and_rejects_are_treated_alike(accepted: int, seed: int, spread: float) -> None:
+    replicates = spread_around(accepted / 400, spread, seed)
+    interval = rate_interval(accepted, 400, replicates, identities=40)
+    mirror = rate_interval(400 - accepted, 400, 1 - replicates, identities=40)
+    assert (interval.low, interval.high) == pytest.approx((1 - mirror.high, 1 - mirror.low), abs=1e-9)
+
+
+@pytest.mark.parametrize("mated", [60, 6_000, 6_000_000])
+def test_no_accepts_are_bounded_by_identities_whatever_the_number_of_pairs(mated: int) -> None:
+    assert rate_interval(0, mated, np.zeros(2000), identities=60) == Interval(0.0, zero_bound(60), 0.95)
+    everything = rate_interval(mated, mated, np.ones(2000), identities=60)
+    assert everything == Interval(1 - zero_bound(60), 1.0, 0.95)
+
+
+def test_no_accepts_at_a_noisy_threshold_are_bounded_by_the_replicates() -> None:
+    replicates = np.linspace(0, 0.4, 1001)
+    assert rate_interval(0, 100, replicates, identities=60).high == pytest.approx(0.39)
+
+
+def test_dependent_pairs_widen_the_interval_beyond_independent_ones() -> None:
+    replicates = np.random.default_rng(0).binomial(40, 0.3, size=20_000) / 40  # 4,000 pairs worth 40
+    interval, naive = rate_interval(1200, 4000, replicates, identities=40), wilson(1200, 4000)
+    honest = wilson(12, 40)
+    assert interval.high - interval.low == pytest.approx(honest.high - honest.low, rel=0.03)
+    assert interval.high - interval.low > 8 * (naive.high - naive.low)
+
+
+def test_a_difference_of_the_same_replicates_is_nothing() -> None:
+    replicates = np.random.default_rng(0).random(500)
+    assert difference_interval(replicates, replicates) == Interval(0.0, 0.0, 0.95)
+
+
+def test_a_difference_is_after_minus_before_replicate_by_replicate() -> None:
+    before = np.random.default_rng(0).random(1001)
+    interval = difference_interval(before, before + np.linspace(-0.1, 0.3, 1001))
+    assert (interval.low, interval.high) == pytest.approx((-0.09, 0.29))
+
+
+def spread_around(rate: float, spread: float, seed: int) -> NDArray[np.float64]:
+    return np.clip(rate + spread * np.random.default_rng(seed).normal(size=200), 0, 1)
