@@ -78,10 +78,10 @@ def test_tempered_weights_keep_their_mean_and_shrink_around_it(
     seed: int, variance: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tail = complete_tail(seed)
-    weights = 2.0 * np.random.default_rng(seed).integers(0, 2, size=(6, tail.images.shape[1]))
+    weights = np.random.default_rng(seed).choice([0.0, 2.0], size=(6, tail.images.shape[1]))
     monkeypatch.setattr(bootstrap_module, "tempering", lambda *_: variance)
     tempered = threshold_replicates(tail, 0.2, 1, weights)
-    shrunk = np.asarray(1 + np.sqrt(variance) * (weights - 1), np.float64)
+    shrunk = 1 + float(np.sqrt(variance)) * (weights - 1)
     monkeypatch.setattr(bootstrap_module, "tempering", lambda *_: 1.0)
     np.testing.assert_array_equal(tempered, threshold_replicates(tail, 0.2, 1, shrunk))
 

@@ -97,7 +97,7 @@ def small_blocks(pairing: Pairing, rows: int = 7, columns: int = 5) -> CpuScreen
 class NoisyScreen:
     """A screen as bad as its margin allows: half of its scores are off by all of it, the others by some."""
 
-    parallel = True
+    workers: int | None = None
 
     def __init__(self, pairing: Pairing, margin: float, seed: int, *, rows: int = 6, columns: int = 9) -> None:
         self.margin = margin

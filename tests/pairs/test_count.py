@@ -55,9 +55,9 @@ def test_every_rank_of_a_larger_crowd_is_found_whatever_the_threads(kind: str, s
     pairing, truth = crowd.pairing, everything(crowd).impostor
     for rank in np.linspace(0, len(truth) - 1, 12).astype(int):
         for threads in (1, 3):
-            score, higher = ranked_impostor(pairing, int(rank), small_blocks(pairing, 64, 100), threads=threads)
-            assert score == truth[rank]
-            assert higher == np.count_nonzero(truth > score)
+            found, higher = ranked_impostor(pairing, int(rank), small_blocks(pairing, 64, 100), threads=threads)
+            assert found == truth[rank]
+            assert higher == np.count_nonzero(truth > found)
 
 
 @given(crowds(), st.data())

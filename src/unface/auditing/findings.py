@@ -2,6 +2,10 @@
 
 from unface.auditing.schema import Controls, Finding, Point
 from unface.auditing.words import count, interval, one_in, percent, times
+from unface.metrics import wilson
+
+# Of many numbers some lie above chance by luck; one that is to speak for all of them must be this certain.
+_CERTAIN = 0.999
 
 
 def verdict(points: list[Point], findings: list[Finding]) -> str:
@@ -17,7 +21,7 @@ def verdict(points: list[Point], findings: list[Finding]) -> str:
         f"An attacker with {pictures} of each of some other people can link {percent(head.tar.value)} "
         f"{interval(head.tar.low, head.tar.high)} of photo pairs of one person at {one_in(head.far)}"
     )
-    if head.tar.low <= head.chance:
+    if not _above_chance(head):
         return f"{said}: not more than chance, which is {percent(head.chance)}."
     coarse = " Calibrate identities are few for this rate; take it as coarse." if head.resolution == "coarse" else ""
     return f"{said}: {times(head.times_chance)} chance.{coarse}"
@@ -63,8 +67,8 @@ def _control(controls: Controls) -> list[Finding]:
 
 
 def _labels(points: list[Point]) -> list[Finding]:
-    measured = [point for point in points if point.tar is not None and point.chance is not None]
-    if not measured or any(point.tar.low > point.chance for point in measured if point.tar and point.chance):
+    head = headline(points)
+    if head is None or _above_chance(head) or any(_above_chance(point, _CERTAIN) for point in points):
         return []
     return [
         _warning(
@@ -73,6 +77,15 @@ def _labels(points: list[Point]) -> list[Finding]:
             "read, or the identity column is wrong (shuffled, or not about people); check it before calling this safe",
         )
     ]
+
+
+def _above_chance(point: Point, level: float | None = None) -> bool:
+    """By the point's own interval, or by one of another level for as many independent trials."""
+    if point.tar is None or point.chance is None:
+        return False
+    worth = point.tar.effective_n
+    low = point.tar.low if level is None else wilson(point.tar.value * worth, worth, level).low
+    return low > point.chance
 
 
 def _duplicates(controls: Controls) -> list[Finding]:

@@ -51,6 +51,8 @@ def prepare(
     """Curate, normalise, split; every refusal happens here, before anything is computed."""
     n = images if images is not None else usual_images(given)
     chosen, dropped = _fitting_ks(ks, n)
+    if split_column is not None:
+        _own_split(given, split_column)  # all rows are held to it, also those that curation leaves out
     curated, curation = curate(given, n, seed)
     embeddings = curated.unit()
     split = _split(embeddings, split_column, variant, seed)
@@ -79,6 +81,10 @@ def _split(embeddings: EmbeddingSet, column: str | None, variant: Variant, seed:
     if column is None:
         shares = PAPER_SHARES if variant is Variant.PAPER else DEFAULT_SHARES
         return split_identities(embeddings.names, shares=shares, seed=seed)
+    return _own_split(embeddings, column)
+
+
+def _own_split(embeddings: EmbeddingSet, column: str) -> Split:
     names = [embeddings.names[code] for code in embeddings.identities]
     return split_from_column(names, [str(role) for role in _label(embeddings, column)])
 

@@ -46,7 +46,7 @@ def load_audit(path: Path) -> AuditResult:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UnfaceError(f"{path}: is not JSON; give the audit.json that 'unface audit' wrote") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema != SCHEMA:

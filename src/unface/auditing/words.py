@@ -4,7 +4,7 @@ import math
 
 
 def percent(value: float) -> str:
-    """8.4 %, 0.31 %, 0.004 %: two significant digits below ten percent."""
+    """8.4 %, 0.31 %, 0.0040 %: two significant digits below ten percent."""
     share = 100 * value
     if share == 0 or share >= 10:
         return f"{share:.1f} %"

@@ -20,7 +20,7 @@ def whole_numbers(values: list[str], option: str) -> list[int]:
     """The same for counts."""
     found = numbers(values, option)
     for number in found:
-        if number != int(number):
+        if not number.is_integer():
             raise UnfaceError(f"{option}: {number:g} is not a whole number")
     return [int(number) for number in found]
 

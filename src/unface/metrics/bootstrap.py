@@ -34,13 +34,14 @@ def identity_weights(scheme: Scheme, identities: int, replicates: int, seed: int
 class ImpostorTail:
     """The highest impostor scores, falling, with the identities of both sides as columns of the weights.
 
-    ``images`` is (seeds, identities): how many images each identity has in each set of pairs that was pooled.
+    ``images`` is (seeds, identities): how many images each identity has in each set of pairs that was pooled, or any
+    numbers whose products are the numbers of pairs between two identities.
     """
 
     scores: NDArray[np.float32]
     first: NDArray[np.int64]
     second: NDArray[np.int64]
-    images: NDArray[np.int64]
+    images: NDArray[np.int64] | NDArray[np.float64]
     floor: float
 
     def pairs(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -142,12 +143,12 @@ def accepts_by_identity(
 
 
 def _pairs_between(
-    images: NDArray[np.int64], first: NDArray[np.int64], second: NDArray[np.int64]
+    images: NDArray[np.int64] | NDArray[np.float64], first: NDArray[np.int64], second: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     return np.asarray((images[:, first].astype(np.float64) * images[:, second]).sum(axis=0))
 
 
-def _sum_of_squared_pairs(images: NDArray[np.int64]) -> float:
+def _sum_of_squared_pairs(images: NDArray[np.int64] | NDArray[np.float64]) -> float:
     """Σ over identity pairs of (image pairs between them)²."""
     counts = images.astype(np.float64)
     return float(((counts @ counts.T) ** 2).sum() - ((counts**2).sum(axis=0) ** 2).sum()) / 2

@@ -81,7 +81,7 @@ def impostors_between(
         return int(np.count_nonzero(over)), Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
 
     blocks = pairing.blocks(screen.block_rows, screen.block_columns)
-    found = parallel_map(look, blocks, threads if screen.parallel else 1)
+    found = parallel_map(look, blocks, screen.workers or threads)
     hits = join_hits([hits for _, hits in found])
     exact = pairing.space.exact(hits.i, hits.j)
     above = sum(count for count, _ in found) + int(np.count_nonzero(exact >= high))

@@ -52,7 +52,7 @@ def impostor_histogram(
 
     total = np.zeros(bins, np.int64)
     for counts in parallel_map(
-        count, pairing.blocks(screen.block_rows, screen.block_columns), threads if screen.parallel else 1
+        count, pairing.blocks(screen.block_rows, screen.block_columns), screen.workers or threads
     ):
         total += counts
     return Histogram(low, width, total)

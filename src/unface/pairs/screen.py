@@ -41,7 +41,8 @@ class Screen(Protocol):
     margin: float
     block_rows: int
     block_columns: int
-    parallel: bool
+    workers: int | None
+    """Threads to call it from; None: as many as the user wants."""
 
     def above(self, block: Block, cut: float) -> Hits:
         """Every pair of the block whose screened score is at least ``cut``; (i, j) are rows of the space."""
@@ -55,7 +56,7 @@ class Screen(Protocol):
 class CpuScreen:
     """Float32 products by BLAS into a buffer that each thread reuses."""
 
-    parallel = True
+    workers: int | None = None
 
     def __init__(self, space: PairSpace) -> None:
         self.margin = space.float32_margin()

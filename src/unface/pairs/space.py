@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.threads import parallel_map
 
 FLOAT32_ROUNDOFF = float(np.finfo(np.float32).eps) / 2
-_EXACT_CHUNK = 4096
+_EXACT_CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +33,16 @@ class PairSpace:
         left = np.ascontiguousarray(self.left[rows])
         return PairSpace(left, left if self.right is self.left else np.ascontiguousarray(self.right[rows]))
 
-    def exact(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float32]:
+    def exact(self, i: NDArray[np.int64], j: NDArray[np.int64], *, threads: int | None = 1) -> NDArray[np.float32]:
         """Scores of the pairs (i, j): the inner product in float64, settled."""
-        scores = np.empty(len(i), np.float32)
-        for start in range(0, len(i), _EXACT_CHUNK):
-            part = slice(start, start + _EXACT_CHUNK)
-            left, right = self.left[i[part]].astype(np.float64), self.right[j[part]].astype(np.float64)
-            scores[part] = self.settle(np.einsum("nd,nd->n", left, right))
-        return scores
+
+        def part(start: int) -> NDArray[np.float32]:
+            chunk = slice(start, start + _EXACT_CHUNK)
+            left, right = self.left[i[chunk]].astype(np.float64), self.right[j[chunk]].astype(np.float64)
+            return self.settle(np.einsum("nd,nd->n", left, right))
+
+        parts = parallel_map(part, range(0, len(i), _EXACT_CHUNK), threads)
+        return np.concatenate(parts) if parts else np.empty(0, np.float32)
 
     def settle(self, products: NDArray[np.float64]) -> NDArray[np.float32]:
         """Float64 inner products as scores: what only the order of summation decides is rounded away.
@@ -67,7 +70,8 @@ def cosine_space(vectors: NDArray[np.floating]) -> PairSpace:
     norms = _norms(vectors)
     if not norms.all():
         raise UnfaceError(f"vector {int(np.argmin(norms))} is zero and has no direction; drop it before comparing")
-    unit = np.ascontiguousarray(vectors / norms[:, None], dtype=np.float32)
+    unit = np.empty(vectors.shape, np.float32)
+    np.divide(vectors, norms[:, None], out=unit, dtype=np.float64, casting="same_kind")
     return PairSpace(unit, unit)
 
 

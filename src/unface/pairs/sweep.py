@@ -10,8 +10,9 @@ from unface.pairs.screen import Hits, Screen, join_hits
 from unface.progress import Progress, Silent
 from unface.threads import parallel_map
 
-# Cuts rise only between waves of a fixed number of blocks: what is kept does not depend on which thread was faster.
-_WAVE = 32
+# Cuts rise only between waves of a fixed number of blocks, so that what is kept does not depend on which thread was
+# faster; the first waves are small, because the first cut is a guess and lets too much through.
+_LARGEST_WAVE = 32
 
 
 def sweep(
@@ -32,7 +33,7 @@ def sweep(
     held: list[Hits] = []
     for wave in _waves(pairing.blocks(screen.block_rows, screen.block_columns)):
         look = _look(pairing, screen, cut)
-        held += parallel_map(look, wave, threads if screen.parallel else 1)
+        held += parallel_map(look, wave, screen.workers or threads)
         progress.advance("pairs", sum(_size(block) for block in wave))
         if keep is not None and sum(map(len, held)) > 4 * keep + 65_536:
             hits, cut = raise_cut(join_hits(held), cut, keep, screen.margin)
@@ -62,8 +63,10 @@ def _look(pairing: Pairing, screen: Screen, cut: float) -> Callable[[Block], Hit
 
 
 def _waves(blocks: Iterator[Block]) -> Iterator[list[Block]]:
-    while wave := list(islice(blocks, _WAVE)):
+    size = 2
+    while wave := list(islice(blocks, size)):
         yield wave
+        size = min(2 * size, _LARGEST_WAVE)
 
 
 def _size(block: Block) -> int:

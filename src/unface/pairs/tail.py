@@ -43,7 +43,7 @@ def highest_impostors(
             hits, risen = raise_cut(hits, -np.inf, keep + 1, screen.margin)
             if risen >= cut:
                 break
-    return _listed(pairing, hits, keep)
+    return _listed(pairing, hits, keep, threads)
 
 
 def impostors_above(
@@ -51,8 +51,8 @@ def impostors_above(
 ) -> Tail:
     """Every impostor pair whose exact score is at least ``cut``."""
     hits, _ = sweep(pairing, screen, cut - screen.margin, threads=threads, progress=progress)
-    exact = pairing.space.exact(hits.i, hits.j)
-    tail = _listed(pairing, hits.where(exact >= cut), pairing.impostors)
+    exact = pairing.space.exact(hits.i, hits.j, threads=threads)
+    tail = _listed(pairing, hits.where(exact >= cut), pairing.impostors, threads)
     return replace(tail, floor=float(np.nextafter(np.float32(cut), -np.inf, dtype=np.float32)))
 
 
@@ -67,8 +67,8 @@ def pool_tails(tails: Sequence[Tail]) -> Tail:
     return Tail(scores=scores[order], **joined, floor=floor, impostors=sum(tail.impostors for tail in tails))
 
 
-def _listed(pairing: Pairing, hits: Hits, keep: int) -> Tail:
-    exact = pairing.space.exact(hits.i, hits.j)
+def _listed(pairing: Pairing, hits: Hits, keep: int, threads: int | None) -> Tail:
+    exact = pairing.space.exact(hits.i, hits.j, threads=threads)
     order = np.lexsort((hits.j, hits.i, -exact))
     floor = float(exact[order[keep]]) if len(order) > keep else -np.inf
     order = order[:keep]

@@ -19,13 +19,12 @@ _ACCUMULATION = 4 * FLOAT32_ROUNDOFF
 class TorchScreen:
     """Products of vectors rounded to TF32's 11 bits; rounded here, so that the error is known and not assumed."""
 
-    parallel = False
+    workers: int | None = 2  # one block is judged on the CPU while the GPU makes the next
 
     def __init__(self, space: PairSpace, device: str) -> None:
         if device.startswith("cuda") and not torch.cuda.is_available():
             raise UnfaceError(f"device {device!r}: PyTorch sees no GPU here; use 'cpu'")
-        side = 16_384 if device.startswith("cuda") else 512
-        self.block_rows = self.block_columns = side
+        self.block_rows = self.block_columns = _block_side(device)
         self._left, left_error = _rounded(space.left, device)
         same = space.right is space.left
         self._right, right_error = (self._left, left_error) if same else _rounded(space.right, device)
@@ -35,7 +34,8 @@ class TorchScreen:
     def above(self, block: Block, cut: float) -> Hits:
         # One comparison for each 256 scores finds the few segments worth a second look.
         scores = self._product(block)
-        padded = torch.nn.functional.pad(scores, (0, -scores.shape[1] % _SEGMENT), value=-torch.inf)
+        missing = -scores.shape[1] % _SEGMENT
+        padded = torch.nn.functional.pad(scores, (0, missing), value=-torch.inf) if missing else scores
         segments = padded.view(-1, _SEGMENT)
         hot = torch.nonzero(segments.amax(dim=1) >= cut).squeeze(1)
         within, position = torch.nonzero(segments[hot] >= cut, as_tuple=True)
@@ -50,6 +50,8 @@ class TorchScreen:
 
     def _product(self, block: Block) -> torch.Tensor:
         with self._lock:
+            if self._left.is_cuda:
+                torch.cuda.set_device(self._left.device)  # a thread that never used the GPU has no context yet
             before = torch.get_float32_matmul_precision()
             torch.set_float32_matmul_precision("high")
             try:
@@ -58,6 +60,14 @@ class TorchScreen:
                 raise UnfaceError("the GPU's memory is too small for these vectors; use device 'cpu'") from None
             finally:
                 torch.set_float32_matmul_precision(before)
+
+
+def _block_side(device: str) -> int:
+    """Large blocks, so that waiting for the GPU costs little; smaller where two would not fit its memory."""
+    if not device.startswith("cuda"):
+        return 512
+    free, _ = torch.cuda.mem_get_info(device)
+    return int(min(32_768, 2 ** int(np.log2(np.sqrt(free / 5 / 4)))))
 
 
 def _rounded(vectors: NDArray[np.float32], device: str) -> tuple[torch.Tensor, float]:

@@ -74,7 +74,7 @@ class ContextAdjusted:
     """Share of the impostors' context distribution that any mated pair falls into; low means nothing to compare."""
     effective_pairs: float
     suspects: int
-    """Accepted mated pairs whose surroundings are more alike than those of 99.9 % of impostor pairs."""
+    """Accepted mated pairs whose surroundings are the same, or more alike than those of 99.9 % of impostor pairs."""
     left_out: tuple[LeftOut, ...]
 
 
@@ -93,7 +93,7 @@ def adjust_for_context(
         identities, scores, replicate_thresholds(trial, far, bootstrap), bootstrap.test, weights
     )
     total, hits = float(weights.sum()), float(weights[accepted].sum())
-    suspect = mated > np.quantile(impostor, _LEFT_OUT[-1])
+    suspect = (mated > np.quantile(impostor, _LEFT_OUT[-1])) | (mated >= 1)
     return ContextAdjusted(
         value=hits / total if total else 0.0,
         interval=rate_interval(hits, max(total, np.finfo(float).tiny), replicates, trial.identities, bootstrap.level),

@@ -22,3 +22,14 @@ class Cosine:
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
         return cosine_space(vectors)
+
+
+def cosine_of_seen(seen: NDArray[np.float32]) -> PairSpace:
+    """Cosines of what a probe makes of the pictures; one of which it makes nothing, a row of zeros, resembles none."""
+    nothing = ~seen.any(axis=1)
+    if not nothing.any():
+        return cosine_space(seen)
+    # Two more coordinates: nothing · nothing is 0 as well, and yet no row is without length.
+    blind = nothing[:, None].astype(np.float32)
+    space = cosine_space(np.hstack([seen, blind, np.zeros_like(blind)]))
+    return PairSpace(space.left, np.ascontiguousarray(space.left[:, [*range(seen.shape[1]), -1, -2]]))

@@ -6,6 +6,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.metrics import equal_error
 from unface.pairs import Histogram
 
 _POINTS_PER_DECADE = 12
@@ -17,20 +18,15 @@ class Curve:
 
     far: NDArray[np.float64]
     tar: NDArray[np.float64]
-
-    @property
-    def eer(self) -> float:
-        """Equal error rate to the histogram's resolution."""
-        gap = self.far - (1 - self.tar)
-        crossing = int(np.argmin(np.abs(gap)))
-        return float(self.far[crossing] + 1 - self.tar[crossing]) / 2
+    eer: float
+    """Equal error rate to the histogram's resolution, however few points are kept."""
 
 
 def det_curve(mated: list[Histogram], impostors: list[Histogram]) -> Curve:
     """Pool the histograms of all seeds; both lists share their bins."""
     accepted = [reduce(Histogram.add, parts).at_least_edge().astype(np.float64) for parts in (impostors, mated)]
     far, tar = (counts[::-1] / counts[0] for counts in accepted)
-    return Curve(far, tar)
+    return Curve(far, tar, equal_error(far, 1 - tar))
 
 
 def thinned(curve: Curve, impostors: int) -> Curve:
@@ -40,4 +36,4 @@ def thinned(curve: Curve, impostors: int) -> Curve:
     # the last point whose FAR is no more than wanted: a point's TAR is never taken from a higher FAR
     positions = np.unique(np.searchsorted(curve.far, wanted * (1 + 1e-12), side="right") - 1)
     positions = positions[(positions >= 0) & (curve.far[np.maximum(positions, 0)] > 0)]
-    return Curve(curve.far[positions], curve.tar[positions])
+    return Curve(curve.far[positions], curve.tar[positions], curve.eer)

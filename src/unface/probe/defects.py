@@ -4,13 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import betainc, betaincinv
 
 from unface.data import EmbeddingSet
 from unface.pairs import Pairing, all_mated, cosine_space, impostors_above, open_screen, pair_up
+from unface.threads import one_blas_thread
 
 NEAR_DUPLICATE = 0.999
-_OUTLIER = 6.0
 _NAMED_AT_MOST = 20
+_FALSE_ALARM = 1e-3
+_AS_ITSELF = 0.9
+_ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True)
@@ -47,22 +52,64 @@ def near_duplicates(
 
 
 def lookalikes(embeddings: EmbeddingSet) -> tuple[Lookalike, ...]:
-    """Identity pairs that stand out from all others and reach their own mean similarity."""
+    """Identity pairs as alike as no two of so many people should be, and as alike as each is to itself."""
     unit = embeddings.unit().vectors.astype(np.float64)
     sizes = np.bincount(embeddings.identities)
     means = np.zeros((len(sizes), unit.shape[1]))
     np.add.at(means, embeddings.identities, unit)
     means /= sizes[:, None]
-    # the mean of all cosines between two sets of unit vectors is the inner product of their means
-    across = means @ means.T
-    own = (np.diag(across) * sizes - 1) / np.maximum(sizes - 1, 1)
+    centred = means - means.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=1)
+    directions = centred / np.maximum(lengths, np.finfo(float).tiny)[:, None]
+    # what the spread of an identity's own images adds to the squared length of their mean
+    own = lengths**2 - (1 - (means**2).sum(axis=1)) / np.maximum(sizes - 1, 1)
     own[sizes < 2] = np.inf
-    i, j = np.triu_indices(len(sizes), 1)
-    between, within = across[i, j], np.minimum(own[i], own[j])
-    found = np.flatnonzero((between >= 0.9 * within) & (_robust_z(between) > _OUTLIER))
-    found = found[np.argsort(-between[found], kind="stable")][:_NAMED_AT_MOST]
-    names = embeddings.names
-    return tuple(Lookalike(names[i[at]], names[j[at]], float(between[at]), float(within[at])) for at in found)
+    with one_blas_thread():
+        i, j = _pairs_above(directions, _unlikely_cosine(directions))
+    across = np.einsum("pd,pd->p", centred[i], centred[j])
+    alike = np.flatnonzero(across >= _AS_ITSELF * np.minimum(own[i], own[j]))
+    return tuple(_lookalike(embeddings.names, means, sizes, int(i[at]), int(j[at])) for at in alike)
+
+
+def _lookalike(
+    names: tuple[str, ...], means: NDArray[np.float64], sizes: NDArray[np.int64], i: int, j: int
+) -> Lookalike:
+    # the mean of all cosines between two sets of unit vectors is the inner product of their means
+    within = [float((means[at] @ means[at] * sizes[at] - 1) / (sizes[at] - 1)) for at in (i, j) if sizes[at] > 1]
+    return Lookalike(names[i], names[j], float(means[i] @ means[j]), min(within))
+
+
+def _pairs_above(directions: NDArray[np.float64], cosine: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs i < j of unit rows at least so alike, the most alike first."""
+    found = []
+    for start in range(0, len(directions), _ROWS_AT_ONCE):
+        cosines = directions[start : start + _ROWS_AT_ONCE] @ directions.T
+        i, j = np.nonzero(np.triu(cosines >= cosine, start + 1))
+        found.append((i + start, j, cosines[i, j]))
+    i, j, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(-alike, kind="stable")
+    return i[order], j[order]
+
+
+def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
+    """The cosine that any two of these directions reach with a probability of ``_FALSE_ALARM``, were they independent.
+
+    Of two random directions in D dimensions, (1 − cosine) / 2 follows Beta((D − 1) / 2, (D − 1) / 2). D is what the
+    cosines' variance says, or fewer where their highest hundredth is higher than that: faces do not fill a space evenly.
+    """
+    count = len(directions)
+    some = directions[np.unique(np.linspace(0, count - 1, min(count, _ROWS_AT_ONCE)).astype(np.int64))]
+    cosines = (some @ some.T)[np.triu_indices(len(some), 1)]
+    high = (1 - float(np.quantile(cosines, 0.99))) / 2
+
+    def too_rare(dimension: float) -> float:
+        return 0.01 - float(betainc((dimension - 1) / 2, (dimension - 1) / 2, high))
+
+    dimension = max(2.0, 1 / max(float(np.mean(cosines**2)), np.finfo(float).tiny))
+    if too_rare(dimension) > 0:
+        dimension = brentq(too_rare, 2.0, dimension) if too_rare(2.0) < 0 else 2.0
+    half = (dimension - 1) / 2
+    return float(1 - 2 * betaincinv(half, half, _FALSE_ALARM / (count * (count - 1) / 2)))
 
 
 def _within(pairing: Pairing, cosine: float) -> int:
@@ -72,9 +119,3 @@ def _within(pairing: Pairing, cosine: float) -> int:
 def _named(embeddings: EmbeddingSet, a: int, b: int) -> tuple[str, str, str, str]:
     names, codes, ids = embeddings.names, embeddings.identities, embeddings.ids
     return str(ids[a]), names[codes[a]], str(ids[b]), names[codes[b]]
-
-
-def _robust_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    centre = np.median(values)
-    spread = 1.4826 * np.median(np.abs(values - centre))
-    return np.asarray((values - centre) / max(spread, np.finfo(float).tiny))

@@ -63,7 +63,9 @@ class Fisher:
 
     def _basis(self, shrinkage: float) -> FisherBasis:
         values, vectors = self._within
-        whiten = vectors / np.sqrt((1 - shrinkage) * values + shrinkage * values.mean())
+        # Images that do not vary at all cannot be whitened; a trace of their mean energy keeps that finite.
+        energy = np.trace(self.moments.scatter) / (self.moments.counts.sum() * len(values))
+        whiten = vectors / np.sqrt((1 - shrinkage) * values + shrinkage * max(values.mean(), 1e-12 * energy))
         means = self.moments.means
         mean = means.mean(axis=0)
         centred = (means - mean) @ whiten

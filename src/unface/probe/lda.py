@@ -6,7 +6,8 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.pairs import PairSpace, cosine_space
+from unface.pairs import PairSpace
+from unface.probe.cosine import cosine_of_seen
 from unface.probe.fisher import SHRINKAGES, Fisher, fisher
 from unface.probe.ports import Setting, Support
 
@@ -35,4 +36,4 @@ class LdaScorer:
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
         basis = self.fisher.basis(setting["shrinkage"])
         kept = max(1, round(setting["keep"] * len(basis.spread)))
-        return cosine_space(basis.apply(vectors)[:, :kept])
+        return cosine_of_seen(basis.apply(vectors)[:, :kept])

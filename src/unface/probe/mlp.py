@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.pairs import PairSpace, cosine_space
+from unface.pairs import PairSpace
+from unface.probe.cosine import cosine_of_seen
 from unface.probe.ports import Setting, Support
 from unface.seeds import stream
 
@@ -50,12 +51,7 @@ class MlpScorer:
 
     def space(self, setting: Setting, vectors: Floats) -> PairSpace:
         layers = self.networks[int(setting["width"]), int(setting["steps"])]
-        hidden = forward(layers[:-1], _scaled(vectors))[-1]
-        # A picture at which every unit is silent has no direction; it then resembles nothing.
-        silent = ~hidden.any(axis=1)
-        hidden = np.hstack([hidden, np.zeros((len(hidden), 1), np.float32)])
-        hidden[silent, -1] = 1
-        return cosine_space(hidden)
+        return cosine_of_seen(forward(layers[:-1], _scaled(vectors))[-1])
 
 
 def train(

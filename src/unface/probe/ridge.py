@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.pairs import PairSpace, cosine_space
+from unface.pairs import PairSpace
+from unface.probe.cosine import cosine_of_seen
 from unface.probe.ports import Setting, Support
 
 
@@ -36,4 +37,4 @@ class RidgeScorer:
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
         weights = self.basis @ (self.targets / (self.energy + setting["alpha"])[:, None])
-        return cosine_space(vectors @ weights.astype(np.float32))
+        return cosine_of_seen(vectors @ weights.astype(np.float32))

@@ -96,7 +96,7 @@ def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], pla
         setting=setting,
         notes=scorers[0].notes,
         resolved=resolved,
-        calibrate=_as_impostor_tail(tail, [attacker.shot.calibrate for attacker in calibrating]),
+        calibrate=_as_impostor_tail(tail, [attacker.shot.calibrate for attacker in calibrating], plan),
         calibrate_impostors=tail.impostors,
         calibrate_tar={far: float(np.mean(calibrate_mated >= threshold)) for far, threshold in thresholds.items()},
         thresholds=thresholds,
@@ -165,11 +165,14 @@ def _test(
     pairing = attacker.pairs(setting, attacker.shot.test)
     accepted, impostors = impostors_accepted(pairing, thresholds, plan, f"test {attacker.shot.support.seed}")
     mated = all_mated(pairing)
-    bins = impostor_histogram(pairing, open_screen(pairing.space, plan.device), *between, _CURVE_BINS, threads=1)
+    # Always on the CPU: a histogram takes scores as they are screened, and another device's differ in their last bits.
+    bins = impostor_histogram(pairing, open_screen(pairing.space), *between, _CURVE_BINS, threads=1)
     return _Tested(mated, accepted, impostors, bins, bin_scores(mated.scores, bins.low, bins.width, _CURVE_BINS))
 
 
-def _as_impostor_tail(tail: Tail, queries: list[RoleRows]) -> ImpostorTail:
-    return ImpostorTail(
-        tail.scores, tail.first, tail.second, np.stack([query.images() for query in queries]), tail.floor
-    )
+def _as_impostor_tail(tail: Tail, queries: list[RoleRows], plan: Plan) -> ImpostorTail:
+    images = np.stack([query.images() for query in queries]).astype(np.float64)
+    if plan.quota is not None:
+        # as many image pairs for each identity pair as the quota: products of these give it
+        images = np.full_like(images, np.sqrt(plan.quota))
+    return ImpostorTail(tail.scores, tail.first, tail.second, images, tail.floor)
