@@ -136,12 +136,12 @@ PEOPLE = ["a", "a", "b", "b"]
         (
             [[1, 0], [0, 1], [np.nan, 1], [1, 1]],
             PEOPLE,
-            "vector 2 has NaN or infinite values; drop it",
+            "vector 2 has NaN, infinite or too large values for float32; drop it",
         ),
         (
             [[1, 0], [0, np.inf], [1, 1], [1, 1]],
             PEOPLE,
-            "vector 1 has NaN or infinite values; drop it",
+            "vector 1 has NaN, infinite or too large values for float32; drop it",
         ),
         (
             [[1, 0], [0, 1], [1, 1], [0, 0]],
@@ -151,7 +151,7 @@ PEOPLE = ["a", "a", "b", "b"]
         (
             GOOD,
             ["a", "a", "b"],
-            "4 vectors but 3 identities; one identity for each vector is needed",
+            "4 vectors but identities of shape (3,); one identity for each vector is needed",
         ),
         (
             [1.0, 2.0, 3.0, 4.0],
@@ -171,17 +171,17 @@ PEOPLE = ["a", "a", "b", "b"]
         (
             GOOD,
             ["a", "a", "a", "a"],
-            "1 identities in 4 vectors give 6 mated and 0 impostor pairs; both are needed",
+            "4 vectors of 1 distinct identities give 6 mated and 0 impostor pairs; both are needed",
         ),
         (
             GOOD,
             ["a", "b", "c", "d"],
-            "4 identities in 4 vectors give 0 mated and 6 impostor pairs; both are needed",
+            "4 vectors of 4 distinct identities give 0 mated and 6 impostor pairs; both are needed",
         ),
         (
             np.empty((0, 3)),
             [],
-            "0 identities in 0 vectors give 0 mated and 0 impostor pairs; both are needed",
+            "0 vectors of 0 distinct identities give 0 mated and 0 impostor pairs; both are needed",
         ),
     ],
 )
@@ -196,6 +196,23 @@ def test_data_that_cannot_be_compared_are_refused_in_a_sentence(
 def test_a_zero_vector_has_a_distance_though_no_direction() -> None:
     found = verify([[0, 0], [0, 0], [1, 1], [1, 1]], PEOPLE, far=(0.0,), score="l2")
     assert found.at[0.0].value == 1.0
+
+
+def test_ragged_vectors_and_mixed_identities_are_refused_in_a_sentence() -> None:
+    with pytest.raises(UnfaceError, match=r"^vectors are not one array; every row needs the same length$"):
+        verify([[1.0, 2.0], [1.0]], ["a", "a"])
+    with pytest.raises(UnfaceError, match=r"^identities mix kinds that cannot be compared; give all as text or all as"):
+        verify(GOOD, np.array([None, "a", "b", "b"], dtype=object))
+
+
+@pytest.mark.parametrize("scale", [1e-20, 1e19])
+def test_distances_beyond_float32_are_refused(scale: float) -> None:
+    with pytest.raises(UnfaceError, match=r"leave float32's range; scale them$"):
+        verify(np.array(GOOD) * scale, PEOPLE, score="l2")
+
+
+def test_one_rate_may_be_given_bare() -> None:
+    assert verify(GOOD, PEOPLE, far=0.1).at[0.1] == verify(GOOD, PEOPLE, far=(0.1,)).at[0.1]
 
 
 def test_an_unknown_score_is_named() -> None:

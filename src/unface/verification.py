@@ -59,7 +59,7 @@ class Verification:
 def verify(
     vectors: ArrayLike,
     identities: ArrayLike,
-    far: Sequence[float] = (1e-4,),
+    far: float | Sequence[float] = (1e-4,),
     score: str = "cosine",
     device: str = "cpu",
     threads: int | None = None,
@@ -69,24 +69,25 @@ def verify(
     ``score`` is ``"cosine"`` or ``"l2"`` (minus the squared distance). n² scores are never held.
     """
     array, codes, names = _checked(vectors, identities)
+    fars = [far] if isinstance(far, int | float) else list(far)
     spaces = {"cosine": cosine_space, "l2": l2_space}
     if score not in spaces:
         raise UnfaceError(f"score {score!r} is not known; use 'cosine' or 'l2'")
     pairing = pair_up(spaces[score](array), codes)
     if not pairing.mated or not pairing.impostors:
         raise UnfaceError(
-            f"{names} identities in {len(codes)} vectors give {pairing.mated} mated and {pairing.impostors} impostor "
-            "pairs; both are needed"
+            f"{len(codes)} vectors of {names} distinct identities give {pairing.mated} mated and "
+            f"{pairing.impostors} impostor pairs; both are needed"
         )
     screen = open_screen(pairing.space, device)
-    thresholds = _thresholds(pairing, list(far), screen, threads)
-    accepted = np.zeros(len(far), np.int64)
+    thresholds = _thresholds(pairing, fars, screen, threads)
+    accepted = np.zeros(len(fars), np.int64)
     for pairs in mated_pairs(pairing):
         for position, (threshold, _) in enumerate(thresholds):
             accepted[position] += np.count_nonzero(pairs.scores >= threshold)
     at = {
         rate: TarAtFar(rate, threshold, int(count), pairing.mated, false_accepts, pairing.impostors)
-        for rate, (threshold, false_accepts), count in zip(far, thresholds, accepted, strict=True)
+        for rate, (threshold, false_accepts), count in zip(fars, thresholds, accepted, strict=True)
     }
     return Verification(MappingProxyType(at), names, pairing, screen)
 
@@ -110,16 +111,24 @@ def _thresholds(pairing: Pairing, fars: list[float], screen: Screen, threads: in
 
 
 def _checked(vectors: ArrayLike, identities: ArrayLike) -> tuple[NDArray[np.floating], NDArray[np.int64], int]:
-    array = np.asarray(vectors)
+    try:
+        array, given = np.asarray(vectors), np.asarray(identities)
+        names, codes = np.unique(given, return_inverse=True)
+    except ValueError:
+        raise UnfaceError("vectors are not one array; every row needs the same length") from None
+    except TypeError:
+        raise UnfaceError("identities mix kinds that cannot be compared; give all as text or all as numbers") from None
     if array.ndim != 2 or array.dtype.kind not in "fiu":
         raise UnfaceError(f"vectors must be a numeric (n, d) array, not {array.dtype} of shape {array.shape}")
-    array = array.astype(np.float32, copy=False)
+    if given.shape != (len(array),):
+        raise UnfaceError(
+            f"{len(array)} vectors but identities of shape {given.shape}; one identity for each vector is needed"
+        )
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float32, copy=False)
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
-        raise UnfaceError(f"vector {int(np.argmin(finite))} has NaN or infinite values; drop it")
-    names, codes = np.unique(np.asarray(identities), return_inverse=True)
-    if codes.shape != (len(array),):
-        raise UnfaceError(f"{len(array)} vectors but {codes.size} identities; one identity for each vector is needed")
+        raise UnfaceError(f"vector {int(np.argmin(finite))} has NaN, infinite or too large values for float32; drop it")
     return array, codes.astype(np.int64), len(names)
 
 

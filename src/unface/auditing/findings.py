@@ -68,7 +68,7 @@ def _control(controls: Controls) -> list[Finding]:
 
 def _labels(points: list[Point]) -> list[Finding]:
     head = headline(points)
-    if head is None or _above_chance(head) or any(_above_chance(point, _CERTAIN) for point in points):
+    if head is None or _above_chance(head) or any(_surely_above_chance(point) for point in points):
         return []
     return [
         _warning(
@@ -79,13 +79,16 @@ def _labels(points: list[Point]) -> list[Finding]:
     ]
 
 
-def _above_chance(point: Point, level: float | None = None) -> bool:
-    """By the point's own interval, or by one of another level for as many independent trials."""
+def _above_chance(point: Point) -> bool:
+    return point.tar is not None and point.chance is not None and point.tar.low > point.chance
+
+
+def _surely_above_chance(point: Point) -> bool:
+    """Also beside the other numbers, and also if the achieved FAR, itself a count, came out low by luck."""
     if point.tar is None or point.chance is None:
         return False
     worth = point.tar.effective_n
-    low = point.tar.low if level is None else wilson(point.tar.value * worth, worth, level).low
-    return low > point.chance
+    return wilson(point.tar.value * worth, worth, _CERTAIN).low > max(point.chance, point.far)
 
 
 def _duplicates(controls: Controls) -> list[Finding]:

@@ -29,12 +29,10 @@ def save_audit(result: AuditResult, folder: Path, *, force: bool = False) -> Pat
     require_free(folder, force=force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        suspects = folder / SUSPECTS_FILE
-        if result.suspects:
-            _replace(suspects, _csv(result))
-        else:
-            suspects.unlink(missing_ok=True)
-        _replace(folder / AUDIT_FILE, result.model_dump_json(by_alias=True, indent=2) + "\n")
+        suspects = {SUSPECTS_FILE: _csv(result)} if result.suspects else {}
+        _replace(folder, {**suspects, AUDIT_FILE: result.model_dump_json(by_alias=True, indent=2) + "\n"})
+        if not suspects:
+            (folder / SUSPECTS_FILE).unlink(missing_ok=True)
     except OSError as error:
         raise UnfaceError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
     return folder / AUDIT_FILE
@@ -67,14 +65,19 @@ def _csv(result: AuditResult) -> str:
     return text.getvalue()
 
 
-def _replace(path: Path, text: str) -> None:
-    with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).chmod(0o644)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+def _replace(folder: Path, texts: dict[str, str]) -> None:
+    """Both files or neither: nothing is renamed before all is written."""
+    written: dict[str, Path] = {}
+    try:
+        for name, text in texts.items():
+            with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix=f".{name}.", delete=False) as file:
+                written[name] = Path(file.name)
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            written[name].chmod(0o644)
+        for name, path in written.items():
+            path.replace(folder / name)
+    finally:
+        for path in written.values():
+            path.unlink(missing_ok=True)

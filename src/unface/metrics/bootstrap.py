@@ -10,6 +10,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.metrics.rates import just_above
 from unface.seeds import stream
 
 _CHUNK = 128
@@ -57,6 +58,8 @@ def threshold_replicates(
     tail: ImpostorTail, far: float, allowed: int, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The threshold of each replicate: the smallest whose weighted accepts are at most far × the weighted pairs."""
+    if not len(tail.scores):
+        return np.full(len(weights), just_above(np.float32(tail.floor)))
     tempered = 1 + np.sqrt(tempering(tail, far, allowed)) * (weights - 1)
     budget = far * tail.pairs(tempered) * (1 + 1e-12)
     chunk, spent = _exhausting_chunk(tail, tempered, budget)

@@ -79,6 +79,7 @@ def ready_scores(scores: ArrayLike, kind: str) -> NDArray[np.floating]:
         raise UnfaceError(f"{kind} scores have dtype {flat.dtype}; numbers are needed")
     if not len(flat):
         raise UnfaceError(f"there are no {kind} scores")
-    if np.isnan(flat).any():
-        raise UnfaceError(f"{kind} score {int(np.argmax(np.isnan(flat)))} is NaN; drop it or find out why")
+    if not np.isfinite(flat).all():
+        worst = int(np.argmin(np.isfinite(flat)))
+        raise UnfaceError(f"{kind} score {worst} is {flat[worst]}; drop it or find out why")
     return flat

@@ -78,6 +78,9 @@ def cosine_space(vectors: NDArray[np.floating]) -> PairSpace:
 def l2_space(vectors: NDArray[np.floating]) -> PairSpace:
     """Scores are −‖a − b‖² = 2 a·b − ‖a‖² − ‖b‖² of the (n, d) vectors."""
     plain = np.asarray(vectors, np.float32)
+    largest = float(_norms(plain).max(initial=0.0))
+    if largest and not 1e-17 < largest < 1e18:
+        raise UnfaceError(f"squared distances of vectors of length {largest:.1e} leave float32's range; scale them")
     return quadratic_space(2 * plain, plain, -(_norms(plain) ** 2))
 
 

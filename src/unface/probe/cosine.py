@@ -26,7 +26,7 @@ class Cosine:
 
 def cosine_of_seen(seen: NDArray[np.float32]) -> PairSpace:
     """Cosines of what a probe makes of the pictures; one of which it makes nothing, a row of zeros, resembles none."""
-    nothing = ~seen.any(axis=1)
+    nothing = np.logical_not(seen.any(axis=1))
     if not nothing.any():
         return cosine_space(seen)
     # Two more coordinates: nothing · nothing is 0 as well, and yet no row is without length.

@@ -95,7 +95,7 @@ def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
     """The cosine that any two of these directions reach with a probability of ``_FALSE_ALARM``, were they independent.
 
     Of two random directions in D dimensions, (1 − cosine) / 2 follows Beta((D − 1) / 2, (D − 1) / 2). D is what the
-    cosines' variance says, or fewer where their highest hundredth is higher than that: faces do not fill a space evenly.
+    cosines' variance says, or less where their highest hundredth is higher than that: people fill no space evenly.
     """
     count = len(directions)
     some = directions[np.unique(np.linspace(0, count - 1, min(count, _ROWS_AT_ONCE)).astype(np.int64))]
