@@ -16,6 +16,7 @@ LEVELS = {
     "threads": 0,
     "data": 1,
     "metrics": 2,
+    "moments": 2,
     "pairs": 2,
     "probe": 3,
     "verification": 3,

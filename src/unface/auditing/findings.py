@@ -1,7 +1,7 @@
 """What a reader must know before using the numbers, and the verdict in one sentence."""
 
 from unface.auditing.schema import Controls, Finding, Point
-from unface.auditing.words import count, interval, one_in, percent, times
+from unface.auditing.words import count, interval, one_in, percent, rate, times
 from unface.metrics import wilson
 
 # Of many numbers some lie above chance by luck; one that is to speak for all of them must be this certain.
@@ -139,11 +139,13 @@ def _rates(points: list[Point]) -> list[Finding]:
     found = []
     refused = {(point.far, point.k, point.identities_needed) for point in points if point.resolution == "refused"}
     for far, k, needed in sorted(refused, key=lambda item: item[:2]):
-        text = f"FAR {far:g} at k = {k} is refused: fewer than 3 false accepts expected; {needed} calibrate identities"
+        text = (
+            f"FAR {rate(far)} at k = {k} is refused: fewer than 3 false accepts expected; {needed} calibrate identities"
+        )
         found.append(_note("resolution", f"{text} would be needed"))
     coarse = sorted({(point.far, point.k) for point in points if point.resolution == "coarse"})
     if coarse:
-        listed = ", ".join(f"{far:g} at k = {k}" for far, k in coarse)
+        listed = ", ".join(f"{rate(far)} at k = {k}" for far, k in coarse)
         found.append(_note("resolution", f"coarse (3 to 30 false accepts expected on calibrate): FAR {listed}"))
     shifted = sorted(
         {
@@ -153,7 +155,7 @@ def _rates(points: list[Point]) -> list[Finding]:
         }
     )
     if shifted:
-        listed = ", ".join(f"{far:g} at k = {k}" for far, k in shifted)
+        listed = ", ".join(f"{rate(far)} at k = {k}" for far, k in shifted)
         text = "on test identities more than three times the target FAR was accepted, so thresholds do not carry over"
         found.append(_warning("thresholds", f"{text}: {listed}"))
     return found

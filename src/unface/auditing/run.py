@@ -11,6 +11,7 @@ from unface.auditing.inputs import Prepared, prepare
 from unface.auditing.points import control_points, space_result
 from unface.auditing.schema import AuditResult, Controls, Curated, Duplicates, Protocol, Run, Source
 from unface.auditing.schema import Roles as RolesOut
+from unface.auditing.words import rate
 from unface.data import EmbeddingSet, Role, read_embeddings
 from unface.data import Source as EmbeddingSource
 from unface.errors import UnfaceError
@@ -145,7 +146,7 @@ def _require_some_rate(panel: Panel, plan: Plan) -> None:
     far = max(plan.fars)
     k, resolved = max(panel.resolved.items(), key=lambda item: item[1].impostors)
     raise UnfaceError(
-        f"FAR {far:g} cannot be resolved: at k = {k} calibrate has {resolved.impostors:,} impostor pairs, so fewer "
+        f"FAR {rate(far)} cannot be resolved: at k = {k} calibrate has {resolved.impostors:,} impostor pairs, so fewer "
         f"than 3 false accepts are expected; {resolved.needed[far]} calibrate identities are needed, or a higher --far"
     )
 

@@ -1,6 +1,7 @@
 """Numbers as people say them; every sentence of an audit is put together from these."""
 
 import math
+import re
 
 
 def percent(value: float) -> str:
@@ -15,6 +16,11 @@ def percent(value: float) -> str:
 def interval(low: float, high: float) -> str:
     """[7.1, 9.9] in percent."""
     return f"[{percent(low).removesuffix(' %')}, {percent(high).removesuffix(' %')}]"
+
+
+def rate(far: float) -> str:
+    """1e-4, 2.5e-5, 0.05: a false-accept rate as people of the field write it."""
+    return f"{far:g}" if far >= 0.01 else re.sub(r"\.?0*e-0*", "e-", f"{far:e}")
 
 
 def one_in(far: float) -> str:

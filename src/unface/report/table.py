@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from unface.auditing import AuditResult, Finding, Point
-from unface.auditing.words import count, interval, percent
+from unface.auditing.words import count, interval, percent, rate
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
@@ -17,6 +17,7 @@ def print_audit(result: AuditResult, console: Console) -> None:
     """Print an audit."""
     console.print(_verdict(result))
     console.print(_caption(result), style="dim", highlight=False)
+    console.print()
     for space in result.spaces:
         console.print(_table(result, space.points))
     console.print(Group(*_below(result)), highlight=False)
@@ -40,39 +41,47 @@ def _caption(result: AuditResult) -> str:
 
 def _table(result: AuditResult, points: list[Point]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("k", justify="right")
     table.add_column("probe")
     for far in result.protocol.fars:
-        table.add_column(f"TAR at FAR {far:g}", justify="right")
+        table.add_column(f"TAR % at FAR {rate(far)}")
         table.add_column("× chance", justify="right")
+        table.add_column("")
     for k in result.protocol.ks:
+        at_k = [point for point in points if point.k == k]
+        shares = [cell for far in result.protocol.fars for cell in _denominators(at_k, far)]
+        table.add_row(f"k = {k}", *shares, style="dim")
         for probe in result.protocol.probes:
-            row = [point for point in points if point.k == k and point.probe == probe]
-            cells = [cell for far in result.protocol.fars for cell in _cells(row, far)]
-            table.add_row(str(k) if probe == result.protocol.probes[0] else "", probe, *cells)
-        table.add_section()
+            row = [point for point in at_k if point.probe == probe]
+            table.add_row(probe, *(cell for far in result.protocol.fars for cell in _cells(row, far)))
+        table.add_row()
     return table
 
 
-def _cells(row: list[Point], far: float) -> tuple[RenderableType, RenderableType]:
+def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:
+    """What the rows below are shares of."""
+    tar = next(point.tar for point in at_k if point.far == far)
+    return f"of {tar.denominator:,} pairs" if tar else "", "", ""
+
+
+def _cells(row: list[Point], far: float) -> tuple[RenderableType, RenderableType, RenderableType]:
     point = next(point for point in row if point.far == far)
     if point.tar is None or point.times_chance is None:
-        return Text("not resolved", style="dim"), Text("–", style="dim")
+        return Text("not resolved", style="dim"), Text("–", style="dim"), ""
     coarse = "~" if point.resolution == "coarse" else ""
-    shown = f"{coarse}{percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}"
+    value = percent(point.tar.value).removesuffix(" %")
     multiple = f"{point.times_chance:,.0f}" if point.times_chance >= 10 else f"{point.times_chance:.1f}"
+    cells = (f"{coarse}{value} {interval(point.tar.low, point.tar.high)}", multiple, "◂" if point.worst else "")
     style = "bold" if point.worst else ""
-    return Text(shown, style=style), Text(f"{multiple} ◂ worst" if point.worst else f"{multiple}        ", style=style)
+    return Text(cells[0], style=style), Text(cells[1], style=style), Text(cells[2], style=style)
 
 
 def _below(result: AuditResult) -> Iterator[RenderableType]:
     controls = result.controls.shuffled_identities
     passed = sum(point.passed for point in controls)
     yield Text(
-        f"\nBold: the probe that was best on calibrate identities, the worst case. "
-        f"{result.protocol.level:.0%} intervals: "
+        f"◂ worst case: the probe that was best on calibrate identities. {100 * result.protocol.level:g} % intervals: "
         + ("identities resampled" if result.protocol.variant == "unface" else "spread over seeds, which under-covers")
-        + ". ~: coarse.",
+        + (". ~: coarse." if any(p.resolution == "coarse" for p in result.spaces[0].points) else "."),
         style="dim",
     )
     yield Text(

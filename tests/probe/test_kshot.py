@@ -1,0 +1,121 @@
+"""If these fail, the attacker is shown the pictures it is tested on, or rates are called resolved that are not."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.probe.small import consecutive, people, roles_of
+from unface.metrics import Resolution
+from unface.probe import RoleRows, Roles
+from unface.probe.kshot import Shot, distinct_impostors, draw_shot
+from unface.probe.plan import resolve
+
+PEOPLE = people(40, 7, 3)
+ROLES = roles_of(PEOPLE)
+
+
+def shot(k: int = 3, seed: int = 0, roles: Roles = ROLES) -> Shot:
+    return draw_shot(PEOPLE.vectors, roles.train, roles.calibrate, roles.test, k, seed)
+
+
+def rows_of_support(drawn: Shot) -> set[int]:
+    known = {vector.tobytes(): row for row, vector in enumerate(PEOPLE.vectors)}
+    return {known[vector.tobytes()] for vector in drawn.support.vectors}
+
+
+def test_roles_share_no_identity_and_code_their_own_from_zero() -> None:
+    names = [set(PEOPLE.identities[role.rows].tolist()) for role in (ROLES.train, ROLES.calibrate, ROLES.test)]
+    assert all(not (a & b) for a, b in combinations(names, 2))
+    for role in (ROLES.train, ROLES.calibrate, ROLES.test):
+        assert sorted(set(role.identities.tolist())) == list(range(role.count))
+        # one code for each identity and the other way round
+        assert len(set(zip(role.identities.tolist(), PEOPLE.identities[role.rows].tolist(), strict=True))) == role.count
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_support_is_exactly_k_of_each_train_identity_and_query_the_rest(k: int) -> None:
+    drawn = shot(k)
+    assert np.bincount(drawn.support.identities).tolist() == [k] * ROLES.train.count
+    assert drawn.support.k == k
+    assert rows_of_support(drawn) <= set(ROLES.train.rows.tolist())
+    for query, role in ((drawn.calibrate, ROLES.calibrate), (drawn.test, ROLES.test)):
+        assert query.images().tolist() == [7 - k] * role.count
+        assert set(query.rows.tolist()) < set(role.rows.tolist())
+        assert np.array_equal(query.identities, role.identities[np.isin(role.rows, query.rows)])
+
+
+def test_seeds_draw_other_images_and_every_image_is_drawn_by_some_seed() -> None:
+    drawn = [rows_of_support(shot(seed=seed)) for seed in range(20)]
+    assert len({frozenset(rows) for rows in drawn}) == 20
+    assert set().union(*drawn) == set(ROLES.train.rows.tolist())
+    # each image is as likely as any other: 20 draws of 3 in 7, so 8.6 of 20 with a standard deviation of 2.2
+    times = np.array([sum(row in rows for rows in drawn) for row in ROLES.train.rows])
+    assert times.min() >= 1
+    assert times.max() <= 17
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    first, second = shot(seed=5), shot(seed=5)
+    assert np.array_equal(first.support.vectors, second.support.vectors)
+    assert np.array_equal(first.test.rows, second.test.rows)
+
+
+def test_a_role_draws_the_same_whatever_the_other_roles_are() -> None:
+    fewer = Roles(ROLES.train.where(ROLES.train.identities < 4), ROLES.calibrate, ROLES.test)
+    assert np.array_equal(shot(roles=fewer).test.rows, shot().test.rows)
+    assert np.array_equal(shot(roles=fewer).calibrate.rows, shot().calibrate.rows)
+
+
+@st.composite
+def several_queries(draw: st.DrawFn) -> list[RoleRows]:
+    """Each seed's query: a random part of one role's rows, in which some identity may be missing."""
+    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=5))
+    role = consecutive(*sizes, start=draw(st.integers(0, 50)))
+    masks = st.lists(st.booleans(), min_size=len(role.rows), max_size=len(role.rows)).filter(any)
+    return [role.where(np.array(mask)) for mask in draw(st.lists(masks, min_size=1, max_size=4))]
+
+
+@settings(max_examples=200, deadline=None)
+@given(several_queries())
+def test_distinct_impostors_are_the_pairs_that_any_seed_compares_each_counted_once(queries: list[RoleRows]) -> None:
+    compared = {
+        (int(query.rows[a]), int(query.rows[b]))
+        for query in queries
+        for a, b in combinations(range(len(query.rows)), 2)
+        if query.identities[a] != query.identities[b]
+    }
+    assert distinct_impostors(queries) == len(compared)
+
+
+def test_what_is_resolved_goes_by_thirty_and_three_expected_false_accepts() -> None:
+    found = resolve((1e-1, 1e-2, 1e-3, 1e-4), 3000, 5)
+    assert dict(found.of) == {
+        1e-1: Resolution.RESOLVED,
+        1e-2: Resolution.RESOLVED,
+        1e-3: Resolution.COARSE,
+        1e-4: Resolution.REFUSED,
+    }
+    assert found.measured == (1e-1, 1e-2, 1e-3)
+    assert found.impostors == 3000
+
+
+@pytest.mark.parametrize(
+    ("impostors", "reference"),
+    [(10**6, 1e-4), (30_000, 1e-3), (29_999, 1e-2), (300, 1e-1), (299, 1e-1), (30, 1e-1)],
+)
+def test_settings_are_chosen_at_the_lowest_resolved_rate_or_else_the_highest_measured(
+    impostors: int, reference: float
+) -> None:
+    assert resolve((1e-2, 1e-4, 1e-1, 1e-3), impostors, 5).reference == reference
+
+
+@pytest.mark.parametrize("far", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("images", [2, 5, 16])
+def test_the_identities_said_to_be_needed_are_just_enough(far: float, images: int) -> None:
+    found = resolve((far,), 0, images)
+    for needed, accepts in ((found.needed[far], 3), (found.needed_for_resolved[far], 30)):
+        pairs = [m * (m - 1) // 2 * images**2 for m in (needed - 1, needed)]
+        assert pairs[0] * far < accepts <= pairs[1] * far * (1 + 1e-9)

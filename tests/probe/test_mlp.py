@@ -1,0 +1,133 @@
+"""If these fail, the non-linear attacker does not learn what it could, and leakage that it would find stays unseen."""
+
+from typing import cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.probe.small import all_pairs, gaussian_support, score_matrix
+from unface.metrics import tar_at_far
+from unface.probe import PROBES, Probe, Support
+from unface.probe.mlp import Layers, MlpScorer, initial, loss_and_gradients, train
+from unface.seeds import stream
+from unface.threads import one_blas_thread
+
+mlp = PROBES["mlp"]
+SMALL = gaussian_support(6, 8, 10, between=2.0)
+
+
+def doubled(layers: Layers) -> Layers:
+    """In float64, where a finite difference of 1e-6 still has nine digits."""
+    return cast(Layers, [(weights.astype(np.float64), bias.astype(np.float64)) for weights, bias in layers])
+
+
+def test_gradients_are_those_of_finite_differences() -> None:
+    rng = stream(0, "gradients")
+    layers = doubled(initial([5, 7, 6, 4], rng))
+    for _, bias in layers:
+        bias += 0.1 * rng.normal(size=len(bias))
+    inputs = cast(NDArray[np.float32], rng.normal(size=(9, 5)))
+    identities = rng.integers(0, 4, size=9)
+    _, gradients = loss_and_gradients(layers, inputs, identities)
+    step = 1e-6
+    for layer, slopes in zip(layers, gradients, strict=True):
+        for part, slope in zip(layer, slopes, strict=True):
+            assert slope.shape == part.shape
+            for at in np.ndindex(*part.shape):
+                before = part[at]
+                part[at] = before + step
+                above, _ = loss_and_gradients(layers, inputs, identities)
+                part[at] = before - step
+                below, _ = loss_and_gradients(layers, inputs, identities)
+                part[at] = before
+                assert slope[at] == pytest.approx((above - below) / (2 * step), rel=1e-5, abs=1e-8)
+
+
+def test_the_loss_is_the_mean_cross_entropy_and_survives_huge_logits() -> None:
+    flat = [(np.zeros((3, 4), np.float32), np.zeros(4, np.float32))]
+    loss, _ = loss_and_gradients(flat, np.ones((5, 3), np.float32), np.arange(5) % 4)
+    assert loss == pytest.approx(np.log(4))
+    steep = [(np.full((3, 2), 1e4, np.float32) * np.array([1, -1], np.float32), np.zeros(2, np.float32))]
+    loss, gradients = loss_and_gradients(steep, np.ones((1, 3), np.float32), np.array([1]))
+    assert loss == pytest.approx(6e4)
+    assert np.isfinite(gradients[0][0]).all()
+
+
+def test_training_brings_the_loss_down_and_more_steps_further() -> None:
+    rng = stream(0, "loss")
+    scale = np.float32(np.sqrt(10))
+    unit = SMALL.vectors / np.linalg.norm(SMALL.vectors, axis=1, keepdims=True)
+    start = initial([10, 32, 32, 6], stream(0, "start"))
+    losses = [loss_and_gradients(start, unit * scale, SMALL.identities)[0]]
+    for _, layers in train(unit, SMALL.identities, 32, 1e-3, rng):
+        losses.append(loss_and_gradients(layers, unit * scale, SMALL.identities)[0])
+    assert len(losses) == 3
+    assert losses[1] < 0.5 * losses[0]
+    assert losses[2] < losses[1]
+
+
+def test_the_same_seed_trains_the_same_network_and_another_seed_another() -> None:
+    setting, queries = mlp.settings[0], SMALL.vectors[:12]
+    with one_blas_thread():
+        scores = [
+            score_matrix(mlp.fit(Support(SMALL.vectors, SMALL.identities, 8, seed)).space(setting, queries))
+            for seed in (1, 1, 2)
+        ]
+    assert np.array_equal(scores[0], scores[1])
+    assert not np.allclose(scores[0], scores[2], atol=1e-2)
+
+
+def test_settings_are_two_shapes_at_two_lengths_of_training_and_all_differ() -> None:
+    assert [(s["width"], s["weight_decay"], s["steps"]) for s in mlp.settings] == [
+        (256, 1e-3, 200),
+        (256, 1e-3, 600),
+        (128, 1e-1, 200),
+        (128, 1e-1, 600),
+    ]
+    with one_blas_thread():
+        scorer = mlp.fit(SMALL)
+        scores = [score_matrix(scorer.space(setting, SMALL.vectors[:8])) for setting in mlp.settings]
+    assert all(not np.allclose(scores[a], scores[b], atol=1e-3) for a in range(4) for b in range(a))
+
+
+def test_pictures_at_which_every_unit_is_silent_resemble_none_not_even_each_other() -> None:
+    keeps_positive = [(np.eye(2, dtype=np.float32), np.zeros(2, np.float32))]
+    scorer = MlpScorer({(256, 200): [*keeps_positive, *keeps_positive, *keeps_positive]})
+    queries = np.array([[1, 1], [-1, -1], [1, 0], [-2, -1]], np.float32)
+    scores = score_matrix(scorer.space({"width": 256, "steps": 200}, queries))
+    assert scores[0, 2] == pytest.approx(np.sqrt(0.5))
+    assert scores[1].tolist() == [0, 0, 0, 0]
+    assert scores[3].tolist() == [0, 0, 0, 0]
+    assert np.array_equal(scores, scores.T)
+
+
+def test_it_learns_identities_that_no_linear_probe_can_see() -> None:
+    """Whose picture it is lies in which of 16 hidden coordinates are large; their signs are drawn for each picture.
+
+    All class means are zero, so linear probes have nothing but chance agreements of signs.
+    """
+    with one_blas_thread():
+        found = {name: best_tar(probe) for name, probe in PROBES.items()}
+    others = [tar for name, tar in found.items() if name != "mlp"]
+    assert max(others) < 0.1
+    assert found["mlp"] > 2 * max(others)
+
+
+def best_tar(probe: Probe) -> float:
+    vectors, identities = sign_people(100, 40, seed=0)
+    scorer = probe.fit(Support(vectors, identities, 40, 0))
+    queries, codes = sign_people(40, 6, seed=1)
+    pairs = [all_pairs(scorer.space(setting, queries), codes) for setting in probe.settings]
+    return max(tar_at_far(one.mated, one.impostor, 1e-2).value for one in pairs)
+
+
+def sign_people(identities: int, images: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    hidden, dim = 16, 96
+    basis = np.linalg.qr(stream(0, "sign basis").normal(size=(dim, hidden)))[0]
+    rng = stream(seed, "sign people")
+    large = np.argsort(rng.random((identities, 1, hidden)), axis=2) < hidden // 2
+    signs = rng.choice([-1.0, 1.0], size=(identities, images, hidden))
+    vectors = (large * signs).reshape(-1, hidden) @ basis.T + 0.02 * rng.normal(size=(identities * images, dim))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(np.float32), np.repeat(np.arange(identities), images)
