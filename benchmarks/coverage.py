@@ -10,10 +10,9 @@ protocol: calibrate and test identities of their own, five seeds, thresholds fro
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +30,9 @@ from unface.threads import available_cores
 IDENTITIES, IMAGES, K, REPLICATES = 80, 8, 2, 1000
 _OF = ("TAR", "TAR, half", "difference")
 _WAYS = (
-    "double-or-nothing, tempered (default)",
-    "double-or-nothing, plain",
-    "multinomial, tempered",
+    "double-or-nothing, first order (default)",
+    "double-or-nothing, all orders",
+    "multinomial",
     "1.96 sd over seeds (paper)",
     "Wilson on pairs",
 )
@@ -105,19 +104,16 @@ class _Found(dict[str, Interval]):
 
 
 def _ways(trials: list[Trial], case: Case, plan: Plan, number: int) -> dict[str, _Found]:
-    ours = _measured(trials, case, plan, Scheme.DOUBLE_OR_NOTHING, number)
-    with patch("unface.metrics.bootstrap.tempering", return_value=1.0):
-        plain = _measured(trials, case, plan, Scheme.DOUBLE_OR_NOTHING, number)
-    drawn = _measured(trials, case, plan, Scheme.MULTINOMIAL, number)
+    mirrored = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, IDENTITIES, IDENTITIES, REPLICATES, number)
+    multinomial = draw_bootstrap(Scheme.MULTINOMIAL, IDENTITIES, IDENTITIES, REPLICATES, number)
+    ours, plain, drawn = (
+        [measure(trial, case.far, weights, plan) for trial in trials]
+        for weights in (mirrored, replace(mirrored, mirrored=False), multinomial)
+    )
     over_seeds = _Found(zip(_OF, [seed_interval(found.by_seed, 0.95) for found in ours], strict=False))
     over_pairs = _Found(zip(_OF, [_pairwise(found) for found in ours], strict=False))
     found = (_intervals(ours), _intervals(plain), _intervals(drawn), over_seeds, over_pairs)
     return dict(zip(_WAYS, found, strict=True))
-
-
-def _measured(trials: list[Trial], case: Case, plan: Plan, scheme: Scheme, number: int) -> list[Measurement]:
-    weights = draw_bootstrap(scheme, IDENTITIES, IDENTITIES, REPLICATES, number)
-    return [measure(trial, case.far, weights, plan) for trial in trials]
 
 
 def _intervals(found: list[Measurement]) -> _Found:

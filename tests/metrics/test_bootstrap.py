@@ -14,7 +14,6 @@ from unface.metrics import (
     identity_weights,
     just_above,
     tar_replicates,
-    tempering,
     threshold_allowing,
     threshold_replicates,
 )
@@ -54,7 +53,7 @@ def slow_threshold(tail: ImpostorTail, far: float, weights: NDArray[np.float64])
 def test_equal_weights_give_the_plain_threshold(seed: int, tied: bool, far: float) -> None:
     tail = complete_tail(seed, tied=tied)
     allowed = allowed_accepts(far, len(tail.scores))
-    thresholds = threshold_replicates(tail, far, allowed, np.ones((3, tail.images.shape[1])))
+    thresholds = threshold_replicates(tail, far, np.ones((3, tail.images.shape[1])))
     assert thresholds.tolist() == [threshold_allowing(tail.scores, allowed)] * 3
 
 
@@ -63,27 +62,17 @@ def test_equal_weights_give_the_plain_threshold(seed: int, tied: bool, far: floa
 def test_weighted_thresholds_are_those_of_trying_every_score(
     *, seed: int, seeds: int, tied: bool, far: float, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootstrap_module, "tempering", lambda *_: 1.0)
     monkeypatch.setattr(bootstrap_module, "_CHUNK", chunk)
     tail = complete_tail(seed, seeds=seeds, tied=tied)
     weights = np.random.default_rng(seed).integers(0, 5, size=(8, tail.images.shape[1])) / 2.0
-    allowed = allowed_accepts(far, len(tail.scores))
-    thresholds = threshold_replicates(tail, far, allowed, weights)
+    thresholds = threshold_replicates(tail, far, weights)
     assert thresholds.tolist() == [slow_threshold(tail, far, row) for row in weights]
 
 
-@given(seed=st.integers(0, 2**32), variance=st.floats(0, 1))
-@PATCHED
-def test_tempered_weights_keep_their_mean_and_shrink_around_it(
-    seed: int, variance: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tail = complete_tail(seed)
-    weights = np.random.default_rng(seed).choice([0.0, 2.0], size=(6, tail.images.shape[1]))
-    monkeypatch.setattr(bootstrap_module, "tempering", lambda *_: variance)
-    tempered = threshold_replicates(tail, 0.2, 1, weights)
-    shrunk = 1 + float(np.sqrt(variance)) * (weights - 1)
-    monkeypatch.setattr(bootstrap_module, "tempering", lambda *_: 1.0)
-    np.testing.assert_array_equal(tempered, threshold_replicates(tail, 0.2, 1, shrunk))
+def test_a_tail_without_a_pair_stops_at_its_floor() -> None:
+    none = np.empty(0, np.int64)
+    tail = ImpostorTail(np.empty(0, np.float32), none, none, np.full((1, 3), 2), floor=0.5)
+    assert threshold_replicates(tail, 0.01, np.ones((2, 3))).tolist() == [just_above(np.float32(0.5))] * 2
 
 
 def test_a_replicate_that_needs_more_than_is_listed_stops_at_the_floor() -> None:
@@ -92,22 +81,22 @@ def test_a_replicate_that_needs_more_than_is_listed_stops_at_the_floor() -> None
     )
     weights = np.ones((1, 9))
     weights[0, 0] = 0  # neither listed pair weighs anything
-    assert threshold_replicates(tail, 0.01, 3, weights)[0] == pytest.approx(just_above(np.float32(0.5)))
+    assert threshold_replicates(tail, 0.01, weights)[0] == pytest.approx(just_above(np.float32(0.5)))
 
 
 def test_a_long_list_is_followed_as_far_as_a_replicate_needs() -> None:
     scores = np.linspace(1, 0, 5000).astype(np.float32)
     first = np.repeat([0, 1], 2500)  # the first half of the list belongs to somebody whom a replicate leaves out
     tail = ImpostorTail(scores, first, np.full(5000, 2), np.full((1, 4), 50), floor=-1.0)
-    left_out, plain = threshold_replicates(tail, 0.01, 150, np.array([[0.0, 1, 1, 1], [1.0, 1, 1, 1]]))
+    left_out, plain = threshold_replicates(tail, 0.01, np.array([[0.0, 1, 1, 1], [1.0, 1, 1, 1]]))
     assert plain == just_above(scores[150])
-    assert left_out == just_above(scores[slow_position(tail, 0.01, 150)])
+    assert left_out == just_above(scores[slow_position(tail, 0.01)])
 
 
-def slow_position(tail: ImpostorTail, far: float, allowed: int) -> int:
+def slow_position(tail: ImpostorTail, far: float) -> int:
     """How many pairs the replicate without identity 0 accepts, one after the other."""
     weights = np.ones(4)
-    weights[0] = 1 - np.sqrt(tempering(tail, far, allowed))
+    weights[0] = 0
     spent = np.cumsum(weights[tail.first] * weights[tail.second])
     return int(np.count_nonzero(spent <= far * tail.pairs(weights[None])[0]))
 
@@ -118,57 +107,6 @@ def test_weighted_pairs_are_summed_over_all_pairs_of_all_seeds(seed: int, seeds:
     weights = np.random.default_rng(seed).random((5, tail.images.shape[1]))
     slow = [(row[tail.first] * row[tail.second]).sum() for row in weights]
     np.testing.assert_allclose(tail.pairs(weights), slow, rtol=1e-12)
-
-
-def accepts(pairs: list[tuple[int, int]], identities: int, images: int = 1) -> ImpostorTail:
-    """A tail whose accepted pairs are listed, among identities with the same number of images."""
-    first, second = np.array(pairs).T
-    return ImpostorTail(
-        np.zeros(len(pairs), np.float32), first, second, np.full((1, identities), images, np.int64), -np.inf
-    )
-
-
-def test_accepts_of_people_who_share_nothing_are_tempered_to_a_known_variance() -> None:
-    # K accepts of 2K people: identities' squares 2K, pairs' squares K, so v² + 2 v = 2.
-    tail = accepts([(2 * k, 2 * k + 1) for k in range(50)], identities=100)
-    assert tempering(tail, 1e-9, 50) == pytest.approx(np.sqrt(3) - 1, abs=1e-6)
-
-
-def test_accepts_between_two_people_are_tempered_as_one_accept_would_be() -> None:
-    # Two identities' squares K² + K², one pair's square K².
-    tail = accepts([(3, 7)] * 40, identities=10, images=20)
-    assert tempering(tail, 1e-9, 40) == pytest.approx(np.sqrt(3) - 1, abs=1e-6)
-
-
-@pytest.mark.parametrize("partners", [1, 10, 1000])
-def test_accepts_that_share_one_person_are_hardly_tempered(partners: int) -> None:
-    tail = accepts([(0, k + 1) for k in range(partners)], identities=partners + 1)
-    ratio = partners + 1  # identities' squares K² + K, pairs' squares K
-    found = tempering(tail, 1e-12, partners)
-    assert found == pytest.approx((np.sqrt(ratio**2 + 4 * ratio) - ratio) / 2, abs=1e-6)
-    assert found > 1 - 1.1 / ratio**0.75
-
-
-def test_nothing_accepted_and_nothing_expected_is_not_tempered() -> None:
-    assert tempering(accepts([(0, 1)], identities=4), 0.0, 0) == 1.0
-
-
-@given(st.integers(0, 2**32), st.integers(1, 3), st.sampled_from([0.05, 0.1, 0.3]))
-def test_tempering_solves_its_equation(seed: int, seeds: int, far: float) -> None:
-    tail = complete_tail(seed, seeds=seeds)
-    allowed = allowed_accepts(far, len(tail.scores))
-    identities = tail.images.shape[1]
-    excess = np.zeros((identities, identities))
-    for first, second in zip(tail.first[:allowed], tail.second[:allowed], strict=True):
-        excess[first, second] += 1
-        excess[second, first] += 1
-    for counts in tail.images:
-        excess -= far * (np.outer(counts, counts) - np.diag(counts**2))
-    by_identity, by_pair = (excess.sum(axis=1) ** 2).sum(), (np.triu(excess, 1) ** 2).sum()
-    found = tempering(tail, far, allowed)
-    assert 0 <= found <= 1
-    if by_identity > 1e-9 * by_pair:
-        assert found * by_identity + found**2 * by_pair == pytest.approx(by_identity, rel=1e-6)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 30), st.booleans())
@@ -215,6 +153,11 @@ def test_multinomial_weights_redraw_as_many_identities_as_there_are() -> None:
 
 def test_double_or_nothing_weights_are_double_or_nothing() -> None:
     assert set(identity_weights(Scheme.DOUBLE_OR_NOTHING, 37, 100, seed=0, role="test").ravel()) == {0.0, 2.0}
+
+
+def test_what_the_first_half_doubles_the_second_leaves_out() -> None:
+    weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, 37, 100, seed=0, role="test")
+    np.testing.assert_array_equal(weights[:50] + weights[50:], np.full((50, 37), 2.0))
 
 
 @pytest.mark.parametrize("scheme", list(Scheme))

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from unface.metrics import Interval, difference_interval, effective_trials, rate_interval, wilson, zero_bound
+from unface.metrics import (
+    Interval,
+    Replicates,
+    difference_interval,
+    effective_trials,
+    rate_interval,
+    wilson,
+    zero_bound,
+)
 
 
 @pytest.mark.parametrize(
@@ -41,22 +49,22 @@ def test_the_bound_after_no_accepts_is_the_rule_of_three() -> None:
 
 def test_effective_trials_of_independent_trials_are_their_number() -> None:
     replicates = np.random.default_rng(0).binomial(500, 0.2, size=40_000) / 500
-    assert effective_trials(0.2, replicates, identities=10, pairs=10**6) == pytest.approx(500, rel=0.05)
+    assert effective_trials(0.2, float(replicates.var()), identities=10, pairs=10**6) == pytest.approx(500, rel=0.05)
 
 
 def test_effective_trials_are_never_more_than_the_pairs() -> None:
-    assert effective_trials(0.5, np.array([0.5, 0.5001]), identities=10, pairs=77) == 77
+    assert effective_trials(0.5, 1e-9, identities=10, pairs=77) == 77
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
 def test_replicates_that_do_not_spread_are_worth_the_identities(rate: float) -> None:
-    assert effective_trials(rate, np.full(9, rate), identities=12, pairs=10**6) == 12
+    assert effective_trials(rate, 0.0, identities=12, pairs=10**6) == 12
 
 
 @given(st.integers(0, 400), st.integers(0, 2**32), st.floats(0.001, 0.4))
 def test_the_interval_holds_the_estimate(accepted: int, seed: int, spread: float) -> None:
     replicates = spread_around(accepted / 400, spread, seed)
-    interval = rate_interval(accepted, 400, replicates, identities=40)
+    interval = rate_interval(accepted, 400, plain(replicates), identities=40)
     assert 0 <= interval.low <= accepted / 400 <= interval.high <= 1
     assert interval.low < interval.high
 
@@ -64,40 +72,74 @@ def test_the_interval_holds_the_estimate(accepted: int, seed: int, spread: float
 @given(st.integers(0, 400), st.integers(0, 2**32), st.floats(0.001, 0.4))
 def test_accepts_and_rejects_are_treated_alike(accepted: int, seed: int, spread: float) -> None:
     replicates = spread_around(accepted / 400, spread, seed)
-    interval = rate_interval(accepted, 400, replicates, identities=40)
-    mirror = rate_interval(400 - accepted, 400, 1 - replicates, identities=40)
+    interval = rate_interval(accepted, 400, plain(replicates), identities=40)
+    mirror = rate_interval(400 - accepted, 400, plain(1 - replicates), identities=40)
     assert (interval.low, interval.high) == pytest.approx((1 - mirror.high, 1 - mirror.low), abs=1e-9)
 
 
 @pytest.mark.parametrize("mated", [60, 6_000, 6_000_000])
 def test_no_accepts_are_bounded_by_identities_whatever_the_number_of_pairs(mated: int) -> None:
-    assert rate_interval(0, mated, np.zeros(2000), identities=60) == Interval(0.0, zero_bound(60), 0.95)
-    everything = rate_interval(mated, mated, np.ones(2000), identities=60)
+    assert rate_interval(0, mated, plain(np.zeros(2000)), identities=60) == Interval(0.0, zero_bound(60), 0.95)
+    everything = rate_interval(mated, mated, plain(np.ones(2000)), identities=60)
     assert everything == Interval(1 - zero_bound(60), 1.0, 0.95)
 
 
 def test_no_accepts_at_a_noisy_threshold_are_bounded_by_the_replicates() -> None:
     replicates = np.linspace(0, 0.4, 1001)
-    assert rate_interval(0, 100, replicates, identities=60).high == pytest.approx(0.39)
+    assert rate_interval(0, 100, plain(replicates), identities=60).high == pytest.approx(0.39)
 
 
 def test_dependent_pairs_widen_the_interval_beyond_independent_ones() -> None:
     replicates = np.random.default_rng(0).binomial(40, 0.3, size=20_000) / 40  # 4,000 pairs worth 40
-    interval, naive = rate_interval(1200, 4000, replicates, identities=40), wilson(1200, 4000)
+    interval, naive = rate_interval(1200, 4000, plain(replicates), identities=40), wilson(1200, 4000)
     honest = wilson(12, 40)
     assert interval.high - interval.low == pytest.approx(honest.high - honest.low, rel=0.03)
     assert interval.high - interval.low > 8 * (naive.high - naive.low)
 
 
 def test_a_difference_of_the_same_replicates_is_nothing() -> None:
-    replicates = np.random.default_rng(0).random(500)
-    assert difference_interval(replicates, replicates) == Interval(0.0, 0.0, 0.95)
+    replicates = plain(np.random.default_rng(0).random(500))
+    assert difference_interval(0.0, replicates.less(replicates)) == Interval(0.0, 0.0, 0.95)
 
 
-def test_a_difference_is_after_minus_before_replicate_by_replicate() -> None:
-    before = np.random.default_rng(0).random(1001)
-    interval = difference_interval(before, before + np.linspace(-0.1, 0.3, 1001))
-    assert (interval.low, interval.high) == pytest.approx((-0.09, 0.29))
+def test_a_difference_is_spread_as_its_replicates_are() -> None:
+    before = np.random.default_rng(0).random(1000)
+    change = np.random.default_rng(1).normal(0.1, 0.02, size=1000)
+    interval = difference_interval(0.1, plain(before + change).less(plain(before)))
+    assert (interval.low, interval.high) == pytest.approx((0.1 - 1.96 * 0.02, 0.1 + 1.96 * 0.02), rel=0.1)
+
+
+def test_mirrored_replicates_tell_first_order_from_second() -> None:
+    # r = 3 + 2 ε₁ − ε₂ + 0.5 ε₁ε₂ for signs ε: the first order has variance 5, the second 0.25
+    signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    both = np.vstack([signs, -signs])
+    replicates = Replicates(3 + both @ [2, -1] + 0.5 * both.prod(axis=1), mirrored=True)
+    assert replicates.variance() == pytest.approx(5)
+    assert replicates.second_order() == pytest.approx(0.25)
+    assert plain(replicates.values).variance() == pytest.approx(5.25)
+
+
+def test_the_variance_of_an_impostor_count_is_first_order_only() -> None:
+    # Σ c w_i w_j over disjoint pairs: each pair is its own noise, which plain replicates count three times
+    rng = np.random.default_rng(0)
+    half = rng.choice((0.0, 2.0), size=(20_000, 40))
+    weights = np.vstack([half, 2 - half])
+    counts = (weights[:, ::2] * weights[:, 1::2]).sum(axis=1)
+    assert Replicates(counts, mirrored=True).variance() == pytest.approx(2 * 20, rel=0.05)
+    assert plain(counts).variance() == pytest.approx(3 * 20, rel=0.05)
+
+
+def test_a_difference_takes_off_a_third_of_the_second_order_and_never_half_of_the_first() -> None:
+    signs = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    both = np.vstack([signs, -signs])
+    mild = Replicates(both @ [2.0, -1.0] + 0.6 * both.prod(axis=1), mirrored=True)
+    assert difference_interval(0.0, mild).high == pytest.approx(1.959964 * np.sqrt(5 - 0.36 / 3))
+    wild = Replicates(both @ [2.0, -1.0] + 60 * both.prod(axis=1), mirrored=True)
+    assert difference_interval(0.0, wild).high == pytest.approx(1.959964 * np.sqrt(2.5))
+
+
+def plain(values: NDArray[np.float64]) -> Replicates:
+    return Replicates(values, mirrored=False)
 
 
 def spread_around(rate: float, spread: float, seed: int) -> NDArray[np.float64]:

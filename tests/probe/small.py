@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet, Role, Split, make_identities, split_identities
 from unface.pairs import PairSpace
-from unface.probe import Roles, RoleRows, Support, role_rows
+from unface.probe import RoleRows, Roles, Support, role_rows
 from unface.seeds import stream
 
 

@@ -40,7 +40,7 @@ def test_scores_are_log_likelihood_ratios_up_to_one_constant(between: list[float
 
 @pytest.mark.parametrize("shrinkage", [setting["shrinkage"] for setting in plda.settings])
 def test_the_fitted_probe_scores_by_the_moments_of_its_support(shrinkage: float) -> None:
-    """Σ_w shrunk, Σ_b = cov(class means) − Σ_w / k, negative parts cut off, in raw coordinates from first principles."""
+    """Σ_w shrunk, Σ_b = cov(class means) − Σ_w / k with negative parts cut off, here in raw coordinates."""
     k, dim = 4, 3
     support = gaussian_support(12, k, dim, between=0.6)
     moments = class_moments(support.vectors, support.identities)

@@ -25,7 +25,7 @@ def strangers(dim: int) -> NDArray[np.float32]:
 
 
 def one_hot(support: Support) -> NDArray[np.float64]:
-    return np.eye(int(support.identities.max()) + 1)[support.identities]
+    return np.asarray(np.eye(int(support.identities.max()) + 1)[support.identities])
 
 
 @BOTH
@@ -55,7 +55,7 @@ def test_ridge_offers_one_alpha_for_each_decade_of_the_paper() -> None:
 
 def shrunk_within(support: Support, shrinkage: float) -> NDArray[np.float64]:
     within = class_moments(support.vectors, support.identities).within_covariance()
-    return (1 - shrinkage) * within + shrinkage * np.trace(within) / len(within) * np.eye(len(within))
+    return np.asarray((1 - shrinkage) * within + shrinkage * np.trace(within) / len(within) * np.eye(len(within)))
 
 
 def generalised_directions(support: Support, shrinkage: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -6,12 +6,12 @@ from unface.metrics.bootstrap import (
     accepts_by_identity,
     identity_weights,
     tar_replicates,
-    tempering,
     threshold_replicates,
 )
 from unface.metrics.curves import Roc, eer, equal_error, mean_tar, partial_auc, roc
 from unface.metrics.intervals import (
     Interval,
+    Replicates,
     difference_interval,
     effective_trials,
     rate_interval,
@@ -24,6 +24,7 @@ from unface.metrics.resolution import Resolution, identities_needed, resolution
 __all__ = [
     "ImpostorTail",
     "Interval",
+    "Replicates",
     "Resolution",
     "Roc",
     "Scheme",
@@ -44,7 +45,6 @@ __all__ = [
     "roc",
     "tar_at_far",
     "tar_replicates",
-    "tempering",
     "threshold_allowing",
     "threshold_replicates",
     "wilson",

@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.metrics import Interval, rate_interval, tar_replicates
+from unface.metrics import Interval, rate_interval
 from unface.probe.kshot import RoleRows
-from unface.probe.measure import Bootstrap, replicate_thresholds
+from unface.probe.measure import Bootstrap
 from unface.probe.trial import Trial
 from unface.seeds import stream
 
@@ -84,14 +84,11 @@ def adjust_for_context(
     """Context-adjusted TAR of one trial at one rate; the threshold stays as it is."""
     rows = np.concatenate([part.rows for part in trial.mated])
     scores = np.concatenate([part.scores for part in trial.mated])
-    identities = np.concatenate([part.identities for part in trial.mated])
     mated = context.similarity(rows)
     impostor = context.similarity(_impostor_sample(test, seed))
     weights, overlap = pair_weights(mated, impostor)
     accepted = scores >= trial.thresholds[far]
-    replicates = tar_replicates(
-        identities, scores, replicate_thresholds(trial, far, bootstrap), bootstrap.test, weights
-    )
+    replicates = bootstrap.tar(trial, far, weights)
     total, hits = float(weights.sum()), float(weights[accepted].sum())
     suspect = (mated > np.quantile(impostor, _LEFT_OUT[-1])) | (mated >= 1)
     return ContextAdjusted(

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from unface.metrics import (
     Interval,
+    Replicates,
     Resolution,
     Scheme,
-    allowed_accepts,
     difference_interval,
     effective_trials,
     identity_weights,
@@ -28,7 +28,15 @@ class Bootstrap:
 
     calibrate: NDArray[np.float64]
     test: NDArray[np.float64]
+    mirrored: bool
     level: float = 0.95
+
+    def tar(self, trial: Trial, far: float, pair_weights: NDArray[np.float64] | None = None) -> Replicates:
+        """TAR of a trial as other draws of its calibrate and test identities would have given it."""
+        thresholds = threshold_replicates(trial.calibrate, far, self.calibrate)
+        identities = np.concatenate([part.identities for part in trial.mated])
+        scores = np.concatenate([part.scores for part in trial.mated])
+        return Replicates(tar_replicates(identities, scores, thresholds, self.test, pair_weights), self.mirrored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +56,7 @@ class Measurement:
     interval: Interval
     effective_n: float
     by_seed: tuple[float, ...]
-    replicates: NDArray[np.float64] = field(repr=False)
+    replicates: Replicates = field(repr=False)
 
     @property
     def tar(self) -> float:
@@ -78,6 +86,7 @@ def draw_bootstrap(
     return Bootstrap(
         identity_weights(scheme, calibrate, replicates, seed, "calibrate"),
         identity_weights(scheme, test, replicates, seed, "test"),
+        scheme is Scheme.DOUBLE_OR_NOTHING,
         level,
     )
 
@@ -88,12 +97,7 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
     scores = np.concatenate([part.scores for part in trial.mated])
     accepted = int(np.count_nonzero(scores >= threshold))
     by_seed = tuple(float(np.mean(part.scores >= threshold)) for part in trial.mated)
-    replicates = tar_replicates(
-        np.concatenate([part.identities for part in trial.mated]),
-        scores,
-        replicate_thresholds(trial, far, bootstrap),
-        bootstrap.test,
-    )
+    replicates = bootstrap.tar(trial, far)
     if plan.variant is Variant.PAPER:
         interval = seed_interval(by_seed, bootstrap.level)
     else:
@@ -110,21 +114,18 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
         impostors=trial.impostors,
         identities=trial.identities,
         interval=interval,
-        effective_n=effective_trials(accepted / len(scores), replicates, trial.identities, _distinct(trial.mated)),
+        effective_n=effective_trials(
+            accepted / len(scores), replicates.variance(), trial.identities, _distinct(trial.mated)
+        ),
         by_seed=by_seed,
         replicates=replicates,
     )
 
 
-def replicate_thresholds(trial: Trial, far: float, bootstrap: Bootstrap) -> NDArray[np.float64]:
-    """The thresholds that other draws of calibrate identities would have set."""
-    allowed = allowed_accepts(far, trial.calibrate_impostors)
-    return threshold_replicates(trial.calibrate, far, allowed, bootstrap.calibrate)
-
-
 def difference(before: Measurement, after: Measurement, level: float = 0.95) -> tuple[float, Interval]:
     """after − before with the interval of the paired replicates."""
-    return after.tar - before.tar, difference_interval(before.replicates, after.replicates, level)
+    estimate = after.tar - before.tar
+    return estimate, difference_interval(estimate, after.replicates.less(before.replicates), level)
 
 
 def seed_interval(by_seed: tuple[float, ...], level: float) -> Interval:

@@ -1,0 +1,52 @@
+"""If these fail, numbers are said otherwise than they are: rounded away, or with more digits than they have."""
+
+import pytest
+
+from unface.auditing.words import count, interval, one_in, percent, times
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0, "0.0 %"),
+        (1, "100.0 %"),
+        (0.5, "50.0 %"),
+        (0.1, "10.0 %"),
+        (0.0999, "10.0 %"),
+        (0.084, "8.4 %"),
+        (0.01, "1.0 %"),
+        (0.0031, "0.31 %"),
+        (0.00315, "0.32 %"),
+        (0.00004, "0.0040 %"),
+        (1.2e-7, "0.000012 %"),
+    ],
+)
+def test_a_share_in_percent_has_two_significant_digits(value: float, said: str) -> None:
+    assert percent(value) == said
+
+
+def test_an_interval_is_in_percent_without_saying_so() -> None:
+    assert interval(0.071, 0.099) == "[7.1, 9.9]"
+    assert interval(0, 0.31) == "[0.0, 31.0]"
+    assert interval(0.00012, 0.0034) == "[0.012, 0.34]"
+
+
+@pytest.mark.parametrize(
+    ("far", "said"),
+    [(1e-4, "10,000"), (1e-6, "1,000,000"), (1e-2, "100"), (0.03, "33"), (0.5, "2")],
+)
+def test_a_rate_is_said_as_one_in_so_many(far: float, said: str) -> None:
+    assert one_in(far) == f"one false match in {said}"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(840, "840 times"), (12_345.6, "12,346 times"), (10, "10 times"), (1.34, "1.3 times"), (0.5, "0.5 times")],
+)
+def test_a_multiple_has_a_decimal_only_below_ten(value: float, said: str) -> None:
+    assert times(value) == said
+
+
+def test_one_is_singular() -> None:
+    assert [count(number, "pair") for number in (0, 1, 2, 1234)] == ["0 pairs", "1 pair", "2 pairs", "1,234 pairs"]
+    assert [count(number, "identity", "identities") for number in (1, 2)] == ["1 identity", "2 identities"]
