@@ -52,6 +52,7 @@ class Case:
 
 
 CASES = (
+    Case(64, 1.2, 1e-3),
     Case(64, 1.0, 1e-3),
     Case(32, 1.2, 1e-3),
     Case(32, 0.8, 1e-3),

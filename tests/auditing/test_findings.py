@@ -174,13 +174,13 @@ def test_refused_and_coarse_rates_are_listed_once_for_all_probes() -> None:
         (
             "note",
             "resolution",
-            "FAR 1e-06 at k = 4 is refused: fewer than 3 false accepts expected; 321 calibrate identities would be "
+            "FAR 1e-6 at k = 4 is refused: fewer than 3 false accepts expected; 321 calibrate identities would be "
             "needed",
         ),
         (
             "note",
             "resolution",
-            "coarse (3 to 30 false accepts expected on calibrate): FAR 1e-05 at k = 1, 1e-05 at k = 4",
+            "coarse (3 to 30 false accepts expected on calibrate): FAR 1e-5 at k = 1, 1e-5 at k = 4",
         ),
     ]
 
@@ -192,7 +192,7 @@ def test_thresholds_that_do_not_carry_over_are_told(achieved: float, told: bool)
         "warning",
         "thresholds",
         "on test identities more than three times the target FAR was accepted, so thresholds do not carry over: "
-        "0.0001 at k = 4",
+        "1e-4 at k = 4",
     )
     assert found == ([expected] if told else [])
 

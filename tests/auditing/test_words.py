@@ -2,7 +2,7 @@
 
 import pytest
 
-from unface.auditing.words import count, interval, one_in, percent, times
+from unface.auditing.words import count, interval, one_in, percent, rate, times
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,15 @@ def test_an_interval_is_in_percent_without_saying_so() -> None:
 )
 def test_a_rate_is_said_as_one_in_so_many(far: float, said: str) -> None:
     assert one_in(far) == f"one false match in {said}"
+
+
+@pytest.mark.parametrize(
+    ("far", "said"),
+    [(1e-4, "1e-4"), (1e-3, "1e-3"), (2.5e-5, "2.5e-5"), (1e-10, "1e-10"), (0.01, "0.01"), (0.05, "0.05")],
+)
+def test_a_rate_is_written_as_people_of_the_field_write_it(far: float, said: str) -> None:
+    assert rate(far) == said
+    assert float(said) == far
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,6 @@ def test_unchanged_weights_set_the_threshold_itself(quota: int | None) -> None:
     """What the bootstrap resamples are the pairs that were compared, a quota or all of them."""
     trial = panel(replace(PLAN, quota=quota, fars=(0.1,), ks=(1,))).trials["cosine", 1]
     weights = np.ones((1, ROLES.calibrate.count))
-    allowed = int(0.1 * trial.calibrate_impostors + 1e-9)
     assert trial.calibrate.pairs(weights) == pytest.approx([trial.calibrate_impostors])
     assert threshold_replicates(trial.calibrate, 0.1, weights).tolist() == [trial.thresholds[0.1]]
 

@@ -14,11 +14,12 @@ def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool
         typer.echo(path.read_text(encoding="utf-8"), nl=False)
     elif not quiet:
         from rich.console import Console
+        from rich.text import Text
 
         from unface.report import print_audit
 
         console = Console()
         print_audit(result, console)
-        console.print(f"\n{path}", highlight=False, soft_wrap=True)
+        console.print(Text(f"\n{path}"), soft_wrap=True)
         if result.suspects:
-            console.print(f"{out / SUSPECTS_FILE}: the rows and identities meant", highlight=False, soft_wrap=True)
+            console.print(Text(f"{out / SUSPECTS_FILE}: the rows and identities meant"), soft_wrap=True)

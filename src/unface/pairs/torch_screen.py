@@ -33,7 +33,7 @@ class TorchScreen:
 
     def above(self, block: Block, cut: float) -> Hits:
         # One comparison for each 256 scores finds the few segments worth a second look.
-        scores = self._product(block)
+        scores, cut = self._product(block), max(cut, torch.finfo(torch.float32).min)  # never down to the padding
         missing = -scores.shape[1] % _SEGMENT
         padded = torch.nn.functional.pad(scores, (0, missing), value=-torch.inf) if missing else scores
         segments = padded.view(-1, _SEGMENT)

@@ -16,7 +16,7 @@ _MARK = {"invalid": ("âœ—", "bold red"), "warning": ("!", "yellow"), "note": ("Â
 def print_audit(result: AuditResult, console: Console) -> None:
     """Print an audit."""
     console.print(_verdict(result))
-    console.print(_caption(result), style="dim", highlight=False)
+    console.print(Text(_caption(result)), style="dim")
     console.print()
     for space in result.spaces:
         console.print(_table(result, space.points))

@@ -1,0 +1,31 @@
+"""Runs the command line as its entry point does, in this process, which saves a second for each call."""
+
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from unittest.mock import patch
+
+from unface.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def unface(*arguments: object) -> Done:
+    out, err = StringIO(), StringIO()
+    argv = ["unface", *map(str, arguments)]
+    with patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err):
+        try:
+            main()
+            code = 0
+        except SystemExit as leaving:
+            assert leaving.code is None or isinstance(leaving.code, int)
+            code = leaving.code or 0
+    return Done(code, out.getvalue(), err.getvalue())
