@@ -97,7 +97,9 @@ def rate(value: float) -> Rate:
     return Rate(value=value, numerator=round(value * 1_000_000), denominator=1_000_000)
 
 
-def in_context(value: float, low: float, high: float, *, overlap: float = 1.0, suspects: float = 0.5) -> ContextAdjusted:
+def in_context(
+    value: float, low: float, high: float, *, overlap: float = 1.0, suspects: float = 0.5
+) -> ContextAdjusted:
     return ContextAdjusted(
         context="shoot",
         value=value,
@@ -112,9 +114,7 @@ def in_context(value: float, low: float, high: float, *, overlap: float = 1.0, s
 
 
 def controls(*, passed: bool = True, across: int = 0, within: int = 0, lookalikes: int = 0) -> Controls:
-    shuffled = ControlPoint(
-        probe="ridge", k=1, far=1e-2, tar=estimate(0.25, 0.2, 0.31), chance=0.011, passed=passed
-    )
+    shuffled = ControlPoint(probe="ridge", k=1, far=1e-2, tar=estimate(0.25, 0.2, 0.31), chance=0.011, passed=passed)
     return Controls(
         shuffled_identities=[shuffled],
         near_duplicates=Duplicates(cosine=0.999, across_identities=across, within_identities=within),

@@ -125,7 +125,7 @@ def test_the_identities_said_to_be_needed_do_resolve_it() -> None:
     ids=str,
 )
 def test_what_cannot_be_asked_for_is_refused(options: dict[str, object], sentence: str) -> None:
-    assert refusal(**options) == sentence
+    assert refusal(PEOPLE, **options) == sentence
 
 
 def with_roles(change: Callable[[np.ndarray[tuple[int], np.dtype[np.object_]]], None]) -> EmbeddingSet:

@@ -202,3 +202,10 @@ def test_ks_that_were_left_out_are_told_with_the_images_there_are() -> None:
     assert [(finding.severity, finding.text) for finding in found] == [
         ("note", "k = 4, 16 was left out: 5 images for each identity leave no pair to compare")
     ]
+
+
+def test_comparing_vectors_as_they_are_takes_no_pictures() -> None:
+    sentence = said(point(probe="cosine"))
+    assert sentence.startswith(
+        "Anyone who can compare the vectors, having learned nothing, can link 8.4 % [7.1, 9.9] of"
+    )

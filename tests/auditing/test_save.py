@@ -26,6 +26,15 @@ def test_what_is_saved_is_loaded_to_the_last_bit(tmp_path: Path) -> None:
     assert load_audit(path) == CLEAN
 
 
+def test_a_result_saves_itself_alike(written: Path, tmp_path: Path) -> None:
+    path = audited().save(str(tmp_path / "self"))
+    assert path.read_bytes() == written.read_bytes()
+    assert (path.parent / "suspects.csv").read_bytes() == (written.parent / "suspects.csv").read_bytes()
+    with pytest.raises(UnfaceError, match="exists already"):
+        audited().save(tmp_path / "self")
+    audited().save(tmp_path / "self", force=True)
+
+
 def test_suspects_stay_beside_the_file(written: Path) -> None:
     assert load_audit(written) == CLEAN
     assert audited().suspects

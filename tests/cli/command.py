@@ -24,8 +24,8 @@ def unface(*arguments: object) -> Done:
     with patch.object(sys, "argv", argv), redirect_stdout(out), redirect_stderr(err):
         try:
             main()
-            code = 0
+            code: str | int | None = 0
         except SystemExit as leaving:
-            assert leaving.code is None or isinstance(leaving.code, int)
             code = leaving.code or 0
+    assert isinstance(code, int)
     return Done(code, out.getvalue(), err.getvalue())

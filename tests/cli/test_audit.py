@@ -2,6 +2,7 @@
 
 import csv
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -228,9 +229,7 @@ def test_the_installed_program_ends_with_the_same_codes(faces: Path, tmp_path: P
     assert done.stdout == (tmp_path / "out" / "audit.json").read_text(encoding="utf-8")
 
 
-def test_running_out_of_memory_is_one_line(
-    faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_running_out_of_memory_is_one_line(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_much(*arguments: object, **options: object) -> None:
         raise MemoryError
 
@@ -245,9 +244,11 @@ def test_an_interrupt_exits_130_and_writes_nothing(
     faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*arguments: object, **options: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("unface.auditing.run.run_panel", interrupted)
     done = unface("audit", faces, "--out", tmp_path / "out", *QUICK)
     assert (done.code, done.out) == (130, "")
+    assert done.err == "unface: interrupted; nothing was written\n"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert not (tmp_path / "out").exists()

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pairs.crowd import Crowd, NoisyScreen, crowds, everything, make_crowd, small_blocks
+from unface.errors import UnfaceError
 from unface.pairs import Tail, cosine_space, highest_impostors, impostors_above, open_screen, pair_up, pool_tails
 from unface.pairs import tail as tail_module
 from unface.pairs.sweep import sweep
@@ -150,3 +151,14 @@ def test_pooling_keeps_each_score_with_its_identities() -> None:
 def listed(scores: list[float], rows: list[list[int]]) -> tuple[Any, Any, Any, Any]:
     pairs = np.array(rows)
     return np.array(scores, np.float32), pairs[:, 0], pairs[:, 1], pairs
+
+
+def test_vectors_that_are_all_the_same_are_told_instead_of_filling_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.pairs.sweep._MOST_HITS", 1000)
+    pairing = pair_up(cosine_space(np.ones((90, 4))), np.arange(90) // 3)
+    with pytest.raises(UnfaceError) as error:
+        highest_impostors(pairing, 5, open_screen(pairing.space))
+    assert str(error.value) == (
+        "more than 1,000 impostor pairs score 1 or higher: too many of these vectors are nearly the same; "
+        "check the encoder, or compare fewer"
+    )

@@ -57,6 +57,14 @@ def test_seeds_draw_other_images_and_every_image_is_drawn_by_some_seed() -> None
     assert times.max() <= 17
 
 
+def test_seeds_compare_other_images_of_calibrate_and_test() -> None:
+    drawn = [shot(seed=seed) for seed in range(20)]
+    for name, role in (("calibrate", ROLES.calibrate), ("test", ROLES.test)):
+        queries = [frozenset(getattr(one, name).rows.tolist()) for one in drawn]
+        assert len(set(queries)) == 20
+        assert frozenset().union(*queries) == set(role.rows.tolist())
+
+
 def test_the_same_seed_draws_the_same() -> None:
     first, second = shot(seed=5), shot(seed=5)
     assert np.array_equal(first.support.vectors, second.support.vectors)

@@ -74,6 +74,12 @@ def test_findings_and_what_was_not_measured_are_told_below() -> None:
     assert "Control, identities shuffled: 8 of 8 at chance." in page
 
 
+def test_what_reading_changed_is_told_too() -> None:
+    source = audited().source.model_copy(update={"notes": ["skipped 2 of 482 rows: 2 with NaN in 'vector'"]})
+    page = words(printed(audited().model_copy(update={"source": source})))
+    assert "· reading: skipped 2 of 482 rows: 2 with NaN in 'vector'" in page
+
+
 def test_an_invalid_audit_is_called_so_in_the_frame() -> None:
     broken = Finding(severity="invalid", about="shuffled identities", text="no number here can be trusted")
     result = audited().model_copy(
@@ -99,4 +105,6 @@ def test_the_spread_over_seeds_is_said_to_under_cover() -> None:
 
 def test_markup_in_the_name_of_a_file_is_printed_as_it_is() -> None:
     source = audited().source.model_copy(update={"name": "[red]faces[/nothing].parquet"})
-    assert "[red]faces[/nothing].parquet: 480 vectors" in words(printed(audited().model_copy(update={"source": source})))
+    assert "[red]faces[/nothing].parquet: 480 vectors" in words(
+        printed(audited().model_copy(update={"source": source}))
+    )

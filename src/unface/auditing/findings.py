@@ -16,15 +16,21 @@ def verdict(points: list[Point], findings: list[Finding]) -> str:
     head = headline(points)
     if head is None or head.tar is None or head.chance is None or head.times_chance is None:
         return "Nothing could be measured at the rates asked for."
-    pictures = count(head.k, "picture")
     said = (
-        f"An attacker with {pictures} of each of some other people can link {percent(head.tar.value)} "
+        f"{_attacker(head)} can link {percent(head.tar.value)} "
         f"{interval(head.tar.low, head.tar.high)} of photo pairs of one person at {one_in(head.far)}"
     )
     if not _above_chance(head):
         return f"{said}: not more than chance, which is {percent(head.chance)}."
     coarse = " Calibrate identities are few for this rate; take it as coarse." if head.resolution == "coarse" else ""
     return f"{said}: {times(head.times_chance)} chance.{coarse}"
+
+
+def _attacker(point: Point) -> str:
+    """Who does it: comparing vectors as they are takes no pictures of anybody."""
+    if point.probe == "cosine":
+        return "Anyone who can compare the vectors, having learned nothing,"
+    return f"An attacker with {count(point.k, 'picture')} of each of some other people"
 
 
 def headline(points: list[Point]) -> Point | None:

@@ -77,6 +77,8 @@ def audit(
     plan = replace(plan, ks=prepared.ks)
     roles, vectors = prepared.roles, prepared.embeddings.vectors
     scheme = _scheme(bootstrap)
+    if bootstraps < 2 or bootstraps % 2:
+        raise UnfaceError(f"bootstrap replicates come in mirrored pairs; give an even number, not {bootstraps}")
     weights = draw_bootstrap(scheme, roles.calibrate.count, roles.test.count, bootstraps, seed)
 
     panel = run_panel(vectors, roles, chosen, plan, progress)

@@ -1,5 +1,7 @@
 """audit.json: the whole result as a file format, ``unface.audit/1``. Reports, gates and tables read nothing else."""
 
+from os import PathLike
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -199,6 +201,12 @@ class AuditResult(_Frozen):
     run: Run
     suspects: list[tuple[str, str, str, str, str]] = Field(default=[], exclude=True, repr=False)
     """(why, id, identity, id, identity): kept beside audit.json, never in it."""
+
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write audit.json, and suspects.csv where there are any; returns the path of audit.json."""
+        from unface.auditing.save import save_audit
+
+        return save_audit(self, Path(folder), force=force)
 
     @property
     def worst(self) -> list[Point]:

@@ -1,5 +1,6 @@
 """The ``unface`` command: its verbs, and the one place where errors become a line and an exit code."""
 
+import signal
 import sys
 
 import typer
@@ -37,14 +38,25 @@ def _root(
 
 def main() -> None:
     """Run the command line: 0 done, 1 bad input or failed work in one line, 2 wrong usage."""
+    before = signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
     except UnfaceError as error:
         sys.exit(_said(str(error), 1))
-    except KeyboardInterrupt:
+    except _Interrupted:
         sys.exit(_said("interrupted; nothing was written", 130))
     except MemoryError:
         sys.exit(_said("out of memory; use fewer images (--images) or a machine with more", 1))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Interrupted(BaseException):
+    """Ctrl-C, by a name that typer does not swallow."""
+
+
+def _interrupt(*_: object) -> None:
+    raise _Interrupted
 
 
 def _said(text: str, code: int) -> int:

@@ -2,25 +2,27 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from unface.progress import Progress, Silent
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Drawn
+    from rich.progress import TaskID
 
 
 class Bars:
     """The progress port drawn by rich."""
 
-    def __init__(self, drawn: "object") -> None:
-        from rich.progress import Progress as Drawn
-
-        assert isinstance(drawn, Drawn)
+    def __init__(self, drawn: "Drawn") -> None:
         self._drawn = drawn
-        self._tasks: dict[str, int] = {}
+        self._tasks: dict[str, TaskID] = {}
 
     def start(self, task: str, total: int) -> None:
         self._tasks[task] = self._drawn.add_task(task, total=total)
 
     def advance(self, task: str, steps: int = 1) -> None:
-        self._drawn.advance(self._tasks[task], steps)  # type: ignore[arg-type]
+        self._drawn.advance(self._tasks[task], steps)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from itertools import islice
 
 import numpy as np
 
+from unface.errors import UnfaceError
 from unface.pairs.pairing import Block, Pairing
 from unface.pairs.screen import Hits, Screen, join_hits
 from unface.progress import Progress, Silent
@@ -13,6 +14,7 @@ from unface.threads import parallel_map
 # Cuts rise only between waves of a fixed number of blocks, so that what is kept does not depend on which thread was
 # faster; the first waves are small, because the first cut is a guess and lets too much through.
 _LARGEST_WAVE = 32
+_MOST_HITS = 50_000_000
 
 
 def sweep(
@@ -38,6 +40,11 @@ def sweep(
         if keep is not None and sum(map(len, held)) > 4 * keep + 65_536:
             hits, cut = raise_cut(join_hits(held), cut, keep, screen.margin)
             held = [hits]
+        if sum(map(len, held)) > _MOST_HITS:
+            raise UnfaceError(
+                f"more than {_MOST_HITS:,} impostor pairs score {cut:.4g} or higher: too many of these vectors are "
+                "nearly the same; check the encoder, or compare fewer"
+            )
     return join_hits(held), cut
 
 

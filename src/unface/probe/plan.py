@@ -39,6 +39,8 @@ class Plan:
             raise UnfaceError(f"k is the number of support images, at least 1, not {min(self.ks)}")
         if self.seeds < 1:
             raise UnfaceError(f"at least one seed is needed, not {self.seeds}")
+        if self.seed < 0:
+            raise UnfaceError(f"a seed is a number from 0, not {self.seed}")
         if self.quota is not None and self.quota < 1:
             raise UnfaceError(f"a quota is a number of image pairs, at least 1, not {self.quota}")
 

@@ -90,6 +90,8 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
     )
     for finding in result.findings:
         yield _finding(finding)
+    for note in result.source.notes:
+        yield Text(f"· reading: {note}", style="dim")
     for missing in result.not_measured:
         yield Text(f"· not measured: {missing}", style="dim")
 
