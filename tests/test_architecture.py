@@ -18,6 +18,7 @@ LEVELS = {
     "metrics": 2,
     "moments": 2,
     "pairs": 2,
+    "erase": 3,
     "probe": 3,
     "verification": 3,
     "auditing": 5,
