@@ -55,6 +55,7 @@ def point(
     effective_n: float = 200.0,
     achieved: float | None = None,
     needed: int | None = None,
+    calibrate_tar: float | None = None,
     context_adjusted: ContextAdjusted | None = None,
 ) -> Point:
     measured = tar is not None
@@ -71,6 +72,7 @@ def point(
             "chance": reached if measured else None,
             "times_chance": tar / reached if tar is not None else None,
             "threshold": 0.5 if measured else None,
+            "calibrate_tar": tar if calibrate_tar is None else calibrate_tar,
             "setting": {},
             "tar_by_seed": [],
             "identities_needed": needed,
@@ -98,7 +100,7 @@ def rate(value: float) -> Rate:
 
 
 def in_context(
-    value: float, low: float, high: float, *, overlap: float = 1.0, suspects: float = 0.5
+    value: float, low: float, high: float, *, overlap: float = 1.0, suspects: float = 0.5, unknown: float = 0.0
 ) -> ContextAdjusted:
     return ContextAdjusted(
         context="shoot",
@@ -106,6 +108,7 @@ def in_context(
         low=low,
         high=high,
         level=0.95,
+        unknown=unknown,
         overlap=overlap,
         effective_pairs=100.0,
         suspects=rate(suspects),
@@ -117,6 +120,6 @@ def controls(*, passed: bool = True, across: int = 0, within: int = 0, lookalike
     shuffled = ControlPoint(probe="ridge", k=1, far=1e-2, tar=estimate(0.25, 0.2, 0.31), chance=0.011, passed=passed)
     return Controls(
         shuffled_identities=[shuffled],
-        near_duplicates=Duplicates(cosine=0.999, across_identities=across, within_identities=within),
+        near_duplicates=Duplicates(cosine=0.999, across_identities=across, within_identities=within, mated=10_000),
         lookalike_identities=lookalikes,
     )

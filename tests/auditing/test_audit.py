@@ -46,8 +46,9 @@ def test_a_refused_rate_has_no_number_and_says_what_it_would_need() -> None:
     assert {(point.k, point.far) for point in refused} == {(4, 1e-3)}
     assert all(point.tar is None and point.threshold is None and not point.worst for point in refused)
     needed = {point.identities_needed for point in refused}
-    # 4 query images: m (m − 1) / 2 · 16 · 1e-3 ≥ 3
-    assert needed == {20}
+    # Two seeds compare up to 2 · 16 pairs of pictures of each two people, some of them twice:
+    # m (m − 1) / 2 · 16 · 1e-3 ≥ 3 from m = 20 on, with twice as many from m = 15 on.
+    assert needed == {16}
 
 
 def test_intervals_hold_their_rates_and_counts_their_values() -> None:
@@ -82,12 +83,18 @@ def test_ks_that_do_not_fit_are_left_out_and_told() -> None:
 
 
 def test_a_k_that_was_asked_for_and_does_not_fit_is_refused() -> None:
-    expected = "k = 4 needs 6 images for each identity, there are 5; ask for a smaller k or more images"
+    expected = (
+        "k = 4 needs 6 images for each identity, 5 are used; ask for a smaller k, or for more --images of fewer "
+        "identities"
+    )
     assert refusal(ks=(1, 4)) == expected
 
 
 def test_too_few_images_are_refused() -> None:
-    expected = "2 images for each identity are too few; 3 are needed: 1 to learn from, 2 to compare"
+    expected = (
+        "2 images for each identity are too few; 3 are needed, 1 to learn from and 2 to compare: --images 3 or more "
+        "leaves out identities with fewer"
+    )
     assert refusal(make_identities(40, 2, 4)) == expected
 
 
@@ -115,8 +122,16 @@ def test_the_identities_said_to_be_needed_do_resolve_it() -> None:
         ({"fars": (0.0,)}, "a false-accept rate lies between 0 and 1, not 0"),
         ({"fars": (2.0,)}, "a false-accept rate lies between 0 and 1, not 2"),
         ({"fars": (float("nan"),)}, "a false-accept rate lies between 0 and 1, not nan"),
+        ({"fars": (1e-320,)}, "no set of pairs resolves a false-accept rate of 9.99989e-321; ask for 1e-12 or more"),
         ({"fars": ()}, "at least one false-accept rate and one k are needed"),
         ({"ks": (0,)}, "k is the number of support images, at least 1, not 0"),
+        ({"ks": (1.5,)}, "k is a whole number of images, not 1.5"),
+        (
+            {"seeds": 1, "variant": "paper"},
+            "the paper variant takes its intervals from the spread over seeds; give at least 2",
+        ),
+        ({"seed": -1}, "a seed is a number from 0, not -1"),
+        ({"bootstraps": 301}, "double-or-nothing replicates come in mirrored pairs; give an even number, not 301"),
         ({"seeds": 0}, "at least one seed is needed, not 0"),
         ({"quota": 0}, "a quota is a number of image pairs, at least 1, not 0"),
         ({"group": "shoot"}, "synthetic: has no column 'shoot'; other columns are: none"),
@@ -163,7 +178,7 @@ def test_a_role_with_one_identity_is_refused() -> None:
     def change(roles: np.ndarray[tuple[int], np.dtype[np.object_]]) -> None:
         roles[(roles == "calibrate") & (PEOPLE.identities > 4)] = "fit"
 
-    expected = "faces.parquet: role 'calibrate' has 1 identities; at least 2 are needed"
+    expected = "faces.parquet: role 'calibrate' has 1 identity of 40; at least 5 are needed to say anything"
     assert refusal(with_roles(change), split_column="role") == expected
 
 
@@ -174,17 +189,37 @@ def test_a_context_column_must_hold_vectors() -> None:
     assert refusal(with_roles(lambda roles: None), context="role") == expected
 
 
-def test_an_unknown_group_is_shared_with_nobody() -> None:
-    """Everything unknown but two pictures: if None were a group, all pairs would share it."""
-    groups = np.full(len(PEOPLE), None, dtype=object)
-    groups[:2] = "one"
-    labelled = EmbeddingSet.from_arrays(
-        PEOPLE.vectors, np.array(PEOPLE.names)[PEOPLE.identities], labels={"shoot": groups}
-    )
-    adjusted = quick(labelled, group="shoot").worst[0].context_adjusted
+def grouped(groups: list[str | None]) -> EmbeddingSet:
+    names = np.array(PEOPLE.names)[PEOPLE.identities]
+    return EmbeddingSet.from_arrays(PEOPLE.vectors, names, labels={"shoot": np.array(groups, dtype=object)})
+
+
+def test_pairs_of_unknown_groups_are_left_out_and_counted() -> None:
+    """Every other picture has no group: 1 pair in 4 is known, give or take what the seeds draw."""
+    result = quick(grouped([None if row % 2 else f"s{row}" for row in range(len(PEOPLE))]), group="shoot")
+    adjusted = result.worst[0].context_adjusted
     assert adjusted is not None
-    assert adjusted.suspects.numerator == 0
-    assert adjusted.overlap == 1
+    assert 0.5 < adjusted.unknown < 0.95
+    assert any("is not known for both pictures" in finding.text for finding in result.findings)
+
+
+@pytest.mark.parametrize("group", [None, "one for all"])
+def test_a_group_that_says_nothing_is_refused(group: str | None) -> None:
+    told = refusal(grouped([group] * len(PEOPLE)), group="shoot")
+    assert told == "arrays: 'shoot' names fewer than two groups; it says nothing of a shoot"
+
+
+def test_the_order_of_rows_decides_nothing() -> None:
+    order = np.random.default_rng(0).permutation(len(PEOPLE))
+    names = np.array(PEOPLE.names)[PEOPLE.identities]
+    ids = np.array([f"i{row}" for row in range(len(PEOPLE))])
+    one = EmbeddingSet.from_arrays(PEOPLE.vectors, names, ids=ids)
+    other = EmbeddingSet.from_arrays(PEOPLE.vectors[order], names[order], ids=ids[order])
+    assert quick(one).spaces == quick(other).spaces
+
+
+def test_one_rate_one_k_and_one_probe_may_be_given_bare() -> None:
+    assert audit(PEOPLE, fars=0.05, ks=1, probes="cosine", seeds=1, bootstraps=100).protocol.probes == ["cosine"]
 
 
 def test_what_was_not_measured_is_told() -> None:

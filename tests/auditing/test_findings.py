@@ -33,9 +33,9 @@ def test_one_picture_is_singular_and_small_multiples_have_a_decimal() -> None:
 def test_an_interval_that_reaches_chance_is_not_more_than_chance() -> None:
     assert said(point(0.015, 0.009, 0.03, far=1e-2, chance=0.012)) == (
         "An attacker with 4 pictures of each of some other people can link 1.5 % [0.90, 3.0] of photo pairs of one "
-        "person at one false match in 100: not more than chance, which is 1.2 %."
+        "person at one false match in 100: this cannot be told from chance, which is 1.2 %."
     )
-    assert "not more than chance" in said(point(0.015, 0.012, 0.03, far=1e-2, chance=0.012))
+    assert "cannot be told from chance" in said(point(0.015, 0.012, 0.03, far=1e-2, chance=0.012))
     assert "1.2 times chance" in said(point(0.015, 0.0121, 0.03, far=1e-2, chance=0.012))
 
 
@@ -209,3 +209,21 @@ def test_comparing_vectors_as_they_are_takes_no_pictures() -> None:
     assert sentence.startswith(
         "Anyone who can compare the vectors, having learned nothing, can link 8.4 % [7.1, 9.9] of"
     )
+
+
+def test_the_k_of_the_headline_is_chosen_on_calibrate() -> None:
+    chosen = point(0.04, k=1, calibrate_tar=0.06)
+    assert headline([chosen, point(0.09, k=4, calibrate_tar=0.05)]) is chosen
+
+
+def test_many_duplicates_are_a_warning_and_few_a_note() -> None:
+    assert ("note", "near-duplicates", "9 pairs of nearly the same vector within one identity: they raise the TAR") in (
+        findings(point(), within=9)
+    )
+    severity, about, text = next(found for found in findings(point(), within=2500) if found[1] == "near-duplicates")
+    assert (severity, about) == ("warning", "near-duplicates")
+    assert "25.0 % of the mated pairs" in text
+
+
+def test_a_coarse_number_that_is_not_above_chance_is_still_called_coarse() -> None:
+    assert said(point(0.0, 0.0, 0.2, resolution="coarse")).endswith("; take it as coarse.")

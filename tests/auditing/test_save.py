@@ -208,3 +208,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnfaceError) as caught:
         load_audit(tmp_path / "audit.json")
     assert str(caught.value) == f"{tmp_path / 'audit.json'}: cannot be read (No such file or directory)"
+
+
+def test_names_are_readable_by_their_owner_alone_and_formulas_are_text(tmp_path: Path) -> None:
+    result = audited().model_copy(update={"suspects": [("near-duplicate", "=1+1", "@ann", "b", "Bob")]})
+    path = save_audit(result, tmp_path / "out")
+    suspects = path.with_name("suspects.csv")
+    assert suspects.stat().st_mode & 0o077 == 0
+    assert path.stat().st_mode & 0o400
+    assert suspects.read_text().splitlines()[1] == "near-duplicate,'=1+1,'@ann,b,Bob"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -249,6 +250,25 @@ def test_an_interrupt_exits_130_and_writes_nothing(
     monkeypatch.setattr("unface.auditing.run.run_panel", interrupted)
     done = unface("audit", faces, "--out", tmp_path / "out", *QUICK)
     assert (done.code, done.out) == (130, "")
-    assert done.err == "unface: interrupted; nothing was written\n"
+    assert done.err == "unface: interrupted; no file was left half-written\n"
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert not (tmp_path / "out").exists()
+
+
+def test_a_terminal_without_our_signs_is_no_reason_to_fail(faces: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "unface", "audit", str(faces), "--out", str(tmp_path / "out"), *QUICK]
+    done = subprocess.run(
+        command, capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    )
+    assert done.returncode == 0
+    assert b"? worst case" in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_output_that_cannot_be_written_is_one_line(faces: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "unface", "audit", str(faces), "--out", str(tmp_path / "out"), *QUICK]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 1
+    assert done.stderr == b"unface: cannot write the output (No space left on device)\n"

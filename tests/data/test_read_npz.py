@@ -2,6 +2,7 @@
 
 import os
 import zipfile
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -105,3 +106,13 @@ def test_an_npz_without_arrays_or_with_other_files_is_one_line(tmp_path: Path) -
     with zipfile.ZipFile(tmp_path / "zip.npz", "w") as archive:
         archive.writestr("readme.txt", "hello")
     assert refusal(tmp_path / "zip.npz").startswith("zip.npz: not a readable .npz file (")
+
+
+def test_a_name_that_was_asked_for_is_not_replaced_by_the_usual_one(tmp_path: Path) -> None:
+    path = tmp_path / "faces.npz"
+    np.savez(path, vectors=np.eye(4), identities=["a", "a", "b", "b"])
+    read = partial(read_embeddings, path)
+    for misspelt in (partial(read, vector="typo"), partial(read, identity="typo"), partial(read, id="typo")):
+        with pytest.raises(UnfaceError) as error:
+            misspelt()
+        assert str(error.value) == "faces.npz: no array 'typo'; there is 'vectors', 'identities'"

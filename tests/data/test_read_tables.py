@@ -198,3 +198,10 @@ def test_arrays_and_sets_are_sources_too() -> None:
     found = read_embeddings((VECTORS, NAMES))
     assert same(found)
     assert read_embeddings(found) is found
+
+
+def test_an_id_column_that_was_asked_for_must_be_there() -> None:
+    table = pa.table({"identity": ["a", "b"], "vector": [[1.0, 2.0], [3.0, 4.0]]})
+    with pytest.raises(UnfaceError) as error:
+        read_embeddings(table, id="typo")
+    assert str(error.value) == "table: no column 'typo'; there is 'identity', 'vector'"

@@ -90,7 +90,10 @@ def test_too_few_identities_for_the_roles_are_told_with_how_many_are_needed(tmp_
 
 def test_too_few_images_are_told_with_how_many_there_are(tmp_path: Path) -> None:
     write_embeddings(make_identities(40, 2, 4), tmp_path / "few.parquet")
-    expected = "2 images for each identity are too few; 3 are needed: 1 to learn from, 2 to compare"
+    expected = (
+        "2 images for each identity are too few; 3 are needed, 1 to learn from and 2 to compare: --images 3 or more "
+        "leaves out identities with fewer"
+    )
     assert refused(tmp_path / "few.parquet") == expected
     asked = refused(tmp_path / "few.parquet", "--images", "9")
     assert asked == (
@@ -149,7 +152,11 @@ def test_files_of_no_kind_we_know(tmp_path: Path, content: bytes) -> None:
         ("--k nan", "--k: nan is not a whole number"),
         ("--k few", "--k: 'few' is not a number"),
         ("--k 0", "k is the number of support images, at least 1, not 0"),
-        ("--k 5", "k = 5 needs 7 images for each identity, there are 6; ask for a smaller k or more images"),
+        (
+            "--k 5",
+            "k = 5 needs 7 images for each identity, 6 are used; ask for a smaller k, or for more --images of fewer "
+            "identities",
+        ),
         (
             "--far 1e-6",
             "FAR 1e-6 cannot be resolved: at k = 1 calibrate has 700 impostor pairs, so fewer than 3 false accepts are "
@@ -175,7 +182,8 @@ def test_out_that_is_a_file_is_left_alone(faces: Path) -> None:
 def test_out_that_cannot_be_made(faces: Path) -> None:
     (faces.parent / "taken").write_text("mine")
     told = line_of(unface("audit", faces, "--out", faces.parent / "taken" / "out", *QUICK))
-    assert told.endswith("cannot be written (Not a directory); choose another --out")
+    taken = faces.parent / "taken"
+    assert told == f"{taken / 'out'}: cannot be written, {taken} does not allow it; choose another --out"
 
 
 def test_a_finished_audit_is_found_before_any_work_is_done(faces: Path) -> None:

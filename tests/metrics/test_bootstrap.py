@@ -166,3 +166,11 @@ def test_a_seed_and_a_role_name_the_weights(scheme: Scheme) -> None:
     np.testing.assert_array_equal(weights, identity_weights(scheme, 20, 30, seed=1, role="test"))
     assert not np.array_equal(weights, identity_weights(scheme, 20, 30, seed=1, role="calibrate"))
     assert not np.array_equal(weights, identity_weights(scheme, 20, 30, seed=2, role="test"))
+
+
+@pytest.mark.parametrize("scheme", list(Scheme))
+@pytest.mark.parametrize("identities", [4, 5, 9])
+def test_every_draw_leaves_an_impostor_pair(scheme: Scheme, identities: int) -> None:
+    weights = identity_weights(scheme, identities, 400, seed=0, role="calibrate")
+    assert weights.shape == (400, identities)
+    assert np.count_nonzero(weights, axis=1).min() >= 2

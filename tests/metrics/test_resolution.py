@@ -45,12 +45,12 @@ def test_borders_hold_for_every_decimal_rate(digit: int, power: int, accepts: in
     ],
 )
 def test_identities_needed_worked_by_hand(far: float, images: int, needed: int) -> None:
-    assert identities_needed(far, images) == needed
+    assert identities_needed(far, images**2) == needed
 
 
 @given(st.floats(1e-8, 0.5), st.integers(1, 20), st.sampled_from([3, 30]))
 def test_one_identity_fewer_is_not_enough(far: float, images: int, accepts: int) -> None:
-    needed = identities_needed(far, images, accepts)
+    needed = identities_needed(far, images**2, accepts)
     reached = {3: (Resolution.COARSE, Resolution.RESOLVED), 30: (Resolution.RESOLVED,)}[accepts]
     assert resolution(far, pairs(needed, images)) in reached
     assert resolution(far, pairs(needed - 1, images)) not in reached
@@ -58,7 +58,7 @@ def test_one_identity_fewer_is_not_enough(far: float, images: int, accepts: int)
 
 @given(st.integers(4, 3000), st.integers(1, 20), st.sampled_from([3, 30]))
 def test_identities_that_are_just_enough_are_not_rounded_up(identities: int, images: int, accepts: int) -> None:
-    assert identities_needed(accepts / pairs(identities, images), images, accepts) == identities
+    assert identities_needed(accepts / pairs(identities, images), images**2, accepts) == identities
 
 
 def pairs(identities: int, images: int) -> int:

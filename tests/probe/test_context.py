@@ -60,10 +60,10 @@ def test_weighted_mated_pairs_are_distributed_as_impostors_over_a_continuous_sim
         assert weights[mated <= cut].sum() / weights.sum() == pytest.approx(np.mean(impostor <= cut), abs=1e-6)
 
 
-def test_groups_are_alike_when_they_are_the_same_and_known() -> None:
+def test_groups_are_alike_when_they_are_the_same_if_they_are_known() -> None:
     context = GroupContext("shoot", np.array([4, 4, 7, -1, -1]))
     pairs = np.array([[0, 1], [0, 2], [3, 4], [0, 3]])
-    assert context.similarity(pairs).tolist() == [1, 0, 0, 0]
+    np.testing.assert_array_equal(context.similarity(pairs), [1, 0, np.nan, np.nan])
 
 
 def test_signatures_are_compared_by_their_correlation() -> None:
@@ -73,7 +73,7 @@ def test_signatures_are_compared_by_their_correlation() -> None:
     expected = [np.corrcoef(signatures[a], signatures[b])[0, 1] for a, b in pairs[:3]]
     found = SignatureContext("backdrop", signatures).similarity(pairs)
     assert found[:3] == pytest.approx(expected, abs=1e-6)
-    assert found[3] == 0
+    assert np.isnan(found[3])
 
 
 def shoot_people(seed: int, identities: int, strength: float) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -104,7 +104,9 @@ def adjusted(seed: int, strength: float, kind: str = "group") -> tuple[Measureme
     backdrops = rng.normal(size=(2 * identities, 40))[groups] + 0.2 * rng.normal(size=(len(groups), 40))
     signature = SignatureContext("backdrop", backdrops.astype(np.float32))
     context = GroupContext("shoot", groups) if kind == "group" else signature
-    return measure(trial, FAR, weights, plan), adjust_for_context(trial, FAR, context, roles.test, weights, seed)
+    found = adjust_for_context(trial, FAR, context, roles.test, weights, seed)
+    assert found is not None
+    return measure(trial, FAR, weights, plan), found
 
 
 @cache
@@ -121,6 +123,7 @@ def test_adjusted_tar_returns_to_what_it_is_without_the_planted_shoots(kind: str
     for seed in range(8):
         raw, found = adjusted(seed, 0.95, kind)
         assert raw.interval.low > truth()
+        assert found.value is not None
         assert found.value < 0.75 * raw.tar
         held.append(found.interval.low <= truth() <= found.interval.high)
     assert sum(held) >= 7
@@ -129,6 +132,7 @@ def test_adjusted_tar_returns_to_what_it_is_without_the_planted_shoots(kind: str
 def test_adjusting_changes_little_where_shoots_leave_no_trace() -> None:
     for seed in range(3):
         raw, found = adjusted(seed, 0.0)
+        assert found.value is not None
         assert raw.interval.low <= found.value <= raw.interval.high
         assert found.interval.high >= raw.tar
 
@@ -153,6 +157,32 @@ def test_pairs_that_share_a_group_are_suspects_also_where_strangers_often_do() -
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 100, 0)
     groups = GroupContext("event", stream(0, "events").integers(0, 10, size=len(embeddings)))
     found = adjust_for_context(trial, FAR, groups, roles.test, weights, 0)
+    assert found is not None
     pairs = trial.mated[0]
     shared = groups.codes[pairs.rows[:, 0]] == groups.codes[pairs.rows[:, 1]]
     assert found.suspects == np.count_nonzero(shared & (pairs.scores >= trial.thresholds[FAR])) > 0
+
+
+def test_groups_that_only_one_identity_has_leave_nothing_to_compare() -> None:
+    """Each identity is a group of its own: no mated pair is like any impostor pair, so there is no adjusted TAR."""
+    vectors, _ = shoot_people(0, 80, 0.0)
+    embeddings = EmbeddingSet.from_arrays(vectors, np.repeat(np.arange(80), IMAGES)).unit()
+    roles = roles_of(embeddings)
+    plan = Plan(fars=(FAR,), ks=(1,), seeds=1, threads=1)
+    trial = run_panel(embeddings.vectors, roles, pick_probes(["cosine"]), plan).trials["cosine", 1]
+    weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 100, 0)
+    found = adjust_for_context(trial, FAR, GroupContext("who", embeddings.identities), roles.test, weights, 0)
+    assert found is not None
+    assert (found.value, found.overlap, found.left_out) == (None, 0, ())
+    nobody = GroupContext("nobody", np.full(len(embeddings), -1))
+    assert adjust_for_context(trial, FAR, nobody, roles.test, weights, 0) is None
+
+
+def test_signatures_that_are_not_finite_are_unknown_and_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    signatures = stream(0, "chunks").normal(size=(20, 5)).astype(np.float32)
+    signatures[3, 2] = np.nan
+    pairs = np.stack(np.triu_indices(20, 1), axis=1)
+    whole = SignatureContext("backdrop", signatures).similarity(pairs)
+    monkeypatch.setattr("unface.probe.context._PAIRS_AT_ONCE", 7)
+    np.testing.assert_array_equal(SignatureContext("backdrop", signatures).similarity(pairs), whole)
+    np.testing.assert_array_equal(np.isnan(whole), (pairs == 3).any(axis=1))

@@ -99,7 +99,7 @@ def test_distinct_impostors_are_the_pairs_that_any_seed_compares_each_counted_on
 
 
 def test_what_is_resolved_goes_by_thirty_and_three_expected_false_accepts() -> None:
-    found = resolve((1e-1, 1e-2, 1e-3, 1e-4), 3000, 5)
+    found = resolve((1e-1, 1e-2, 1e-3, 1e-4), 3000, 50)
     assert dict(found.of) == {
         1e-1: Resolution.RESOLVED,
         1e-2: Resolution.RESOLVED,
@@ -117,13 +117,21 @@ def test_what_is_resolved_goes_by_thirty_and_three_expected_false_accepts() -> N
 def test_settings_are_chosen_at_the_lowest_resolved_rate_or_else_the_highest_measured(
     impostors: int, reference: float
 ) -> None:
-    assert resolve((1e-2, 1e-4, 1e-1, 1e-3), impostors, 5).reference == reference
+    assert resolve((1e-2, 1e-4, 1e-1, 1e-3), impostors, 50).reference == reference
 
 
 @pytest.mark.parametrize("far", [1e-2, 1e-3, 1e-4])
 @pytest.mark.parametrize("images", [2, 5, 16])
 def test_the_identities_said_to_be_needed_are_just_enough(far: float, images: int) -> None:
-    found = resolve((far,), 0, images)
+    found = resolve((far,), 10 * 9 // 2 * images**2, 10)
     for needed, accepts in ((found.needed[far], 3), (found.needed_for_resolved[far], 30)):
+        if needed == 9 and accepts == 30:
+            continue  # as few as any rate needs
         pairs = [m * (m - 1) // 2 * images**2 for m in (needed - 1, needed)]
         assert pairs[0] * far < accepts <= pairs[1] * far * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("identities", "how"), [(8, Resolution.COARSE), (9, Resolution.RESOLVED)])
+def test_a_few_people_resolve_nothing_however_many_pictures_they_have(identities: int, how: Resolution) -> None:
+    assert resolve((1e-2,), 10**6, identities).of[1e-2] is how
+    assert resolve((1e-2,), 10**6, identities).needed_for_resolved[1e-2] == 9

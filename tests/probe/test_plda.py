@@ -8,7 +8,6 @@ from tests.probe.small import gaussian_support, score_matrix, support_of
 from unface.data import make_identities
 from unface.moments import class_moments
 from unface.probe import PROBES
-from unface.probe.fisher import fisher
 from unface.probe.plda import llr_space
 from unface.seeds import stream
 
@@ -62,7 +61,7 @@ def test_a_large_support_finds_the_true_ratio_of_between_to_within(k: int) -> No
     between, within = 1.2, 0.8
     made = make_identities(4000, k, 3, between=between, within=within, seed=4)
     support = support_of(made.vectors, 4000, k)
-    psi = fisher(support).basis(0.0).spread - 1 / k
+    psi = support.fisher.basis(0.0).spread - 1 / k
     assert psi == pytest.approx([(between / within) ** 2] * 3, rel=0.1)
     assert psi.mean() == pytest.approx((between / within) ** 2, rel=0.06)
 

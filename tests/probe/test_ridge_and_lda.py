@@ -10,7 +10,6 @@ from sklearn.linear_model import Ridge as SklearnRidge
 from tests.probe.small import cosines, gaussian_support, score_matrix
 from unface.moments import class_moments
 from unface.probe import PROBES, Support
-from unface.probe.fisher import fisher
 from unface.seeds import stream
 
 ridge, lda = PROBES["ridge"], PROBES["lda"]
@@ -86,14 +85,14 @@ def test_the_spread_along_each_direction_is_its_eigenvalue(sizes: Sizes) -> None
     support = gaussian_support(*sizes)
     for shrinkage in (0.05, 0.5):
         values, _ = generalised_directions(support, shrinkage)
-        assert fisher(support).basis(shrinkage).spread == pytest.approx(values, rel=1e-6)
+        assert support.fisher.basis(shrinkage).spread == pytest.approx(values, rel=1e-6)
 
 
 def test_lda_directions_are_scikit_learns_where_nothing_is_shrunk() -> None:
     """It shrinks each class's covariance on a scale of its own, so the two can only be compared without."""
     support = gaussian_support(5, 10, 12)
     peer = LinearDiscriminantAnalysis(solver="eigen").fit(support.vectors.astype(np.float64), support.identities)
-    found = fisher(support).basis(0.0).directions
+    found = support.fisher.basis(0.0).directions
     assert found.shape == (12, 4)
     for count in range(1, 5):
         angles = linalg.subspace_angles(found[:, :count], peer.scalings_[:, :count])
@@ -106,12 +105,12 @@ def test_with_one_image_each_half_the_total_covariance_stands_in_and_this_is_tol
     shrunk = 0.5 * total + 0.5 * np.trace(total) / 4 * np.eye(4)
     expected = linalg.eigh(2 * total, shrunk, eigvals_only=True)[::-1]
     scorer = lda.fit(support)
-    assert fisher(support).basis(0.5).spread == pytest.approx(expected, rel=1e-6)
+    assert support.fisher.basis(0.5).spread == pytest.approx(expected, rel=1e-6)
     assert scorer.notes == ("k = 1: half the total covariance stands in for the within-class covariance",)
     assert lda.fit(gaussian_support(30, 2, 4)).notes == ()
 
 
 def test_lda_and_plda_share_one_decomposition() -> None:
     support = gaussian_support(10, 3, 4)
-    assert fisher(support) is fisher(support)
-    assert fisher(gaussian_support(10, 3, 4)) is not fisher(support)
+    assert support.fisher is support.fisher
+    assert gaussian_support(10, 3, 4).fisher is not support.fisher

@@ -6,6 +6,8 @@ from unface.metrics import wilson
 
 # Of many numbers some lie above chance by luck; one that is to speak for all of them must be this certain.
 _CERTAIN = 0.999
+# Duplicates are told as a warning where they make up this share of the mated pairs.
+_MANY_DUPLICATES = 0.001
 
 
 def verdict(points: list[Point], findings: list[Finding]) -> str:
@@ -20,9 +22,9 @@ def verdict(points: list[Point], findings: list[Finding]) -> str:
         f"{_attacker(head)} can link {percent(head.tar.value)} "
         f"{interval(head.tar.low, head.tar.high)} of photo pairs of one person at {one_in(head.far)}"
     )
-    if not _above_chance(head):
-        return f"{said}: not more than chance, which is {percent(head.chance)}."
     coarse = " Calibrate identities are few for this rate; take it as coarse." if head.resolution == "coarse" else ""
+    if not _above_chance(head):
+        return f"{said}: this cannot be told from chance, which is {percent(head.chance)}.{coarse}"
     return f"{said}: {times(head.times_chance)} chance.{coarse}"
 
 
@@ -34,12 +36,12 @@ def _attacker(point: Point) -> str:
 
 
 def headline(points: list[Point]) -> Point | None:
-    """The worst case at the lowest resolved rate, at the k where it is worst; coarse rates only if none is resolved."""
+    """The worst case at the lowest resolved rate, at the k that is worst on calibrate; coarse if none is resolved."""
     for resolution in ("resolved", "coarse"):
         at = [point for point in points if point.worst and point.tar and point.resolution == resolution]
         if at:
             lowest = min(point.far for point in at)
-            return max((point for point in at if point.far == lowest), key=lambda p: p.tar.value if p.tar else 0)
+            return max((point for point in at if point.far == lowest), key=lambda p: p.calibrate_tar or 0)
     return None
 
 
@@ -86,7 +88,7 @@ def _labels(points: list[Point]) -> list[Finding]:
 
 
 def _above_chance(point: Point) -> bool:
-    return point.tar is not None and point.chance is not None and point.tar.low > point.chance
+    return point.tar is not None and point.chance is not None and point.tar.low > max(point.chance, point.far)
 
 
 def _surely_above_chance(point: Point) -> bool:
@@ -109,10 +111,15 @@ def _duplicates(controls: Controls) -> list[Finding]:
         text = f"{pairs} of identities resemble each other as much as themselves: one person under two names?"
         found.append(_warning("identities", f"{text} Such pairs count as impostors and hide leakage"))
     if duplicates.within_identities:
-        pairs = count(duplicates.within_identities, "pair")
-        found.append(
-            _note("near-duplicates", f"{pairs} of nearly the same vector within one identity: they raise the TAR")
-        )
+        text = f"{count(duplicates.within_identities, 'pair')} of nearly the same vector within one identity"
+        if duplicates.within_identities >= _MANY_DUPLICATES * duplicates.mated:
+            share = percent(duplicates.within_identities / duplicates.mated)
+            text += (
+                f", {share} of the mated pairs: the same picture twice is not leakage, and TAR is too high by as much"
+            )
+            found.append(_warning("near-duplicates", text))
+        else:
+            found.append(_note("near-duplicates", f"{text}: they raise the TAR"))
     return found
 
 
@@ -120,25 +127,20 @@ def _context(points: list[Point]) -> list[Finding]:
     head = headline(points)
     if head is None or head.context_adjusted is None or head.tar is None:
         return []
-    adjusted = head.context_adjusted
-    if adjusted.overlap < 0.5:
-        return [
-            _warning(
-                "same shoot",
-                f"'{adjusted.context}' separates mated from impostor pairs almost wholly (overlap "
-                f"{percent(adjusted.overlap)}); what is identity and what is the shoot cannot be told apart",
-            )
-        ]
-    if adjusted.high >= head.tar.value:
-        return []
-    return [
-        _warning(
-            "same shoot",
-            f"{percent(adjusted.suspects.value)} of the accepted pairs share their '{adjusted.context}'; with "
-            f"surroundings as alike as those of strangers {percent(adjusted.value)} "
-            f"{interval(adjusted.low, adjusted.high)} are linked, not {percent(head.tar.value)}",
-        )
-    ]
+    adjusted, found = head.context_adjusted, []
+    if adjusted.unknown:
+        text = f"'{adjusted.context}' is not known for both pictures of {percent(adjusted.unknown)} of the mated pairs"
+        found.append(_note("same shoot", f"{text}; they are left out of the adjusted TAR"))
+    if adjusted.value is None or adjusted.overlap < 0.5:
+        text = f"'{adjusted.context}' separates mated from impostor pairs almost wholly (overlap"
+        text += f" {percent(adjusted.overlap)}); what is identity and what is the shoot cannot be told apart"
+        found.append(_warning("same shoot", text))
+    elif adjusted.high < head.tar.value and adjusted.suspects is not None:
+        text = f"{percent(adjusted.suspects.value)} of the accepted pairs share their '{adjusted.context}'; with"
+        text += f" surroundings as alike as those of strangers {percent(adjusted.value)}"
+        text += f" {interval(adjusted.low, adjusted.high)} are linked, not {percent(head.tar.value)}"
+        found.append(_warning("same shoot", text))
+    return found
 
 
 def _rates(points: list[Point]) -> list[Finding]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.auditing.words import count
 from unface.data import (
     DEFAULT_SHARES,
     PAPER_SHARES,
@@ -22,6 +23,8 @@ from unface.errors import UnfaceError
 from unface.probe import Context, GroupContext, Roles, SignatureContext, Variant, role_rows
 
 DEFAULT_KS = (1, 4, 16)
+# Resampling fewer people than that says nothing about other people.
+_FEWEST = {Role.TRAIN: 2, Role.CALIBRATE: 5, Role.TEST: 5}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +52,7 @@ def prepare(
     seed: int,
 ) -> Prepared:
     """Curate, normalise, split; every refusal happens here, before anything is computed."""
+    given = _in_order(given)
     n = images if images is not None else usual_images(given)
     chosen, dropped = _fitting_ks(ks, n)
     if split_column is not None:
@@ -57,23 +61,37 @@ def prepare(
     embeddings = curated.unit()
     split = _split(embeddings, split_column, variant, seed)
     roles = [role_rows(embeddings, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)]
-    for rows, role in zip(roles, (Role.TRAIN, Role.CALIBRATE, Role.TEST), strict=True):
-        if rows.count < 2:
-            raise UnfaceError(f"{given.source}: role '{role}' has {rows.count} identities; at least 2 are needed")
+    for rows, (role, fewest) in zip(roles, _FEWEST.items(), strict=True):
+        if rows.count < fewest:
+            raise UnfaceError(
+                f"{given.source}: role '{role}' has {count(rows.count, 'identity', 'identities')} of "
+                f"{len(embeddings.names)}; at least {fewest} are needed to say anything"
+            )
     return Prepared(embeddings, curation, split, Roles(*roles), _context(embeddings, group, context), chosen, dropped)
+
+
+def _in_order(given: EmbeddingSet) -> EmbeddingSet:
+    """Rows by identity and id: the order they came in decides nothing."""
+    return given.take(np.lexsort((given.ids.astype(str), given.identities)))
 
 
 def _fitting_ks(ks: Sequence[int] | None, images: int) -> tuple[tuple[int, ...], list[int]]:
     """k support images must leave two query images; the default ks that do not are left out, asked-for ones refused."""
     wanted = tuple(dict.fromkeys(ks)) if ks else DEFAULT_KS
+    for k in wanted:
+        if not isinstance(k, int | np.integer):
+            raise UnfaceError(f"k is a whole number of images, not {k!r}")
     fitting = tuple(k for k in wanted if k <= images - 2)
     if ks and len(fitting) < len(wanted):
         raise UnfaceError(
-            f"k = {max(wanted)} needs {max(wanted) + 2} images for each identity, there are {images}; "
-            "ask for a smaller k or more images"
+            f"k = {max(wanted)} needs {max(wanted) + 2} images for each identity, {images} are used; "
+            "ask for a smaller k, or for more --images of fewer identities"
         )
     if not fitting:
-        raise UnfaceError(f"{images} images for each identity are too few; 3 are needed: 1 to learn from, 2 to compare")
+        raise UnfaceError(
+            f"{images} images for each identity are too few; 3 are needed, 1 to learn from and 2 to compare: "
+            "--images 3 or more leaves out identities with fewer"
+        )
     return fitting, [k for k in wanted if k not in fitting]
 
 
@@ -96,10 +114,13 @@ def _context(embeddings: EmbeddingSet, group: str | None, context: str | None) -
         values = _label(embeddings, group)
         words = np.array(["" if value is None else str(value) for value in values.tolist()])
         codes = np.unique(words, return_inverse=True)[1].astype(np.int64)
-        return GroupContext(group, np.where(np.isin(words, ("", "nan")), -1, codes))
+        codes[np.isin(words, ("", "nan"))] = -1
+        if len(np.unique(codes[codes >= 0])) < 2:
+            raise UnfaceError(f"{embeddings.source}: '{group}' names fewer than two groups; it says nothing of a shoot")
+        return GroupContext(group, codes)
     if context is not None:
         signatures = _label(embeddings, context)
-        if signatures.ndim != 2 or signatures.dtype.kind != "f":
+        if signatures.ndim != 2 or signatures.dtype.kind not in "fiu":
             raise UnfaceError(
                 f"{embeddings.source}: '{context}' is no column of vectors; --context needs one vector for each row, "
                 "--group takes a name"

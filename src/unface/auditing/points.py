@@ -23,7 +23,6 @@ from unface.probe import (
     adjust_for_context,
     measure,
 )
-from unface.probe import ContextAdjusted as Adjusted
 
 
 def space_result(
@@ -85,11 +84,12 @@ def _point(
         chance=found.chance,
         times_chance=found.times_chance,
         threshold=found.threshold,
+        calibrate_tar=trial.calibrate_tar[far],
         setting=dict(trial.setting),
         tar_by_seed=list(found.by_seed),
         partial_auc=trial.partial_auc if paper and trial.calibrate_impostors < 10_000 else None,
         identities_needed=trial.resolved.needed_for_resolved[far] if coarse else None,
-        context_adjusted=_adjusted(trial, far, context, test, bootstrap, plan, found) if context and worst else None,
+        context_adjusted=_adjusted(trial, far, context, test, bootstrap, plan) if context and worst else None,
         notes=list(trial.notes),
     )
 
@@ -106,6 +106,7 @@ def _refused(probe: str, k: int, far: float, needed: int) -> Point:
         chance=None,
         times_chance=None,
         threshold=None,
+        calibrate_tar=None,
         setting={},
         tar_by_seed=[],
         identities_needed=needed,
@@ -127,24 +128,21 @@ def _estimate(found: Measurement, method: str) -> Estimate:
 
 
 def _adjusted(
-    trial: Trial,
-    far: float,
-    context: Context,
-    test: RoleRows,
-    bootstrap: Bootstrap,
-    plan: Plan,
-    found: Measurement,
-) -> ContextAdjusted:
-    adjusted: Adjusted = adjust_for_context(trial, far, context, test, bootstrap, plan.seed)
+    trial: Trial, far: float, context: Context, test: RoleRows, bootstrap: Bootstrap, plan: Plan
+) -> ContextAdjusted | None:
+    adjusted = adjust_for_context(trial, far, context, test, bootstrap, plan.seed)
+    if adjusted is None:
+        return None
     return ContextAdjusted(
         context=context.name,
         value=adjusted.value,
         low=adjusted.interval.low,
         high=adjusted.interval.high,
         level=adjusted.interval.level,
+        unknown=adjusted.unknown,
         overlap=adjusted.overlap,
         effective_pairs=adjusted.effective_pairs,
-        suspects=_rate(adjusted.suspects, found.accepted),
+        suspects=_rate(adjusted.suspects, adjusted.accepted) if adjusted.accepted else None,
         without_suspects=[
             WithoutSuspects(similarity=left.similarity, tar=_rate(left.accepted, left.mated))
             for left in adjusted.left_out
@@ -153,7 +151,7 @@ def _adjusted(
 
 
 def _rate(numerator: int, denominator: int) -> Rate:
-    return Rate(value=numerator / denominator if denominator else 0.0, numerator=numerator, denominator=denominator)
+    return Rate(value=numerator / denominator, numerator=numerator, denominator=denominator)
 
 
 def _curve(trial: Trial) -> Curve:

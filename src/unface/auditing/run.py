@@ -36,10 +36,10 @@ from unface.progress import Progress, Silent
 def audit(
     embeddings: EmbeddingSource,
     *,
-    fars: Sequence[float] = (1e-3, 1e-4),
-    ks: Sequence[int] | None = None,
+    fars: float | Sequence[float] = (1e-3, 1e-4),
+    ks: int | Sequence[int] | None = None,
     seeds: int = 5,
-    probes: Sequence[str] = tuple(PROBES),
+    probes: str | Sequence[str] = tuple(PROBES),
     images: int | None = None,
     variant: str = "unface",
     split_column: str | None = None,
@@ -61,7 +61,9 @@ def audit(
     started, clock = datetime.now(UTC), time.monotonic()
     progress = progress or Silent()
     given = read_embeddings(embeddings, context=context)
-    chosen = pick_probes(probes)
+    fars = (fars,) if isinstance(fars, int | float) else tuple(fars)
+    ks = (ks,) if isinstance(ks, int) else ks
+    chosen = pick_probes((probes,) if isinstance(probes, str) else probes)
     plan = Plan(fars=tuple(dict.fromkeys(fars)), seeds=seeds, seed=seed, variant=_variant(variant), quota=quota)
     plan = replace(plan, threads=threads, device=device)
     prepared = prepare(
@@ -77,8 +79,8 @@ def audit(
     plan = replace(plan, ks=prepared.ks)
     roles, vectors = prepared.roles, prepared.embeddings.vectors
     scheme = _scheme(bootstrap)
-    if bootstraps < 2 or bootstraps % 2:
-        raise UnfaceError(f"bootstrap replicates come in mirrored pairs; give an even number, not {bootstraps}")
+    if bootstraps < 2 or (bootstraps % 2 and scheme is Scheme.DOUBLE_OR_NOTHING):
+        raise UnfaceError(f"double-or-nothing replicates come in mirrored pairs; give an even number, not {bootstraps}")
     weights = draw_bootstrap(scheme, roles.calibrate.count, roles.test.count, bootstraps, seed)
 
     panel = run_panel(vectors, roles, chosen, plan, progress)
@@ -91,7 +93,10 @@ def audit(
     controls = Controls(
         shuffled_identities=control_points(control),
         near_duplicates=Duplicates(
-            cosine=duplicates.cosine, across_identities=duplicates.across, within_identities=duplicates.within
+            cosine=duplicates.cosine,
+            across_identities=duplicates.across,
+            within_identities=duplicates.within,
+            mated=duplicates.mated,
         ),
         lookalike_identities=len(doubles),
     )
@@ -100,7 +105,7 @@ def audit(
         valid=not any(finding.severity == "invalid" for finding in findings),
         verdict=verdict(raw.points, findings),
         findings=findings,
-        not_measured=_not_measured(prepared, names),
+        not_measured=_not_measured(any(point.context_adjusted for point in raw.points), names),
         source=_source(given),
         curated=_curated(prepared),
         roles=_roles(prepared),
@@ -153,9 +158,9 @@ def _require_some_rate(panel: Panel, plan: Plan) -> None:
     )
 
 
-def _not_measured(prepared: Prepared, probes: list[str]) -> list[str]:
+def _not_measured(context: bool, probes: list[str]) -> list[str]:
     missing = ["what an eraser leaves: this is the space as it is", "template inversion", "face-context attribution"]
-    if prepared.context is None:
+    if not context:
         missing.insert(
             0,
             "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "

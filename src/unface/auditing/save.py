@@ -20,6 +20,9 @@ def require_free(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished audit, before any work is done for it."""
     if folder.exists() and not folder.is_dir():
         raise UnfaceError(f"{folder}: is a file; --out takes a folder")
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        raise UnfaceError(f"{folder}: cannot be written, {there} does not allow it; choose another --out")
     if (folder / AUDIT_FILE).exists() and not force:
         raise UnfaceError(f"{folder / AUDIT_FILE}: exists already; choose another --out or pass --force")
 
@@ -61,12 +64,23 @@ def _csv(result: AuditResult) -> str:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["why", "first_id", "first_identity", "second_id", "second_identity"])
-    writer.writerows(result.suspects)
+    writer.writerows([_plain(cell) for cell in row] for row in result.suspects)
     return text.getvalue()
 
 
+def _plain(cell: str) -> str:
+    """A name that a spreadsheet would take for a formula, marked as text."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def _replace(folder: Path, texts: dict[str, str]) -> None:
-    """Both files or neither: nothing is renamed before all is written."""
+    """Nothing is renamed before all is written; suspects.csv has names in it and stays readable by its owner alone."""
     written: dict[str, Path] = {}
     try:
         for name, text in texts.items():
@@ -75,7 +89,8 @@ def _replace(folder: Path, texts: dict[str, str]) -> None:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            written[name].chmod(0o644)
+            if name == AUDIT_FILE:
+                written[name].chmod(0o666 & ~_umask())
         for name, path in written.items():
             path.replace(folder / name)
     finally:

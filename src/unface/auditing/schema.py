@@ -43,13 +43,14 @@ class ContextAdjusted(_Frozen):
     """TAR with mated pairs reweighted to the impostors' distribution of context similarity."""
 
     context: str = Field(description="column that says how alike two pictures' surroundings are")
-    value: float
+    value: float | None = Field(description="null where no mated pair is like any impostor pair in context")
     low: float
     high: float
     level: float
+    unknown: float = Field(description="share of mated pairs whose context is not known; left out")
     overlap: float = Field(description="share of the impostors' context distribution that mated pairs reach")
     effective_pairs: float
-    suspects: Rate = Field(description="accepted mated pairs that share their surroundings, of all accepted")
+    suspects: Rate | None = Field(description="accepted mated pairs that share their surroundings, of all accepted")
     without_suspects: list[WithoutSuspects]
 
 
@@ -66,6 +67,7 @@ class Point(_Frozen):
     chance: float | None = Field(description="TAR of a probe that knows nothing")
     times_chance: float | None
     threshold: float | None
+    calibrate_tar: float | None = Field(description="TAR on calibrate, by which the worst case is chosen")
     setting: dict[str, float]
     tar_by_seed: list[float]
     partial_auc: float | None = Field(default=None, description="paper variant, fewer than 10,000 impostor pairs")
@@ -109,6 +111,7 @@ class Duplicates(_Frozen):
     cosine: float
     across_identities: int
     within_identities: int
+    mated: int = Field(description="mated pairs that were looked through")
 
 
 class Controls(_Frozen):

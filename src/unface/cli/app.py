@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -38,13 +39,18 @@ def _root(
 
 def main() -> None:
     """Run the command line: 0 done, 1 bad input or failed work in one line, 2 wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without × and ◂ is no reason to fail
     before = signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
     except UnfaceError as error:
         sys.exit(_said(str(error), 1))
     except _Interrupted:
-        sys.exit(_said("interrupted; nothing was written", 130))
+        sys.exit(_said("interrupted; no file was left half-written", 130))
+    except OSError as error:
+        sys.exit(_said(f"cannot write the output ({error.strerror})", 1))
     except MemoryError:
         sys.exit(_said("out of memory; use fewer images (--images) or a machine with more", 1))
     finally:

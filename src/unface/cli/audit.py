@@ -62,7 +62,7 @@ def audit(
             fars=numbers(far, "--far"),
             ks=whole_numbers(k, "--k") if k else None,
             seeds=seeds,
-            probes=[name for names in probe for name in names.split(",")] or list(PROBES),
+            probes=[name.strip() for names in probe for name in names.split(",")] or list(PROBES),
             images=images,
             variant=variant,
             split_column=split_column,

@@ -43,7 +43,9 @@ def chosen_columns(schema: pa.Schema, columns: Columns, source: str) -> list[str
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise UnfaceError(f"{source}: two columns are called {name!r}; rename one")
-    for name in (columns.vector, columns.identity, *([columns.context] if columns.context else [])):
+    asked = [columns.context] if columns.context else []
+    asked += [columns.id] if columns.id != Columns.id else []  # without the usual id column rows are numbered
+    for name in (columns.vector, columns.identity, *asked):
         if name not in schema.names:
             there = ", ".join(repr(known) for known in schema.names) or "no columns"
             raise UnfaceError(f"{source}: no column {name!r}; there is {there}")

@@ -30,7 +30,9 @@ def read_npz(path: Path, columns: Columns) -> RawRows:
         raise UnfaceError(f"{source}: not a readable .npz file ({reason(error)}); write or copy it again") from None
     vector = _key(arrays, columns.vector, "vectors", source)
     identity = _key(arrays, columns.identity, "identities", source)
-    row_id = columns.id if columns.id in arrays else "ids"
+    row_id = next((name for name in (Columns.id, "ids") if name in arrays), "ids")
+    if columns.id != Columns.id:
+        row_id = _key(arrays, columns.id, "ids", source)
     vectors = arrays[vector]
     count = len(vectors) if vectors.ndim else 0
     others = {name: array for name, array in arrays.items() if name not in (vector, identity, row_id)}
@@ -78,11 +80,13 @@ def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], np
 
 
 def _key(arrays: dict[str, NDArray[np.generic]], asked: str, usual: str, source: str) -> str:
-    for name in (asked, usual):
+    default = asked in (Columns.vector, Columns.identity, Columns.id)
+    for name in (asked, usual) if default else (asked,):
         if name in arrays:
             return name
     there = ", ".join(repr(name) for name in arrays) or "no arrays"
-    raise UnfaceError(f"{source}: no array {asked!r} or {usual!r}; there is {there}")
+    wanted = f"{asked!r} or {usual!r}" if default else repr(asked)
+    raise UnfaceError(f"{source}: no array {wanted}; there is {there}")
 
 
 def _row_numbers(count: int) -> NDArray[np.object_]:

@@ -19,9 +19,10 @@ from unface.metrics.intervals import (
     zero_bound,
 )
 from unface.metrics.rates import TarAtFar, allowed_accepts, just_above, tar_at_far, threshold_allowing
-from unface.metrics.resolution import Resolution, identities_needed, resolution
+from unface.metrics.resolution import RESOLVED_ACCEPTS, Resolution, identities_needed, resolution
 
 __all__ = [
+    "RESOLVED_ACCEPTS",
     "ImpostorTail",
     "Interval",
     "Replicates",

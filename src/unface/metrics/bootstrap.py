@@ -4,6 +4,7 @@ No score is computed again: the listed tail of impostor scores gives each replic
 give it each identity's accepts there. The same weights serve every probe, k and space, so differences are paired.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -26,13 +27,28 @@ class Scheme(StrEnum):
 def identity_weights(scheme: Scheme, identities: int, replicates: int, seed: int, role: str) -> NDArray[np.float64]:
     """(replicates, identities) weights of mean 1 and variance about 1, from a stream named after the role.
 
-    Double-or-nothing weights come in mirrored halves: what the first half doubles, the second leaves out.
+    Double-or-nothing weights come in mirrored halves: what the first half doubles, the second leaves out. A draw that
+    leaves fewer than two identities has no impostor pair and is drawn again.
     """
     rng = stream(seed, "bootstrap", scheme, role)
     if scheme is Scheme.MULTINOMIAL:
-        return rng.multinomial(identities, np.full(identities, 1 / identities), size=replicates).astype(np.float64)
-    half = rng.choice((0.0, 2.0), size=(replicates // 2, identities))
+        even = np.full(identities, 1 / identities)
+        return _with_pairs(lambda count: rng.multinomial(identities, even, size=count).astype(np.float64), replicates)
+    half = _with_pairs(lambda count: rng.choice((0.0, 2.0), size=(count, identities)), replicates // 2, mirrored=True)
     return np.vstack([half, 2 - half])
+
+
+def _with_pairs(
+    draw: Callable[[int], NDArray[np.float64]], count: int, *, mirrored: bool = False
+) -> NDArray[np.float64]:
+    weights = draw(count)
+    while weights.shape[1] > 3:  # with three or fewer, mirrors that both have a pair do not exist
+        alive = np.count_nonzero(weights, axis=1)
+        poor = (alive < 2) | (mirrored & (alive > weights.shape[1] - 2))
+        if not poor.any():
+            break
+        weights[poor] = draw(int(np.count_nonzero(poor)))
+    return weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ def resolution(far: float, impostors: int) -> Resolution:
     return Resolution.COARSE if expected >= COARSE_ACCEPTS else Resolution.REFUSED
 
 
-def identities_needed(far: float, images: int, accepts: int = COARSE_ACCEPTS) -> int:
-    """Calibrate identities of ``images`` query images each that would give ``accepts`` expected false accepts."""
-    # m (m − 1) / 2 · images² · far ≥ accepts, with the slack for rounding that ``resolution`` gives
-    return math.ceil((1 + math.sqrt(1 + 8 * accepts / (far * images * images * (1 + 1e-12)))) / 2)
+def identities_needed(far: float, pairs_each: float, accepts: int = COARSE_ACCEPTS) -> int:
+    """Calibrate identities that give ``accepts`` expected false accepts, ``pairs_each`` image pairs for each two."""
+    # m (m − 1) / 2 · pairs_each · far ≥ accepts, with the same slack as above for what is just enough
+    return math.ceil((1 + math.sqrt(1 + 8 * accepts / (far * pairs_each * (1 + 1e-12)))) / 2)

@@ -1,6 +1,7 @@
 """Same-shoot pairs: how much of the TAR is the same backdrop and clothes rather than the same person elsewhere."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from unface.seeds import stream
 _SAMPLED_IMPOSTORS = 200_000
 _QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _LEFT_OUT = (0.9, 0.99, 0.999)
+_PAIRS_AT_ONCE = 65_536
 
 
 class Context(Protocol):
@@ -26,7 +28,7 @@ class Context(Protocol):
         ...
 
     def similarity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of the pairs (p, 2) of rows."""
+        """Of the pairs (p, 2) of rows; NaN where it is not known."""
         ...
 
 
@@ -39,20 +41,33 @@ class GroupContext:
 
     def similarity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         first, second = self.codes[rows[:, 0]], self.codes[rows[:, 1]]
-        return np.asarray((first == second) & (first >= 0), dtype=np.float64)
+        return np.where((first < 0) | (second < 0), np.nan, (first == second).astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class SignatureContext:
-    """A vector that describes each picture's surroundings, (n, c); similarity is the correlation of two of them."""
+    """A vector that describes each picture's surroundings, (n, c); similarity is the correlation of two of them.
+
+    A vector that is constant or not finite says nothing.
+    """
 
     name: str
     signatures: NDArray[np.float32]
 
-    def similarity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    @cached_property
+    def _directions(self) -> NDArray[np.float32]:
         centred = self.signatures - self.signatures.mean(axis=1, keepdims=True, dtype=np.float64)
-        centred /= np.maximum(np.linalg.norm(centred, axis=1, keepdims=True), np.finfo(float).tiny)
-        return np.asarray(np.einsum("pc,pc->p", centred[rows[:, 0]], centred[rows[:, 1]]))
+        length = np.linalg.norm(centred, axis=1, keepdims=True)
+        length[~(length > 0)] = np.nan
+        return np.asarray(centred / length, dtype=np.float32)
+
+    def similarity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        directions, found = self._directions, np.empty(len(rows))
+        for start in range(0, len(rows), _PAIRS_AT_ONCE):
+            chunk = slice(start, start + _PAIRS_AT_ONCE)
+            first, second = rows[chunk].T
+            found[chunk] = np.einsum("pc,pc->p", directions[first], directions[second])
+        return found
 
 
 @dataclass(frozen=True)
@@ -68,36 +83,49 @@ class LeftOut:
 class ContextAdjusted:
     """TAR with mated pairs reweighted so that their context similarity is distributed as that of impostors."""
 
-    value: float
+    value: float | None
+    """None where no mated pair is like any impostor pair in context."""
     interval: Interval
     overlap: float
     """Share of the impostors' context distribution that any mated pair falls into; low means nothing to compare."""
     effective_pairs: float
+    unknown: float
+    """Share of mated pairs whose context is not known; they are left out."""
     suspects: int
     """Accepted mated pairs whose surroundings are the same, or more alike than those of 99.9 % of impostor pairs."""
+    accepted: int
+    """Accepted mated pairs whose context is known."""
     left_out: tuple[LeftOut, ...]
 
 
 def adjust_for_context(
     trial: Trial, far: float, context: Context, test: RoleRows, bootstrap: Bootstrap, seed: int
-) -> ContextAdjusted:
-    """Context-adjusted TAR of one trial at one rate; the threshold stays as it is."""
-    rows = np.concatenate([part.rows for part in trial.mated])
+) -> ContextAdjusted | None:
+    """Context-adjusted TAR of one trial at one rate; the threshold stays as it is. None where no context is known."""
     scores = np.concatenate([part.scores for part in trial.mated])
-    mated = context.similarity(rows)
+    mated = context.similarity(np.concatenate([part.rows for part in trial.mated]))
     impostor = context.similarity(_impostor_sample(test, seed))
-    weights, overlap = pair_weights(mated, impostor)
-    accepted = scores >= trial.thresholds[far]
-    replicates = bootstrap.tar(trial, far, weights)
+    impostor, known = impostor[~np.isnan(impostor)], ~np.isnan(mated)
+    if not len(impostor) or not known.any():
+        return None
+    weights = np.zeros(len(mated))
+    weights[known], overlap = pair_weights(mated[known], impostor)
+    accepted = (scores >= trial.thresholds[far]) & known
     total, hits = float(weights.sum()), float(weights[accepted].sum())
+    interval = Interval(0.0, 1.0, bootstrap.level)
+    if total:
+        interval = rate_interval(hits, total, bootstrap.tar(trial, far, weights), trial.identities, bootstrap.level)
     suspect = (mated > np.quantile(impostor, _LEFT_OUT[-1])) | (mated >= 1)
+    cuts = np.unique(np.quantile(impostor, _LEFT_OUT))
     return ContextAdjusted(
-        value=hits / total if total else 0.0,
-        interval=rate_interval(hits, max(total, np.finfo(float).tiny), replicates, trial.identities, bootstrap.level),
+        value=hits / total if total else None,
+        interval=interval,
         overlap=overlap,
         effective_pairs=total**2 / float((weights**2).sum()) if total else 0.0,
+        unknown=1 - float(known.mean()),
         suspects=int(np.count_nonzero(accepted & suspect)),
-        left_out=tuple(_left_out(float(cut), mated, accepted) for cut in np.unique(np.quantile(impostor, _LEFT_OUT))),
+        accepted=int(np.count_nonzero(accepted)),
+        left_out=tuple(left for cut in cuts if (left := _left_out(float(cut), mated, accepted)).mated),
     )
 
 

@@ -26,8 +26,10 @@ class Control:
 
     @property
     def failures(self) -> tuple[Measurement, ...]:
-        """Measurements whose whole interval lies above chance."""
-        return tuple(found for found in self.measurements if found.accepted and found.interval.low > found.chance)
+        """Measurements whose whole interval lies above chance, and above the target if fewer than that came through."""
+        return tuple(
+            found for found in self.measurements if found.accepted and found.interval.low > max(found.chance, found.far)
+        )
 
 
 def shuffled_control(

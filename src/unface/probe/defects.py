@@ -12,7 +12,7 @@ from unface.pairs import Pairing, all_mated, cosine_space, impostors_above, open
 from unface.threads import one_blas_thread
 
 NEAR_DUPLICATE = 0.999
-_NAMED_AT_MOST = 20
+_NAMED_AT_MOST = 100_000
 _FALSE_ALARM = 1e-3
 _AS_ITSELF = 0.9
 _ROWS_AT_ONCE = 1024
@@ -25,6 +25,8 @@ class NearDuplicates:
     cosine: float
     across: int
     within: int
+    mated: int
+    """Mated pairs that were looked through."""
     named: tuple[tuple[str, str, str, str], ...]
     """(id, identity, id, identity) of the first few pairs across identities."""
 
@@ -48,7 +50,7 @@ def near_duplicates(
     pairing = pair_up(cosine_space(embeddings.vectors), embeddings.identities)
     across = impostors_above(pairing, cosine, open_screen(pairing.space, device), threads=threads)
     named = tuple(_named(embeddings, int(a), int(b)) for a, b in across.rows[:_NAMED_AT_MOST])
-    return NearDuplicates(cosine, len(across), _within(pairing, cosine), named)
+    return NearDuplicates(cosine, len(across), _within(pairing, cosine), pairing.mated, named)
 
 
 def lookalikes(embeddings: EmbeddingSet) -> tuple[Lookalike, ...]:

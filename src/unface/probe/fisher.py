@@ -2,14 +2,11 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.moments import ClassMoments
-from unface.probe.ports import Support
 
 SHRINKAGES = (0.05, 0.2, 0.5, 0.9)
 
@@ -71,16 +68,6 @@ class Fisher:
         centred = (means - mean) @ whiten
         spread, axes = _principal(centred)
         return FisherBasis(mean, whiten @ axes, spread / (len(means) - 1))
-
-
-def fisher(support: Support) -> Fisher:
-    """The part that lda and plda share, made once for each support."""
-    with _LOCK:
-        return _MADE.setdefault(support, Fisher(support.moments, support.k))
-
-
-_MADE: WeakKeyDictionary[Support, Fisher] = WeakKeyDictionary()
-_LOCK = Lock()
 
 
 def _principal(centred: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

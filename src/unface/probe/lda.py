@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unface.pairs import PairSpace
 from unface.probe.cosine import cosine_of_seen
-from unface.probe.fisher import SHRINKAGES, Fisher, fisher
+from unface.probe.fisher import SHRINKAGES, Fisher
 from unface.probe.ports import Setting, Support
 
 
@@ -22,7 +22,7 @@ class Lda:
     )
 
     def fit(self, support: Support) -> "LdaScorer":
-        return LdaScorer(fisher(support))
+        return LdaScorer(support.fisher)
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,8 +70,11 @@ class Measurement:
 
     @property
     def chance(self) -> float:
-        """What a probe that knows nothing would accept of mated pairs: the achieved FAR, or the target if that is 0."""
-        return self.achieved_far if self.false_accepts else self.far
+        """What a probe that knows nothing would accept of mated pairs: the achieved FAR.
+
+        Where fewer than three false accepts make that a matter of luck, no less than the target.
+        """
+        return self.achieved_far if self.false_accepts >= 3 else max(self.achieved_far, self.far)
 
     @property
     def times_chance(self) -> float:

@@ -70,7 +70,7 @@ def run_panel(
             seeds = [plan.seed + number for number in range(plan.seeds)]
             shots = [draw_shot(vectors, roles.train, roles.calibrate, roles.test, k, seed) for seed in seeds]
             queries = [shot.calibrate for shot in shots[: plan.calibrating_seeds]]
-            resolved[k] = resolve(plan.fars, _impostors(queries, plan), int(np.median(queries[0].images())))
+            resolved[k] = resolve(plan.fars, _impostors(queries, plan), roles.calibrate.count)
             for probe in probes:
                 if resolved[k].measured:
                     trials[probe.name, k] = run_trial(probe, shots, vectors, plan, resolved[k])

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from unface.errors import UnfaceError
-from unface.metrics import Resolution, identities_needed, resolution
+from unface.metrics import RESOLVED_ACCEPTS, Resolution, identities_needed, resolution
+
+_LOWEST_FAR = 1e-12
+_PEOPLE_RESOLVED = 9  # the fewest with 30 pairs of people
 
 
 class Variant(StrEnum):
@@ -35,10 +38,14 @@ class Plan:
         for far in self.fars:
             if not 0 < far < 1:
                 raise UnfaceError(f"a false-accept rate lies between 0 and 1, not {far:g}")
+            if far < _LOWEST_FAR:
+                raise UnfaceError(f"no set of pairs resolves a false-accept rate of {far:g}; ask for 1e-12 or more")
         if min(self.ks) < 1:
             raise UnfaceError(f"k is the number of support images, at least 1, not {min(self.ks)}")
         if self.seeds < 1:
             raise UnfaceError(f"at least one seed is needed, not {self.seeds}")
+        if self.variant is Variant.PAPER and self.seeds < 2:
+            raise UnfaceError("the paper variant takes its intervals from the spread over seeds; give at least 2")
         if self.seed < 0:
             raise UnfaceError(f"a seed is a number from 0, not {self.seed}")
         if self.quota is not None and self.quota < 1:
@@ -73,11 +80,18 @@ class Resolved:
         return min(resolved) if resolved else max(self.measured)
 
 
-def resolve(fars: tuple[float, ...], impostors: int, images: int) -> Resolved:
-    """Apply the resolution rule to calibrate sets of ``impostors`` pairs, ``images`` queries for each identity."""
+def resolve(fars: tuple[float, ...], impostors: int, identities: int) -> Resolved:
+    """Apply the resolution rule to ``impostors`` image pairs of so many calibrate identities.
+
+    However many pictures they have, fewer than 30 pairs of people resolve nothing: such rates are coarse at best.
+    """
+    people = identities * (identities - 1) // 2
+    how = {far: resolution(far, impostors) for far in fars}
+    if people < RESOLVED_ACCEPTS:
+        how = {far: Resolution.COARSE if found is Resolution.RESOLVED else found for far, found in how.items()}
     return Resolved(
         impostors,
-        {far: resolution(far, impostors) for far in fars},
-        {far: identities_needed(far, images) for far in fars},
-        {far: identities_needed(far, images, 30) for far in fars},
+        how,
+        {far: identities_needed(far, impostors / people) for far in fars},
+        {far: max(identities_needed(far, impostors / people, RESOLVED_ACCEPTS), _PEOPLE_RESOLVED) for far in fars},
     )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.pairs import PairSpace, quadratic_space
-from unface.probe.fisher import SHRINKAGES, Fisher, fisher
+from unface.probe.fisher import SHRINKAGES, Fisher
 from unface.probe.ports import Setting, Support
 
 
@@ -18,7 +18,7 @@ class Plda:
     settings: tuple[Setting, ...] = tuple({"shrinkage": shrinkage} for shrinkage in SHRINKAGES)
 
     def fit(self, support: Support) -> "PldaScorer":
-        return PldaScorer(fisher(support))
+        return PldaScorer(support.fisher)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unface.moments import ClassMoments, class_moments
 from unface.pairs import PairSpace
+from unface.probe.fisher import Fisher
 
 Setting = Mapping[str, float]
 """One choice of hyper-parameters, e.g. ``{"alpha": 0.1}``."""
@@ -23,6 +24,11 @@ class Support:
     identities: NDArray[np.int64]
     k: int
     seed: int
+
+    @cached_property
+    def fisher(self) -> Fisher:
+        """What lda and plda share."""
+        return Fisher(self.moments, self.k)
 
     @cached_property
     def moments(self) -> ClassMoments:
