@@ -11,11 +11,14 @@ from unface import verify
 from unface.data import EmbeddingSet
 from unface.metrics import Scheme
 from unface.probe import (
+    Bootstrap,
     ContextAdjusted,
     GroupContext,
     Measurement,
     Plan,
+    Roles,
     SignatureContext,
+    Trial,
     adjust_for_context,
     draw_bootstrap,
     measure,
@@ -147,14 +150,19 @@ def test_most_accepted_pairs_share_their_shoot_and_are_counted_as_suspects() -> 
     assert found.overlap == 1
 
 
-def test_pairs_that_share_a_group_are_suspects_also_where_strangers_often_do() -> None:
-    """One impostor pair in ten is of one group: sharing is no longer rarer than 1 in 1,000, and yet it is sharing."""
+def without_shoots() -> tuple[EmbeddingSet, Trial, Roles, Bootstrap]:
     vectors, _ = shoot_people(0, 80, 0.0)
     embeddings = EmbeddingSet.from_arrays(vectors, np.repeat(np.arange(80), IMAGES)).unit()
     roles = roles_of(embeddings)
     plan = Plan(fars=(FAR,), ks=(1,), seeds=1, threads=1)
     trial = run_panel(embeddings.vectors, roles, pick_probes(["cosine"]), plan).trials["cosine", 1]
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 100, 0)
+    return embeddings, trial, roles, weights
+
+
+def test_pairs_that_share_a_group_are_suspects_also_where_strangers_often_do() -> None:
+    """One impostor pair in ten is of one group: sharing is no longer rarer than 1 in 1,000, and yet it is sharing."""
+    embeddings, trial, roles, weights = without_shoots()
     groups = GroupContext("event", stream(0, "events").integers(0, 10, size=len(embeddings)))
     found = adjust_for_context(trial, FAR, groups, roles.test, weights, 0)
     assert found is not None
@@ -165,12 +173,7 @@ def test_pairs_that_share_a_group_are_suspects_also_where_strangers_often_do() -
 
 def test_groups_that_only_one_identity_has_leave_nothing_to_compare() -> None:
     """Each identity is a group of its own: no mated pair is like any impostor pair, so there is no adjusted TAR."""
-    vectors, _ = shoot_people(0, 80, 0.0)
-    embeddings = EmbeddingSet.from_arrays(vectors, np.repeat(np.arange(80), IMAGES)).unit()
-    roles = roles_of(embeddings)
-    plan = Plan(fars=(FAR,), ks=(1,), seeds=1, threads=1)
-    trial = run_panel(embeddings.vectors, roles, pick_probes(["cosine"]), plan).trials["cosine", 1]
-    weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 100, 0)
+    embeddings, trial, roles, weights = without_shoots()
     found = adjust_for_context(trial, FAR, GroupContext("who", embeddings.identities), roles.test, weights, 0)
     assert found is not None
     assert (found.value, found.overlap, found.left_out) == (None, 0, ())

@@ -9,11 +9,9 @@ from unface._version import __version__
 from unface.auditing.findings import find, verdict
 from unface.auditing.inputs import Prepared, prepare
 from unface.auditing.points import control_points, space_result
-from unface.auditing.schema import AuditResult, Controls, Curated, Duplicates, Protocol, Run, Source
-from unface.auditing.schema import Roles as RolesOut
+from unface.auditing.schema import AuditResult, Controls, Curated, Duplicates, Given, Protocol, RoleCounts, Run
 from unface.auditing.words import rate
-from unface.data import EmbeddingSet, Role, read_embeddings
-from unface.data import Source as EmbeddingSource
+from unface.data import EmbeddingSet, Role, Source, read_embeddings
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
 from unface.probe import (
@@ -34,7 +32,7 @@ from unface.progress import Progress, Silent
 
 
 def audit(
-    embeddings: EmbeddingSource,
+    embeddings: Source,
     *,
     fars: float | Sequence[float] = (1e-3, 1e-4),
     ks: int | Sequence[int] | None = None,
@@ -172,8 +170,8 @@ def _not_measured(context: bool, probes: list[str]) -> list[str]:
     return missing
 
 
-def _source(given: EmbeddingSet) -> Source:
-    return Source(
+def _source(given: EmbeddingSet) -> Given:
+    return Given(
         name=given.source,
         sha256=given.sha256(),
         rows=len(given),
@@ -195,9 +193,9 @@ def _curated(prepared: Prepared) -> Curated:
     )
 
 
-def _roles(prepared: Prepared) -> RolesOut:
+def _roles(prepared: Prepared) -> RoleCounts:
     counts = prepared.split.counts()
-    return RolesOut(
+    return RoleCounts(
         fit=counts[Role.FIT],
         train=counts[Role.TRAIN],
         calibrate=counts[Role.CALIBRATE],

@@ -130,7 +130,7 @@ class Finding(_Frozen):
     text: str
 
 
-class Source(_Frozen):
+class Given(_Frozen):
     """What was audited. No path and no identity name."""
 
     name: str
@@ -152,7 +152,7 @@ class Curated(_Frozen):
     rows: int
 
 
-class Roles(_Frozen):
+class RoleCounts(_Frozen):
     """Identities in each role; no identity has two."""
 
     fit: int
@@ -195,9 +195,9 @@ class AuditResult(_Frozen):
     verdict: str
     findings: list[Finding]
     not_measured: list[str]
-    source: Source
+    source: Given
     curated: Curated
-    roles: Roles
+    roles: RoleCounts
     protocol: Protocol
     spaces: list[SpaceResult]
     controls: Controls
