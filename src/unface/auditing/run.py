@@ -6,18 +6,25 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from unface._version import __version__
+from unface.auditing.describe import (
+    controls_part,
+    curated_part,
+    given_part,
+    not_measured,
+    protocol_part,
+    role_counts,
+    suspect_rows,
+)
 from unface.auditing.findings import find, verdict
-from unface.auditing.inputs import Prepared, prepare
-from unface.auditing.points import control_points, space_result
-from unface.auditing.schema import AuditResult, Controls, Curated, Duplicates, Given, Protocol, RoleCounts, Run
+from unface.auditing.inputs import prepare
+from unface.auditing.points import space_result
+from unface.auditing.schema import AuditResult, Run
 from unface.auditing.words import rate
-from unface.data import EmbeddingSet, Role, Source, read_embeddings
+from unface.data import Source, read_embeddings
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
 from unface.probe import (
     PROBES,
-    Lookalike,
-    NearDuplicates,
     Panel,
     Plan,
     Variant,
@@ -88,38 +95,17 @@ def audit(
     control = shuffled_control(vectors, roles, chosen, plan, weights, progress)
     duplicates = near_duplicates(prepared.embeddings, device=device, threads=threads)
     doubles = lookalikes(prepared.embeddings)
-    controls = Controls(
-        shuffled_identities=control_points(control),
-        near_duplicates=Duplicates(
-            cosine=duplicates.cosine,
-            across_identities=duplicates.across,
-            within_identities=duplicates.within,
-            mated=duplicates.mated,
-        ),
-        lookalike_identities=len(doubles),
-    )
+    controls = controls_part(control, duplicates, doubles)
     findings = find(raw.points, controls, prepared.dropped_ks, prepared.curation.images)
     return AuditResult(
         valid=not any(finding.severity == "invalid" for finding in findings),
         verdict=verdict(raw.points, findings),
         findings=findings,
-        not_measured=_not_measured(any(point.context_adjusted for point in raw.points), names),
-        source=_source(given),
-        curated=_curated(prepared),
-        roles=_roles(prepared),
-        protocol=Protocol(
-            variant=plan.variant.value,
-            fars=list(plan.fars),
-            ks=list(plan.ks),
-            seeds=seeds,
-            seed=seed,
-            probes=names,
-            score="cosine of each probe's vectors; plda: log-likelihood ratio",
-            bootstrap=scheme.value,
-            bootstraps=bootstraps,
-            level=weights.level,
-            impostor_quota=quota,
-        ),
+        not_measured=not_measured(any(point.context_adjusted for point in raw.points), names),
+        source=given_part(given),
+        curated=curated_part(prepared),
+        roles=role_counts(prepared),
+        protocol=protocol_part(plan, names, scheme, bootstraps, weights.level),
         spaces=[raw],
         controls=controls,
         run=Run(
@@ -127,7 +113,7 @@ def audit(
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - clock, 3),
         ),
-        suspects=_suspects(duplicates, doubles),
+        suspects=suspect_rows(duplicates, doubles),
     )
 
 
@@ -154,57 +140,3 @@ def _require_some_rate(panel: Panel, plan: Plan) -> None:
         f"FAR {rate(far)} cannot be resolved: at k = {k} calibrate has {resolved.impostors:,} impostor pairs, so fewer "
         f"than 3 false accepts are expected; {resolved.needed[far]} calibrate identities are needed, or a higher --far"
     )
-
-
-def _not_measured(context: bool, probes: list[str]) -> list[str]:
-    missing = ["what an eraser leaves: this is the space as it is", "template inversion", "face-context attribution"]
-    if not context:
-        missing.insert(
-            0,
-            "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
-            "name a --group or --context column",
-        )
-    left_out = [name for name in PROBES if name not in probes]
-    if left_out:
-        missing.append(f"probes left out: {', '.join(left_out)}")
-    return missing
-
-
-def _source(given: EmbeddingSet) -> Given:
-    return Given(
-        name=given.source,
-        sha256=given.sha256(),
-        rows=len(given),
-        identities=len(given.names),
-        dim=given.space.dim,
-        encoder=given.space.encoder,
-        weights_sha256=given.space.weights_sha256,
-        notes=list(given.notes),
-    )
-
-
-def _curated(prepared: Prepared) -> Curated:
-    curation = prepared.curation
-    return Curated(
-        images=curation.images,
-        identities=curation.identities_kept,
-        identities_dropped=curation.identities_dropped,
-        rows=curation.rows_kept,
-    )
-
-
-def _roles(prepared: Prepared) -> RoleCounts:
-    counts = prepared.split.counts()
-    return RoleCounts(
-        fit=counts[Role.FIT],
-        train=counts[Role.TRAIN],
-        calibrate=counts[Role.CALIBRATE],
-        test=counts[Role.TEST],
-        seed=prepared.split.seed,
-        sha256=prepared.split.hash,
-    )
-
-
-def _suspects(duplicates: NearDuplicates, doubles: tuple[Lookalike, ...]) -> list[tuple[str, str, str, str, str]]:
-    listed = [("near-duplicate", *pair) for pair in duplicates.named]
-    return listed + [("one person, two names?", "", double.first, "", double.second) for double in doubles]

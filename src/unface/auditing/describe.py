@@ -1,0 +1,93 @@
+"""What an audit says of itself: what was given, what was used of it, how, and what was left unmeasured."""
+
+from unface.auditing.inputs import Prepared
+from unface.auditing.points import control_points
+from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts
+from unface.data import EmbeddingSet, Role
+from unface.metrics import Scheme
+from unface.probe import PROBES, Control, Lookalike, NearDuplicates, Plan
+
+
+def protocol_part(plan: Plan, probes: list[str], scheme: Scheme, bootstraps: int, level: float) -> Protocol:
+    """How it was measured."""
+    return Protocol(
+        variant=plan.variant.value,
+        fars=list(plan.fars),
+        ks=list(plan.ks),
+        seeds=plan.seeds,
+        seed=plan.seed,
+        probes=probes,
+        score="cosine of each probe's vectors; plda: log-likelihood ratio",
+        bootstrap=scheme.value,
+        bootstraps=bootstraps,
+        level=level,
+        impostor_quota=plan.quota,
+    )
+
+
+def controls_part(control: Control, duplicates: NearDuplicates, doubles: tuple[Lookalike, ...]) -> Controls:
+    """What the controls found."""
+    return Controls(
+        shuffled_identities=control_points(control),
+        near_duplicates=Duplicates(
+            cosine=duplicates.cosine,
+            across_identities=duplicates.across,
+            within_identities=duplicates.within,
+            mated=duplicates.mated,
+        ),
+        lookalike_identities=len(doubles),
+    )
+
+
+def not_measured(context: bool, probes: list[str]) -> list[str]:
+    missing = ["what an eraser leaves: this is the space as it is", "template inversion", "face-context attribution"]
+    if not context:
+        missing.insert(
+            0,
+            "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
+            "name a --group or --context column",
+        )
+    left_out = [name for name in PROBES if name not in probes]
+    if left_out:
+        missing.append(f"probes left out: {', '.join(left_out)}")
+    return missing
+
+
+def given_part(given: EmbeddingSet) -> Given:
+    return Given(
+        name=given.source,
+        sha256=given.sha256(),
+        rows=len(given),
+        identities=len(given.names),
+        dim=given.space.dim,
+        encoder=given.space.encoder,
+        weights_sha256=given.space.weights_sha256,
+        notes=list(given.notes),
+    )
+
+
+def curated_part(prepared: Prepared) -> Curated:
+    curation = prepared.curation
+    return Curated(
+        images=curation.images,
+        identities=curation.identities_kept,
+        identities_dropped=curation.identities_dropped,
+        rows=curation.rows_kept,
+    )
+
+
+def role_counts(prepared: Prepared) -> RoleCounts:
+    counts = prepared.split.counts()
+    return RoleCounts(
+        fit=counts[Role.FIT],
+        train=counts[Role.TRAIN],
+        calibrate=counts[Role.CALIBRATE],
+        test=counts[Role.TEST],
+        seed=prepared.split.seed,
+        sha256=prepared.split.hash,
+    )
+
+
+def suspect_rows(duplicates: NearDuplicates, doubles: tuple[Lookalike, ...]) -> list[tuple[str, str, str, str, str]]:
+    listed = [("near-duplicate", *pair) for pair in duplicates.named]
+    return listed + [("one person, two names?", "", double.first, "", double.second) for double in doubles]
