@@ -9,15 +9,24 @@ from typing import TYPE_CHECKING
 from unface._version import __version__ as __version__
 
 _HOMES = {
+    "audit": "unface.auditing",
     "AuditResult": "unface.auditing",
     "EmbeddingSet": "unface.data",
+    "FairPCA": "unface.erase",
+    "INLP": "unface.erase",
+    "ISP": "unface.erase",
+    "LabelFreePCA": "unface.erase",
+    "LEACE": "unface.erase",
+    "make_identities": "unface.data",
+    "Projection": "unface.erase",
+    "RandomSubspace": "unface.erase",
+    "read_embeddings": "unface.data",
+    "RLACE": "unface.erase",
+    "SAL": "unface.erase",
+    "tar_at_far": "unface.verification",
     "TarAtFar": "unface.verification",
     "UnfaceError": "unface.errors",
     "Verification": "unface.verification",
-    "audit": "unface.auditing",
-    "make_identities": "unface.data",
-    "read_embeddings": "unface.data",
-    "tar_at_far": "unface.verification",
     "verify": "unface.verification",
     "write_embeddings": "unface.data",
 }
@@ -31,6 +40,15 @@ if TYPE_CHECKING:
     from unface.data import make_identities as make_identities
     from unface.data import read_embeddings as read_embeddings
     from unface.data import write_embeddings as write_embeddings
+    from unface.erase import INLP as INLP
+    from unface.erase import ISP as ISP
+    from unface.erase import LEACE as LEACE
+    from unface.erase import RLACE as RLACE
+    from unface.erase import SAL as SAL
+    from unface.erase import FairPCA as FairPCA
+    from unface.erase import LabelFreePCA as LabelFreePCA
+    from unface.erase import Projection as Projection
+    from unface.erase import RandomSubspace as RandomSubspace
     from unface.errors import UnfaceError as UnfaceError
     from unface.verification import TarAtFar as TarAtFar
     from unface.verification import Verification as Verification

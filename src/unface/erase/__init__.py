@@ -1,0 +1,37 @@
+"""The defender: erasers that learn which directions tell people apart, and the Projection that removes them."""
+
+from unface.erase.certificate import Certificate, Estimate
+from unface.erase.certify import certificate
+from unface.erase.controls import LabelFreePCA, RandomSubspace
+from unface.erase.eraser import ClosedFormEraser, Eraser, fit_projection
+from unface.erase.fair_pca import FairPCA
+from unface.erase.inlp import INLP
+from unface.erase.isp import ISP
+from unface.erase.leace import LEACE
+from unface.erase.principal import PrincipalCosines, chance_cosine, principal_cosines
+from unface.erase.projection import Projection
+from unface.erase.rank import FitError
+from unface.erase.rlace import RLACE
+from unface.erase.sal import SAL
+
+__all__ = [
+    "INLP",
+    "ISP",
+    "LEACE",
+    "RLACE",
+    "SAL",
+    "Certificate",
+    "ClosedFormEraser",
+    "Eraser",
+    "Estimate",
+    "FairPCA",
+    "FitError",
+    "LabelFreePCA",
+    "PrincipalCosines",
+    "Projection",
+    "RandomSubspace",
+    "certificate",
+    "chance_cosine",
+    "fit_projection",
+    "principal_cosines",
+]

@@ -1,0 +1,52 @@
+"""What every eraser must beat: as many dimensions removed at random, or the largest ones without looking at labels."""
+
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unface.erase.eraser import ClosedFormEraser, Eraser, Removal
+from unface.erase.rank import FitError, require_rank
+from unface.erase.spectrum import symmetric_spectrum
+from unface.moments import MomentStream
+from unface.seeds import stream
+
+
+class RandomSubspace(Eraser):
+    """Projects out a uniformly random subspace; learns nothing but the number of dimensions."""
+
+    kind: ClassVar[str] = "random"
+    uses_identities: ClassVar[bool] = False
+
+    def __init__(self, rank: int = 192, seed: int = 0, *, normalise: bool = True) -> None:
+        self.rank = rank
+        self.seed = seed
+        self.normalise = normalise
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Neither the values of X nor y matter."""
+        dim = self._checked(X, reset=True).shape[1]
+        require_rank(self.kind, self.rank, dim)
+        # Drawn for all dimensions, so that subspaces of one seed are nested.
+        draw = stream(self.seed, "random subspace", dim).standard_normal((dim, dim))
+        return self._keep(Removal(np.linalg.qr(draw)[0][:, : self.rank], np.ones(self.rank)))
+
+
+class LabelFreePCA(ClosedFormEraser):
+    """Projects out the leading principal components of the same vectors; ignores whose they are."""
+
+    kind: ClassVar[str] = "pca"
+    uses_identities: ClassVar[bool] = False
+
+    def __init__(self, rank: int = 192, *, normalise: bool = True) -> None:
+        self.rank = rank
+        self.normalise = normalise
+
+    def _remove(self, seen: MomentStream) -> Removal:
+        require_rank(self.kind, self.rank, seen.dim)
+        moments = seen.moments()
+        spectrum = symmetric_spectrum(moments.total_covariance())
+        if self.rank > len(spectrum.values):
+            found = len(spectrum.values)
+            raise FitError(f"{self.kind}: rank {self.rank}, but the vectors vary in {found} directions only; lower it")
+        return Removal(spectrum.leading(self.rank), spectrum.values)

@@ -1,0 +1,165 @@
+"""The contract of every eraser: a scikit-learn transformer whose fit leaves a Projection."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
+
+from unface.data import EmbeddingSet, Space
+from unface.erase.projection import Projection
+from unface.erase.rank import FitError
+from unface.moments import MomentStream
+from unface.threads import one_blas_thread
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Removal:
+    """What a method decided to remove; see Projection for the names."""
+
+    directions: Matrix
+    spectrum: NDArray[np.float64]
+    readers: Matrix | None = None
+    mean: NDArray[np.float64] | None = None
+
+
+class Eraser(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+    """fit(X, y) learns which directions tell identities apart; transform removes them."""
+
+    kind: ClassVar[str]
+    uses_identities: ClassVar[bool] = True
+    normalise: bool
+
+    _projection: Projection | None
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """X (n, d) vectors, y (n,) identities: text or integers."""
+        raise NotImplementedError
+
+    def transform(self, X: ArrayLike) -> NDArray[np.float32]:
+        """The erased vectors, float32."""
+        projection = self.projection_
+        return projection.apply(self._checked(X, reset=False))
+
+    @property
+    def projection_(self) -> Projection:
+        """What was learned; of an unknown space, unless ``fit_projection`` named it."""
+        found: Projection | None = getattr(self, "_projection", None)
+        if found is None:
+            raise NotFittedError(f"{type(self).__name__} is not fitted yet; call fit first")
+        return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return getattr(self, "_projection", None) is not None
+
+    def __sklearn_tags__(self) -> object:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self.uses_identities
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def _keep(self, removal: Removal) -> Self:
+        space = Space(encoder=None, weights_sha256=None, dim=len(removal.directions), normalised=False)
+        self._projection = Projection(
+            kind=self.kind,
+            directions=np.ascontiguousarray(removal.directions),
+            spectrum=np.ascontiguousarray(removal.spectrum),
+            space=space,
+            readers=None if removal.readers is None else np.ascontiguousarray(removal.readers),
+            mean=removal.mean,
+            normalise=self.normalise,
+        )
+        return self
+
+    def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
+        try:
+            array: NDArray[np.floating] = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64])
+        except ValueError as error:
+            raise FitError(f"{self.kind}: {_one_line(error)}") from None
+        return array
+
+    def _checked_both(
+        self, X: ArrayLike, y: ArrayLike | None, *, reset: bool
+    ) -> tuple[NDArray[np.floating], NDArray[np.generic]]:
+        if not self.uses_identities:
+            array = self._checked(X, reset=reset)
+            return array, np.zeros(len(array), np.int64)
+        try:
+            array, labels = validate_data(self, X, y, reset=reset, dtype=[np.float32, np.float64])
+        except ValueError as error:
+            raise FitError(f"{self.kind}: {_one_line(error)}") from None
+        # NaN is the one value that differs from itself.
+        if labels.dtype.kind == "O" and any(name is None or name != name for name in labels):  # noqa: PLR0124
+            raise FitError(f"{self.kind}: an identity is missing (None or NaN); drop those rows")
+        return array, labels
+
+
+class ClosedFormEraser(Eraser):
+    """An eraser that needs class sums, and perhaps the scatter, and no sample: so it also fits in batches.
+
+    It holds these sums and the identities' labels as long as it lives; the projection holds neither.
+    """
+
+    _moments: MomentStream | None
+    _stale: bool
+
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """X (n, d) vectors, y (n,) identities: text or integers. Forgets what was fitted before."""
+        self._moments = self._projection = None
+        return self._add(X, y, reset=True)._solved()
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """One batch more, in any order and size; the projection is worked out when it is next asked for."""
+        return self._add(X, y, reset=getattr(self, "_moments", None) is None)
+
+    @property
+    def projection_(self) -> Projection:
+        """What was learned from all batches so far; of an unknown space, unless ``fit_projection`` named it."""
+        if getattr(self, "_stale", False):
+            self._solved()
+        return super().projection_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return getattr(self, "_moments", None) is not None
+
+    def _needs_scatter(self) -> bool:
+        return True
+
+    def _remove(self, seen: MomentStream) -> Removal:
+        """Decide from what was seen."""
+        raise NotImplementedError
+
+    def _add(self, X: ArrayLike, y: ArrayLike | None, *, reset: bool) -> Self:
+        vectors, identities = self._checked_both(X, y, reset=reset)
+        if reset:
+            self._moments = MomentStream(vectors.shape[1], scatter=self._needs_scatter())
+        assert self._moments is not None
+        self._moments.add(vectors, identities)
+        self._stale = True
+        return self
+
+    def _solved(self) -> Self:
+        assert self._moments is not None
+        if int(self._moments.sums().counts.sum()) < 2:
+            raise FitError(f"{self.kind}: 1 sample; at least two are needed")
+        if self.uses_identities and self._moments.identities < 2:
+            raise FitError(f"{self.kind}: one identity (1 class) only; at least two are needed")
+        with one_blas_thread():
+            self._keep(self._remove(self._moments))
+        self._stale = False
+        return self
+
+
+def fit_projection(eraser: Eraser, embeddings: EmbeddingSet) -> Projection:
+    """Fit on a set and name its space in the projection."""
+    eraser.fit(embeddings.vectors, embeddings.identities)
+    return replace(eraser.projection_, space=embeddings.space)
+
+
+def _one_line(error: ValueError) -> str:
+    return " ".join(str(error).split())

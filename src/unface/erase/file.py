@@ -1,0 +1,150 @@
+"""A Projection on disk: one .safetensors file, the same bytes each time, refused unless whole and unchanged."""
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse_tensors
+from safetensors.numpy import save as tensor_bytes
+
+from unface.data import Space
+from unface.data.files import reason, short_name, unopened
+from unface.erase.certificate import Certificate
+from unface.erase.projection import Projection
+from unface.errors import UnfaceError
+
+KEY = "unface.projection"
+SCHEMA = "unface.projection/1"
+
+_LARGEST = 1 << 32  # bytes; 20,000 dimensions of which half are removed by an oblique projection
+
+
+class Header(BaseModel):
+    """The metadata: everything but the arrays, and a hash over both."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    schema_: Literal["unface.projection/1"] = Field(alias="schema")
+    kind: str = Field(max_length=64)
+    rank: int
+    dim: int
+    normalise: bool
+    space: Space
+    certificate: Certificate | None
+    content_sha256: str
+
+
+def save_projection(projection: Projection, path: Path) -> None:
+    """Replace what is there."""
+    write_whole(to_bytes(projection), path)
+
+
+def load_projection(path: Path) -> Projection:
+    """Read a file whole and check all of it."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise UnfaceError(f"{short_name(path)}: not a file; give the .safetensors that a projection was saved to")
+        if found.st_size > _LARGEST:
+            raise UnfaceError(f"{short_name(path)}: {found.st_size} bytes are too many for a projection")
+        return from_bytes(path.read_bytes(), short_name(path))
+    except (OSError, ValueError) as error:
+        raise unopened(path, error) from None
+
+
+def to_bytes(projection: Projection) -> bytes:
+    """The file's content. One metadata key only: safetensors writes several in no particular order."""
+    arrays = _arrays(projection)
+    fields = {
+        "schema": SCHEMA,
+        "kind": projection.kind,
+        "rank": projection.rank,
+        "dim": projection.dim,
+        "normalise": projection.normalise,
+        "space": asdict(projection.space),
+        "certificate": None if projection.certificate is None else asdict(projection.certificate),
+    }
+    fields["content_sha256"] = _content_hash(fields, arrays)
+    return tensor_bytes(arrays, {KEY: json.dumps(fields, sort_keys=True)})
+
+
+def from_bytes(data: bytes, source: str) -> Projection:
+    """The projection that these bytes hold; ``source`` begins the error."""
+    try:
+        arrays = parse_tensors(data)
+        metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
+        fields = json.loads(metadata[KEY])
+        header = Header.model_validate_json(metadata[KEY])
+    except (SafetensorError, UnicodeDecodeError, TypeError) as error:
+        raise UnfaceError(f"{source}: not a whole .safetensors file ({reason(error)}); copy or save it again") from None
+    except KeyError as error:
+        lacking = f"no metadata {KEY!r}" if error.args == (KEY,) else f"numbers of kind {error.args[0]}"
+        raise UnfaceError(f"{source}: {lacking}; expected a projection that unface saved") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or KEY
+        raise UnfaceError(f"{source}: metadata {where}: {first['msg'].lower()}; was the file changed?") from None
+    except (ValueError, RecursionError):
+        raise UnfaceError(f"{source}: metadata {KEY!r} is not JSON; was the file changed?") from None
+    fields.pop("content_sha256")
+    if _content_hash(fields, arrays) != header.content_sha256:
+        raise UnfaceError(f"{source}: content and its hash disagree; the file was damaged or changed, save it again")
+    return _projection(header, arrays, source)
+
+
+def write_whole(content: bytes, path: Path) -> None:
+    """Under a name of its own first, then renamed: nobody ever finds half of it."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            with unfinished.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise UnfaceError(f"{short_name(path)}: cannot be written ({reason(error)})") from None
+
+
+def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: str) -> Projection:
+    needed, allowed = {"directions", "spectrum"}, {"directions", "spectrum", "readers", "mean"}
+    if not needed <= arrays.keys() <= allowed:
+        found = ", ".join(sorted(arrays))[:120]
+        raise UnfaceError(f"{source}: holds {found}; expected directions, spectrum and perhaps readers and mean")
+    if arrays["directions"].shape != (header.dim, header.rank):
+        said = (header.dim, header.rank)
+        raise UnfaceError(f"{source}: directions have shape {arrays['directions'].shape}, its metadata says {said}")
+    try:
+        return Projection(
+            kind=header.kind,
+            normalise=header.normalise,
+            space=header.space,
+            certificate=header.certificate,
+            **{name: np.array(array) for name, array in arrays.items()},
+        )
+    except UnfaceError as error:
+        raise UnfaceError(f"{source}: {error}") from None
+
+
+def _arrays(projection: Projection) -> dict[str, NDArray[np.float64]]:
+    arrays = {name: getattr(projection, name) for name in ("directions", "readers", "mean", "spectrum")}
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
+
+
+def _content_hash(fields: dict[str, object], arrays: dict[str, NDArray[np.float64]]) -> str:
+    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(json.dumps([name, array.dtype.name, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,146 @@
+"""Projection: what an eraser learned, as the one thing that is applied, saved, shipped and hashed."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from unface.data import Space
+from unface.erase.certificate import Certificate
+from unface.erase.linear import LinearMap, cheapest_map
+from unface.erase.rows import map_one, map_rows
+from unface.errors import UnfaceError
+
+# Factors are orthonormal to about 1e-14; more than this is another matrix, not rounding.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Projection:
+    """z ↦ z − A Bᵀ(z − mean), then scaled to length one if ``normalise``. Holds no identity and no sample.
+
+    ``directions`` A (d, r) are orthonormal and span what is removed. ``readers`` B (d, r) with BᵀA = I say how much of
+    it a vector has; None means B = A, an orthogonal projection. ``spectrum`` falls, and its first r values belong to
+    the directions.
+    """
+
+    kind: str
+    directions: NDArray[np.float64]
+    spectrum: NDArray[np.float64]
+    space: Space
+    readers: NDArray[np.float64] | None = None
+    mean: NDArray[np.float64] | None = None
+    normalise: bool = True
+    certificate: Certificate | None = None
+
+    def __post_init__(self) -> None:
+        _require_projection(self)
+        for array in (self.directions, self.spectrum, self.readers, self.mean):
+            if array is not None:
+                array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"Projection({self.kind!r}: {self.rank} of {self.dim} dimensions removed, {self.space})"
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of the space."""
+        return int(self.directions.shape[0])
+
+    @property
+    def rank(self) -> int:
+        """Dimensions removed."""
+        return int(self.directions.shape[1])
+
+    @property
+    def sha256(self) -> str:
+        """Of the bytes that ``save`` writes."""
+        from unface.erase.file import to_bytes
+
+        return hashlib.sha256(to_bytes(self)).hexdigest()
+
+    def apply(self, vectors: ArrayLike) -> NDArray[np.float32]:
+        """The erased vectors, (n, d) or (d,) as given; one of which less than 1e-6 is left becomes zero."""
+        return self._mapped(vectors, normalise=self.normalise)[0]
+
+    def apply_linear(self, vectors: ArrayLike) -> NDArray[np.float32]:
+        """The same before it is scaled to length one: the map that the theorems speak of."""
+        return self._mapped(vectors, normalise=False)[0]
+
+    def count_degenerate(self, vectors: ArrayLike) -> int:
+        """How many of the vectors become zero."""
+        return self._mapped(vectors, normalise=False)[1]
+
+    def require_space(self, space: Space) -> None:
+        """Refuse vectors of another encoder, other weights or another dimension; the sentence names both."""
+        mine, theirs = ((one.encoder, one.weights_sha256, one.dim) for one in (self.space, space))
+        if mine != theirs:
+            raise UnfaceError(f"projection: fitted in {self.space}; these vectors are in {space}; fit one for them")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """One .safetensors file, by a rename once all is written."""
+        from unface.erase.file import save_projection
+
+        save_projection(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Projection":
+        """What ``save`` wrote, whole and unchanged, or UnfaceError."""
+        from unface.erase.file import load_projection
+
+        return load_projection(Path(path))
+
+    def export(self, path: str | os.PathLike[str]) -> None:
+        """An ONNX model from ``vectors`` (batch, d) to ``erased`` (batch, d), scaling included; needs ``onnx``."""
+        from unface.erase.onnx_model import save_onnx
+
+        save_onnx(self, Path(path))
+
+    @cached_property
+    def linear(self) -> LinearMap:
+        """The cheapest form of the map, made on first use."""
+        return cheapest_map(self.directions, self.readers, self.mean)
+
+    def _mapped(self, vectors: ArrayLike, *, normalise: bool) -> tuple[NDArray[np.float32], int]:
+        array = np.asarray(vectors)
+        if array.shape[-1:] != (self.dim,) or array.ndim > 2 or array.dtype.kind not in "fiu":
+            raise UnfaceError(
+                f"projection: vectors of shape {array.shape} and type {array.dtype};"
+                f" expected numbers of shape (n, {self.dim}) or ({self.dim},)"
+            )
+        if array.ndim == 1:
+            return map_one(array, self.linear, normalise=normalise)
+        return map_rows(array, self.linear, normalise=normalise)
+
+
+def _require_projection(projection: Projection) -> None:
+    directions, readers, mean = projection.directions, projection.readers, projection.mean
+    if directions.ndim != 2 or directions.shape[1] > directions.shape[0]:
+        raise UnfaceError(f"projection: directions of shape {directions.shape}; expected (d, r) with r at most d")
+    dim, rank = directions.shape
+    if projection.space.dim != dim:
+        raise UnfaceError(f"projection: directions have {dim} dimensions, its space {projection.space.dim}")
+    expected = {
+        "directions": (directions, (dim, rank)),
+        "readers": (readers, (dim, rank)),
+        "mean": (mean, (dim,)),
+        "spectrum": (projection.spectrum, projection.spectrum.shape[:1]),
+    }
+    for name, (array, shape) in expected.items():
+        if array is None:
+            continue
+        if array.shape != shape or array.dtype != np.float64:
+            raise UnfaceError(f"projection: {name} is {array.dtype} of {array.shape}; expected float64 of {shape}")
+        if not np.isfinite(array).all():
+            raise UnfaceError(f"projection: {name} has NaN or Inf; fit it again")
+    with np.errstate(over="ignore", invalid="ignore"):
+        frame = directions.T @ directions - np.eye(rank)
+        read = frame if readers is None else readers.T @ directions - np.eye(rank)
+    length = 1.0 if readers is None else max(float(np.abs(readers).max(initial=0)), 1.0)
+    # Written so that NaN fails too.
+    if not (np.abs(frame) <= _ROUNDING).all() or not (np.abs(read) <= _ROUNDING * length).all():
+        raise UnfaceError("projection: its factors are not those of a projection; fit it again")

@@ -1,0 +1,92 @@
+"""Where class means lie: singular values and left singular vectors of the matrix of their deviations, from sums alone.
+
+The one-hot matrix of identities is never built: column i of Σ_xz is (n_i / N)(μ_i − μ).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from unface.moments import ClassSums
+
+Matrix = NDArray[np.float64]
+
+# Relative to the largest squared singular value: the noise of float32 samples and of the Gram matrix lies below it.
+# An absolute cut-off would grow with the number of identities m, since Σ_xz shrinks as 1/√m.
+NEGLIGIBLE = 1e-12
+
+
+class Weighting(Enum):
+    """How much the deviation of a class mean counts, as the power of the class size."""
+
+    EQUAL = 0.0
+    """M = [μ_i − mean of the means]: ISP."""
+    SCATTER = 0.5
+    """M Mᵀ = Σ n_i (μ_i − μ)(μ_i − μ)ᵀ, the between-class scatter: weighted ISP."""
+    CROSS_COVARIANCE = 1.0
+    """M = N Σ_xz: SAL and LEACE."""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Singular values, falling, those that are not negligible; and what the vectors are made from."""
+
+    values: NDArray[np.float64]
+    _vectors: Matrix
+    _columns: Matrix | None
+
+    def leading(self, rank: int) -> Matrix:
+        """The first left singular vectors, (d, rank), orthonormal."""
+        if self._columns is None:
+            return self._vectors[:, :rank]
+        nearly = self._columns @ (self._vectors[:, :rank] / self.values[:rank])
+        # M v / σ is orthonormal up to what small σ magnify; one Cholesky QR settles that and keeps the span.
+        triangle = np.linalg.cholesky(nearly.T @ nearly)
+        basis: Matrix = solve_triangular(triangle, nearly.T, lower=True).T
+        return basis
+
+
+def mean_spectrum(sums: ClassSums, weighting: Weighting, whiten: Matrix | None = None) -> Spectrum:
+    """Spectrum of the deviations M (d, m), or of ``whiten``ᵀ M (k, m)."""
+    centre = _centre(sums, weighting)
+    dim = sums.sums.shape[1] if whiten is None else whiten.shape[1]
+    if len(sums.counts) <= dim:
+        columns = _deviations(sums, weighting, centre, whiten).T
+        energy, vectors = np.linalg.eigh(columns.T @ columns)
+        return _sorted(energy, vectors, columns)
+    gram = np.zeros((dim, dim))
+    for block in sums.blocks():
+        rows = _deviations(block, weighting, centre, whiten)
+        gram += rows.T @ rows
+    energy, vectors = np.linalg.eigh(gram)
+    return _sorted(energy, vectors, None)
+
+
+def symmetric_spectrum(covariance: Matrix) -> Spectrum:
+    """Principal directions of a covariance; the values are standard deviations."""
+    energy, vectors = np.linalg.eigh(covariance)
+    return _sorted(energy, vectors, None)
+
+
+def _sorted(energy: NDArray[np.float64], vectors: Matrix, columns: Matrix | None) -> Spectrum:
+    real = np.flatnonzero(energy > NEGLIGIBLE * max(energy[-1], 0.0))[::-1]
+    return Spectrum(np.sqrt(energy[real]), vectors[:, real], columns)
+
+
+def _centre(sums: ClassSums, weighting: Weighting) -> NDArray[np.float64]:
+    if weighting is not Weighting.EQUAL:
+        return sums.mean()
+    total = np.zeros(sums.sums.shape[1])
+    for block in sums.blocks():
+        total += block.means.sum(axis=0)
+    return total / len(sums.counts)
+
+
+def _deviations(sums: ClassSums, weighting: Weighting, centre: NDArray[np.float64], whiten: Matrix | None) -> Matrix:
+    rows: Matrix = sums.means - centre
+    if weighting is not Weighting.EQUAL:
+        rows *= (sums.counts**weighting.value)[:, None]
+    return rows if whiten is None else rows @ whiten

@@ -1,0 +1,145 @@
+"""If these fail, applying a projection gives other vectors than its definition, by the form chosen or at the edges."""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.erase.people import matrix_of, people
+from unface.data import Space
+from unface.erase import ISP, LEACE, Eraser, Projection, RandomSubspace, fit_projection
+from unface.errors import UnfaceError
+
+UNKNOWN = Space(encoder=None, weights_sha256=None, dim=4, normalised=False)
+
+
+def along(*axes: int, dim: int = 4, normalise: bool = True) -> Projection:
+    """Removes coordinate axes."""
+    basis = np.eye(dim)[:, list(axes)]
+    return Projection("axes", basis, np.ones(len(axes)), replace(UNKNOWN, dim=dim), normalise=normalise)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 30, 43, 50, 60, 99, 100])
+@pytest.mark.parametrize("kind", [ISP, LEACE])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_every_form_of_the_map_is_the_same_map(rank: int, kind: type[ISP | LEACE], normalise: bool) -> None:
+    """Thin, complement and square, by rank; a row alone is the same as a row among others."""
+    made = people(120, 3, 100)
+    found = kind(rank, normalise=normalise).fit(made.vectors, made.identities).projection_
+    exact = made.vectors.astype(np.float64)
+    mean = 0 if found.mean is None else found.mean
+    expected = (exact - mean) @ matrix_of(found).T + mean
+    vanished = np.linalg.norm(expected, axis=1) < 1e-6 * np.linalg.norm(exact, axis=1)
+    expected[vanished] = 0
+    if normalise:
+        expected[~vanished] /= np.linalg.norm(expected[~vanished], axis=1, keepdims=True)
+    erased = found.apply(made.vectors)
+    assert erased.dtype == np.float32
+    assert erased == pytest.approx(expected, abs=1e-6)
+    assert np.array([found.apply(row) for row in made.vectors[:5]]) == pytest.approx(erased[:5], abs=1e-7)
+    assert found.count_degenerate(made.vectors) == np.count_nonzero(vanished)
+
+
+def test_the_cheapest_form_is_chosen() -> None:
+    thin, square, complement = (RandomSubspace(rank).fit(np.eye(200)).projection_.linear for rank in (40, 100, 160))
+    assert (thin.left.shape, thin.subtract) == ((200, 40), True)
+    assert (square.left.shape, square.right) == ((200, 200), None)
+    assert (complement.left.shape, complement.subtract) == ((200, 40), False)
+
+
+def test_vectors_that_vanish_stay_zero_and_are_counted() -> None:
+    found = along(0, 1)
+    given = np.array([[3, 4, 0, 0], [3, 4, 1e-5, 0], [3, 4, 1e-4, 0], [0, 0, 0, 0]], np.float32)
+    erased = found.apply(given)
+    assert erased.tolist() == [[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert found.apply(given * np.float32(1e-30)).tolist() == erased.tolist()
+    assert found.count_degenerate(given) == 2
+    assert found.apply(np.array([3, 4, 4e-6, 0])).tolist() == [0, 0, 0, 0]
+    assert found.count_degenerate(np.array([3, 4, 4e-6, 0])) == 1
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_very_short_and_very_long_vectors_keep_their_direction(scale: float) -> None:
+    given = np.array([[1, 2, 3, 4], [0, 0, 3, -4]], np.float32)
+    assert along(0).apply(given * np.float32(scale)) == pytest.approx(along(0).apply(given), abs=1e-6)
+
+
+def test_without_normalise_lengths_are_kept() -> None:
+    assert along(0, normalise=False).apply(np.array([1.0, 3.0, 4.0, 0.0])).tolist() == [0, 3, 4, 0]
+    assert along(0).apply(np.array([1, 3, 4, 0])).tolist() == pytest.approx([0, 0.6, 0.8, 0])
+
+
+def test_no_vectors_are_no_vectors() -> None:
+    assert along(0).apply(np.zeros((0, 4))).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        (np.zeros((2, 5)), r"shape \(2, 5\).*expected numbers of shape \(n, 4\) or \(4,\)"),
+        (np.zeros(3), r"shape \(3,\)"),
+        (np.zeros((2, 2, 4)), r"shape \(2, 2, 4\)"),
+        (np.array(["a", "b", "c", "d"]), "type <U1"),
+        (np.array([[0, 0, 0, 1], [0, np.nan, 0, 1]]), "vector 1 has NaN"),
+        (np.array([0, np.inf, 0, 1]), "vector 0 has NaN, Inf"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused_in_one_line(vectors: object, said: str) -> None:
+    with pytest.raises(UnfaceError, match=said) as caught:
+        along(0).apply(vectors)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("change", [{"encoder": "clip"}, {"weights_sha256": "b" * 64}, {"dim": 8}])
+def test_vectors_of_another_space_are_refused_and_both_are_named(change: dict[str, object]) -> None:
+    mine = Space(encoder="sscd", weights_sha256="a" * 64, dim=4, normalised=True)
+    found = replace(along(0), space=mine)
+    found.require_space(replace(mine, normalised=False))
+    other = replace(mine, **change)  # type: ignore[arg-type]
+    with pytest.raises(UnfaceError) as caught:
+        found.require_space(other)
+    assert str(mine) in str(caught.value)
+    assert str(other) in str(caught.value)
+
+
+def test_fit_projection_names_the_space_of_its_set() -> None:
+    made = people(6)
+    named = replace(made, space=Space("sscd", "a" * 64, 24, True))
+    assert fit_projection(ISP(3), named).space == named.space
+    assert ISP(3).fit(made.vectors, made.identities).projection_.space.encoder is None
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"directions": np.ones((4, 1))}, "not those of a projection"),
+        ({"directions": np.full((4, 1), np.nan)}, "directions has NaN"),
+        ({"directions": np.eye(4)[:, :1].astype(np.float32)}, "directions is float32"),
+        ({"directions": np.zeros((4, 5))}, r"shape \(4, 5\)"),
+        ({"directions": np.eye(5)[:, :1]}, "5 dimensions, its space 4"),
+        ({"readers": np.eye(4)[:, 1:2]}, "not those of a projection"),
+        ({"readers": np.eye(4)}, "readers is float64 of"),
+        ({"mean": np.zeros(3)}, "mean is float64 of"),
+        ({"spectrum": np.ones((1, 1))}, "spectrum is float64 of"),
+    ],
+)
+def test_what_is_no_projection_cannot_be_made_one(parts: dict[str, object], said: str) -> None:
+    good = along(0)
+    with pytest.raises(UnfaceError, match=said):
+        replace(good, **parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("eraser", [ISP(192), LEACE(192)], ids=repr)
+def test_one_vector_takes_well_under_a_millisecond(eraser: Eraser) -> None:
+    """benchmarks/erase_speed.py holds it to 50 µs; this only sees that nothing is worked out anew for each vector."""
+    made = people(200, 3, 512)
+    found, vector = eraser.fit(made.vectors, made.identities).projection_, made.vectors[0]
+    found.apply(vector)
+    assert min(seconds(found, vector) for _ in range(20)) < 5e-4
+
+
+def seconds(found: Projection, vector: np.ndarray) -> float:
+    start = time.perf_counter()
+    found.apply(vector)
+    return time.perf_counter() - start

@@ -1,0 +1,118 @@
+"""If these fail, a rival or a control is not what its name says, and beating it proves nothing."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.linear_model import RidgeClassifier
+
+from tests.erase.people import class_means, matrix_of, people
+from unface.data import EmbeddingSet, identity_basis
+from unface.erase import INLP, ISP, RLACE, SAL, FairPCA, LabelFreePCA, RandomSubspace
+from unface.erase.rlace import fantope
+
+
+@pytest.fixture(scope="module")
+def confined() -> EmbeddingSet:
+    """Identities in five of twenty dimensions."""
+    return people(30, 20, 20, rank=5, between=2.0, seed=4)
+
+
+def accuracy(vectors: NDArray[np.floating], identities: NDArray[np.int64]) -> float:
+    """Of a linear classifier on the vectors it was fitted on."""
+    return float(RidgeClassifier(alpha=1.0).fit(vectors, identities).score(vectors, identities))
+
+
+def test_inlp_in_one_round_drops_the_leading_directions_of_a_ridge_classifier() -> None:
+    made = people(10, 12, 16, unequal=True)
+    found = INLP(4, per_round=4, ridge=1e-3).fit(made.vectors, made.identities).projection_
+    exact = made.vectors - made.vectors.mean(axis=0, dtype=np.float64)
+    alpha = 1e-3 * np.trace(exact.T @ exact) / 16
+    one_hot = np.eye(10)[made.identities]
+    weights = np.linalg.solve(exact.T @ exact + alpha * np.eye(16), exact.T @ one_hot)
+    left, values, _ = np.linalg.svd(weights, full_matrices=False)
+    assert matrix_of(found) == pytest.approx(np.eye(16) - left[:, :4] @ left[:, :4].T, abs=1e-7)
+    assert found.spectrum == pytest.approx(values[:4], rel=1e-6)
+
+
+def test_inlp_goes_on_where_one_classifier_ends() -> None:
+    """Three identities give a classifier of two directions; what it leaves is found in the next rounds."""
+    made = people(3, 200, 16, between=1.0)
+    left = {rank: INLP(rank).fit(made.vectors, made.identities).transform(made.vectors) for rank in (2, 8)}
+    found = [accuracy(vectors, made.identities) for vectors in (made.vectors, left[2], left[8])]
+    assert found[0] > 0.9
+    assert found[0] > found[1] > found[2] - 0.02
+    assert found[2] < 0.5
+
+
+def test_rlace_hides_identities_from_a_linear_classifier_and_a_random_subspace_does_not(confined: EmbeddingSet) -> None:
+    found = RLACE(5, steps=100).fit(confined.vectors, confined.identities).projection_
+    random = RandomSubspace(5).fit(confined.vectors).projection_
+    left = [accuracy(one.apply_linear(confined.vectors), confined.identities) for one in (found, random)]
+    cosines = np.linalg.svd(found.directions.T @ identity_basis(20, 5, 4), compute_uv=False)
+    assert left[0] < 0.5 * left[1]
+    assert cosines.min() > 0.9
+
+
+def test_rlace_is_the_same_for_the_same_seed(confined: EmbeddingSet) -> None:
+    first, again, other = (
+        RLACE(3, steps=5, seed=seed).fit(confined.vectors, confined.identities).projection_ for seed in (0, 0, 1)
+    )
+    assert first.sha256 == again.sha256 != other.sha256
+
+
+def test_the_nearest_matrix_of_the_fantope() -> None:
+    rng = np.random.default_rng(0)
+    draw = rng.normal(size=(6, 6))
+    given = draw + draw.T
+    nearest = fantope(given, 2)
+    values = np.linalg.eigvalsh(nearest)
+    assert values.sum() == pytest.approx(2)
+    assert values.min() > -1e-9
+    assert values.max() < 1 + 1e-9
+    # A projection of a convex set: no other member lies closer.
+    for _ in range(50):
+        basis = np.linalg.qr(rng.normal(size=(6, 2)))[0]
+        assert np.sum((basis @ basis.T - given) * (nearest - given)) >= np.sum((nearest - given) ** 2) - 1e-9
+    assert fantope(nearest, 2) == pytest.approx(nearest, abs=1e-9)
+
+
+def test_fair_pca_keeps_the_most_variance_that_class_means_do_not_differ_in() -> None:
+    made = people(6, 30, 12)
+    stretched = made.vectors * np.geomspace(0.2, 5, 12).astype(np.float32)
+    found = FairPCA(8).fit(stretched, made.identities).projection_
+    matrix = matrix_of(found)
+    means = class_means(stretched, made.identities)
+    assert found.rank == 8
+    assert np.abs((means - means.mean(axis=0)) @ matrix).max() < 1e-10
+    # Of all projections of that rank inside the null space, none keeps more.
+    covariance = np.cov(stretched.T)
+    null = np.linalg.svd(means - means.mean(axis=0))[2][5:].T
+    inside = np.linalg.eigvalsh(null.T @ covariance @ null)[::-1]
+    assert np.trace(matrix @ covariance @ matrix) == pytest.approx(inside[:4].sum(), rel=1e-6)
+    assert inside[:4].sum() < 0.999 * inside.sum()
+
+
+def test_fair_pca_with_nothing_left_to_choose_is_sal() -> None:
+    made = people(30, unequal=True)
+    fair = FairPCA(6, unfair=6).fit(made.vectors, made.identities).projection_
+    assert matrix_of(fair) == pytest.approx(matrix_of(SAL(6).fit(made.vectors, made.identities).projection_), abs=1e-10)
+
+
+def test_label_free_pca_removes_the_largest_variance_whoever_it_belongs_to() -> None:
+    made = people(10, 10, 12)
+    stretched = made.vectors * np.geomspace(0.2, 5, 12).astype(np.float32)
+    found = LabelFreePCA(3).fit(stretched, made.identities).projection_
+    vectors = np.linalg.eigh(np.cov(stretched.T))[1][:, -3:]
+    assert matrix_of(found) == pytest.approx(np.eye(12) - vectors @ vectors.T, abs=1e-8)
+    shuffled = np.random.default_rng(0).permutation(made.identities)
+    assert LabelFreePCA(3).fit(stretched, shuffled).projection_.sha256 == found.sha256
+    assert (
+        ISP(3).fit(stretched, shuffled).projection_.sha256 != ISP(3).fit(stretched, made.identities).projection_.sha256
+    )
+
+
+def test_a_random_subspace_knows_nothing_of_the_vectors_and_depends_on_its_seed() -> None:
+    made = people(10)
+    found = RandomSubspace(4, seed=1).fit(made.vectors).projection_
+    assert RandomSubspace(4, seed=1).fit(-made.vectors[:5]).projection_.sha256 == found.sha256
+    assert RandomSubspace(4, seed=2).fit(made.vectors).projection_.sha256 != found.sha256

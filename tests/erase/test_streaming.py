@@ -1,0 +1,110 @@
+"""If these fail, a set read in batches gives another projection than the set at once, or does not fit in memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.erase.people import matrix_of, people
+from unface.erase import INLP, ISP, LEACE, SAL, ClosedFormEraser, FairPCA, LabelFreePCA
+from unface.errors import UnfaceError
+from unface.moments import MomentStream, class_moments
+
+ERASERS = [
+    ISP(4),
+    ISP(4, weighted=True),
+    ISP(4, whitened=True),
+    SAL(4),
+    LEACE(4),
+    LEACE(),
+    INLP(4, per_round=2),
+    FairPCA(6, unfair=4),
+    LabelFreePCA(4),
+]
+
+
+@pytest.mark.parametrize("eraser", ERASERS, ids=repr)
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_any_batches_in_any_order_equal_one_fit(eraser: ClosedFormEraser, data: st.DataObject) -> None:
+    made = people(data.draw(st.sampled_from([6, 12, 40])), 5, 16, seed=data.draw(st.integers(0, 99)), unequal=True)
+    whole = eraser.fit(made.vectors, made.identities).projection_
+    order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(made))
+    cuts = sorted(data.draw(st.lists(st.integers(1, len(made) - 1), max_size=6, unique=True)))
+    batched = type(eraser)(**eraser.get_params())
+    for rows in np.split(order, cuts):
+        batched.partial_fit(made.vectors[rows], made.identities[rows])
+    assert matrix_of(batched.projection_) == pytest.approx(matrix_of(whole), abs=1e-6)
+    assert batched.transform(made.vectors) == pytest.approx(whole.apply(made.vectors), abs=1e-6)
+
+
+@pytest.mark.parametrize("eraser", ERASERS, ids=repr)
+def test_half_of_the_batches_are_not_the_whole(eraser: ClosedFormEraser) -> None:
+    made = people(40, 5, 16, unequal=True)
+    half = type(eraser)(**eraser.get_params()).partial_fit(made.vectors[::2], made.identities[::2])
+    before = matrix_of(half.projection_)
+    after = matrix_of(half.partial_fit(made.vectors[1::2], made.identities[1::2]).projection_)
+    changed = np.abs(before - after).max() > 1e-3
+    assert changed or half.projection_.rank == 16
+
+
+def test_an_option_that_needs_the_scatter_comes_too_late_after_the_first_batch() -> None:
+    made = people(12)
+    eraser = ISP(4).partial_fit(made.vectors, made.identities).set_params(whitened=True)
+    with pytest.raises(UnfaceError, match="summed without their scatter; fit again"):
+        eraser.projection_  # noqa: B018 - asking for it is the test
+
+
+def test_fit_forgets_what_was_fitted_before() -> None:
+    first, second = people(12, seed=0), people(12, seed=1)
+    again = ISP(4).fit(first.vectors, first.identities).fit(second.vectors, second.identities)
+    assert again.projection_.sha256 == ISP(4).fit(second.vectors, second.identities).projection_.sha256
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 999), st.integers(1, 60), st.integers(1, 50))
+def test_a_stream_of_moments_is_the_moments(seed: int, identities: int, batch: int) -> None:
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.concatenate([np.arange(identities), rng.integers(identities, size=90)]))
+    vectors = rng.normal(size=(len(codes), 5)).astype(np.float32) + 3
+    stream = MomentStream(5, scatter=True)
+    for start in range(0, len(codes), batch):
+        stream.add(vectors[start : start + batch], codes[start : start + batch])
+    found, expected = stream.moments(), class_moments(vectors, codes)
+    order = np.array([codes.tolist().index(code) for code in range(identities)]).argsort()
+    assert found.counts.tolist() == expected.counts[order].tolist()
+    assert found.sums == pytest.approx(expected.sums[order], rel=1e-12)
+    assert found.scatter == pytest.approx(expected.scatter, rel=1e-12)
+    assert stream.sums().mean() == pytest.approx(vectors.mean(axis=0, dtype=np.float64), rel=1e-9)
+
+
+def test_sums_that_are_still_looked_at_stay_valid_when_more_identities_come() -> None:
+    stream = MomentStream(3, scatter=False)
+    stream.add(np.ones((2, 3)), np.array(["a", "b"]))
+    early = stream.sums()
+    stream.add(np.ones((50, 3)), np.arange(50).astype(str))
+    assert early.sums.tolist() == np.ones((2, 3)).tolist()
+    assert len(stream.sums().sums) == 52
+
+
+@pytest.mark.parametrize("eraser", [ISP(8), ISP(8, weighted=True), SAL(8)], ids=repr)
+def test_memory_is_bounded_by_the_class_sums(eraser: ClosedFormEraser) -> None:
+    """30,000 identities × 64: class sums of 15 MiB; the samples would take 73 MiB, their one-hot matrix 35 GiB."""
+    identities, images, dim = 30_000, 10, 64
+    tracemalloc.start()
+    try:
+        for start in range(0, identities * images, 20_000):
+            rng = np.random.default_rng(start)
+            codes = rng.integers(identities, size=20_000)
+            eraser.partial_fit(rng.standard_normal((20_000, dim), np.float32), codes)
+        assert eraser.projection_.rank == 8
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    sums = identities * dim * 8
+    batch = 20_000 * dim * 4
+    labels = identities * 150
+    assert peak < 1.6 * sums + 4 * batch + labels
+    assert peak > sums
