@@ -116,10 +116,11 @@ def in_context(
     )
 
 
-def controls(*, passed: bool = True, across: int = 0, within: int = 0, lookalikes: int = 0) -> Controls:
+def controls(*, passed: bool = True, across: int = 0, within: int = 0, lookalikes: int = 0, lost: int = 0) -> Controls:
     shuffled = ControlPoint(probe="ridge", k=1, far=1e-2, tar=estimate(0.25, 0.2, 0.31), chance=0.011, passed=passed)
     return Controls(
         shuffled_identities=[shuffled],
         near_duplicates=Duplicates(cosine=0.999, across_identities=across, within_identities=within, mated=10_000),
         lookalike_identities=lookalikes,
+        stray_pictures=lost,
     )

@@ -227,3 +227,12 @@ def test_many_duplicates_are_a_warning_and_few_a_note() -> None:
 
 def test_a_coarse_number_that_is_not_above_chance_is_still_called_coarse() -> None:
     assert said(point(0.0, 0.0, 0.2, resolution="coarse")).endswith("; take it as coarse.")
+
+
+def test_pictures_under_the_wrong_name_are_counted() -> None:
+    assert (
+        "warning",
+        "identities",
+        "2 pictures under one identity, but like another's own: under the wrong name? A few such pictures set the "
+        "threshold",
+    ) in findings(point(), lost=2)

@@ -5,7 +5,7 @@ from unface.auditing.points import control_points
 from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts
 from unface.data import EmbeddingSet, Role
 from unface.metrics import Scheme
-from unface.probe import PROBES, Control, Lookalike, NearDuplicates, Plan
+from unface.probe import PROBES, Control, Lookalike, NearDuplicates, Plan, Stray
 
 
 def protocol_part(plan: Plan, probes: list[str], scheme: Scheme, bootstraps: int, level: float) -> Protocol:
@@ -25,7 +25,9 @@ def protocol_part(plan: Plan, probes: list[str], scheme: Scheme, bootstraps: int
     )
 
 
-def controls_part(control: Control, duplicates: NearDuplicates, doubles: tuple[Lookalike, ...]) -> Controls:
+def controls_part(
+    control: Control, duplicates: NearDuplicates, doubles: tuple[Lookalike, ...], lost: tuple[Stray, ...]
+) -> Controls:
     """What the controls found."""
     return Controls(
         shuffled_identities=control_points(control),
@@ -36,6 +38,7 @@ def controls_part(control: Control, duplicates: NearDuplicates, doubles: tuple[L
             mated=duplicates.mated,
         ),
         lookalike_identities=len(doubles),
+        stray_pictures=len(lost),
     )
 
 
@@ -88,6 +91,12 @@ def role_counts(prepared: Prepared) -> RoleCounts:
     )
 
 
-def suspect_rows(duplicates: NearDuplicates, doubles: tuple[Lookalike, ...]) -> list[tuple[str, str, str, str, str]]:
-    listed = [("near-duplicate", *pair) for pair in duplicates.named]
-    return listed + [("one person, two names?", "", double.first, "", double.second) for double in doubles]
+def suspect_rows(
+    duplicates: NearDuplicates, doubles: tuple[Lookalike, ...], lost: tuple[Stray, ...]
+) -> list[tuple[str, str, str, str, str]]:
+    """(why, id, identity, id, identity) of all that looks wrong, for the file beside audit.json."""
+    return [
+        *(("near-duplicate", *pair) for pair in duplicates.named),
+        *(("one person, two names?", "", double.first, "", double.second) for double in doubles),
+        *(("picture of another?", stray.id, stray.identity, "", stray.resembles) for stray in lost),
+    ]

@@ -110,6 +110,10 @@ def _duplicates(controls: Controls) -> list[Finding]:
         pairs = count(controls.lookalike_identities, "pair")
         text = f"{pairs} of identities resemble each other as much as themselves: one person under two names?"
         found.append(_warning("identities", f"{text} Such pairs count as impostors and hide leakage"))
+    if controls.stray_pictures:
+        some = count(controls.stray_pictures, "picture")
+        text = f"{some} under one identity, but like another's own: under the wrong name?"
+        found.append(_warning("identities", f"{text} A few such pictures set the threshold"))
     if duplicates.within_identities:
         text = f"{count(duplicates.within_identities, 'pair')} of nearly the same vector within one identity"
         if duplicates.within_identities >= _MANY_DUPLICATES * duplicates.mated:

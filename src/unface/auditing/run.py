@@ -34,6 +34,7 @@ from unface.probe import (
     pick_probes,
     run_panel,
     shuffled_control,
+    strays,
 )
 from unface.progress import Progress, Silent
 
@@ -95,7 +96,8 @@ def audit(
     control = shuffled_control(vectors, roles, chosen, plan, weights, progress)
     duplicates = near_duplicates(prepared.embeddings, device=device, threads=threads)
     doubles = lookalikes(prepared.embeddings)
-    controls = controls_part(control, duplicates, doubles)
+    lost = strays(prepared.embeddings)
+    controls = controls_part(control, duplicates, doubles, lost)
     findings = find(raw.points, controls, prepared.dropped_ks, prepared.curation.images)
     return AuditResult(
         valid=not any(finding.severity == "invalid" for finding in findings),
@@ -113,7 +115,7 @@ def audit(
             started=started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - clock, 3),
         ),
-        suspects=suspect_rows(duplicates, doubles),
+        suspects=suspect_rows(duplicates, doubles, lost),
     )
 
 

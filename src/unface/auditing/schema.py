@@ -120,6 +120,7 @@ class Controls(_Frozen):
     shuffled_identities: list[ControlPoint]
     near_duplicates: Duplicates
     lookalike_identities: int = Field(description="identity pairs that may be one person under two names")
+    stray_pictures: int = Field(description="pictures that seem to show another identity than they are under")
 
 
 class Finding(_Frozen):

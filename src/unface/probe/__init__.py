@@ -8,6 +8,7 @@ from unface.probe.measure import Bootstrap, Measurement, difference, draw_bootst
 from unface.probe.panel import PROBES, Panel, Roles, pick_probes, run_panel
 from unface.probe.plan import Plan, Resolved, Variant
 from unface.probe.ports import Probe, Scorer, Setting, Support
+from unface.probe.strays import Stray, strays
 from unface.probe.trial import Trial
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Scorer",
     "Setting",
     "SignatureContext",
+    "Stray",
     "Support",
     "Trial",
     "Variant",
@@ -43,4 +45,5 @@ __all__ = [
     "role_rows",
     "run_panel",
     "shuffled_control",
+    "strays",
 ]
