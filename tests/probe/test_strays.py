@@ -31,6 +31,14 @@ def test_good_labels_are_not_doubted(
         assert strays(make_identities(identities, images, dim, between=between, seed=seed, tails=tails)) == ()
 
 
+def test_pictures_of_twins_are_at_home_with_either() -> None:
+    made = make_identities(60, 8, 128, between=2.0, seed=0)
+    vectors = made.vectors.copy()
+    vectors[8:16] = vectors[:8] + 0.1 * make_identities(1 + 1, 4, 128, seed=9).vectors
+    names = [made.names[code] for code in made.identities]
+    assert strays(EmbeddingSet.from_arrays(vectors, names)) == ()
+
+
 def test_identities_of_one_picture_are_nobodys_home() -> None:
     made = make_identities(30, 2, 16, between=1.5, seed=0)
     names = [f"p{row}" for row in range(len(made))]

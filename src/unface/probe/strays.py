@@ -23,7 +23,7 @@ class Stray:
 
 
 def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
-    """Pictures as like another identity's mean as most of that identity's own, and like their own as strangers are.
+    """Pictures as like another identity's mean as most of that identity's own, and like their own as a stranger may be.
 
     One such picture makes an impostor pair with every picture of the person it shows; a handful set the threshold.
     """
@@ -36,28 +36,21 @@ def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
     with one_blas_thread():
         # without the picture itself, which would resemble its own mean by being in it
         own = np.einsum("nd,nd->n", unit, (sums[codes] - unit) / np.maximum(sizes[codes] - 1, 1)[:, None])
-        usual, strangers = _usual(own, codes, len(sizes)), _strangers(unit, codes, means)
+        usual, never = _usual(own, codes, len(sizes)), _never_among_strangers(unit, codes, means)
         found = []
         for start in range(0, len(unit), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             like = unit[rows] @ means.T
             like[np.arange(len(like)), codes[rows]] = -np.inf
-            home = own[rows] < strangers.most
-            at, other = np.nonzero((like >= np.maximum(usual, strangers.never)[None, :]) & home[:, None])
+            lost = (own[rows] <= usual[codes[rows]]) & (own[rows] < never)
+            at, other = np.nonzero((like >= np.maximum(usual, never)[None, :]) & lost[:, None])
             found += [(start + int(i), int(j)) for i, j in zip(at, other, strict=True)]
     names, ids = embeddings.names, embeddings.ids
     return tuple(Stray(str(ids[row]), names[codes[row]], names[other]) for row, other in found)
 
 
-@dataclass(frozen=True)
-class _Strangers:
-    most: float
-    """Nine in ten strangers are less like an identity's mean than this …"""
-    never: float
-    """… and with a probability of ``_FALSE_ALARM`` not one of all of them is more like it than this."""
-
-
-def _strangers(unit: NDArray[np.float64], codes: NDArray[np.int64], means: NDArray[np.float64]) -> _Strangers:
+def _never_among_strangers(unit: NDArray[np.float64], codes: NDArray[np.int64], means: NDArray[np.float64]) -> float:
+    """How like an identity's mean a stranger's picture is with a probability of ``_FALSE_ALARM`` among all of them."""
     some = np.unique(np.linspace(0, len(unit) - 1, min(len(unit), _ROWS_AT_ONCE)).astype(np.int64))
     like = unit[some] @ means.T
     others = like[np.arange(len(means))[None, :] != codes[some, None]]
@@ -66,8 +59,7 @@ def _strangers(unit: NDArray[np.float64], codes: NDArray[np.int64], means: NDArr
     # scaled up where the upper tail is heavier than a Gaussian's
     ninety_nine = float(np.quantile(others, 0.99))
     spread = max(spread, (ninety_nine - centre) / float(ndtri(0.99)))
-    never = centre - float(ndtri(_FALSE_ALARM / (len(unit) * len(means)))) * spread
-    return _Strangers(float(np.quantile(others, 0.9)), never)
+    return centre - float(ndtri(_FALSE_ALARM / (len(unit) * len(means)))) * spread
 
 
 def _usual(values: NDArray[np.float64], codes: NDArray[np.int64], count: int) -> NDArray[np.float64]:
