@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +46,17 @@ class Panel:
 
 
 def pick_probes(names: Sequence[str]) -> list[Probe]:
-    """Probes by name."""
-    for name in names:
-        if name not in PROBES:
-            raise UnfaceError(f"probe {name!r} is not known; choose from {', '.join(PROBES)}")
-    return [PROBES[name] for name in dict.fromkeys(names)]
+    """Probes by name: our own, or what another package registered under the entry point ``unface.probes``."""
+    return [_probe(name) for name in dict.fromkeys(names)]
+
+
+def _probe(name: str) -> Probe:
+    if name in PROBES:
+        return PROBES[name]
+    for registered in entry_points(group="unface.probes", name=name):
+        made: Probe = registered.load()()
+        return made
+    raise UnfaceError(f"probe {name!r} is not known; choose from {', '.join(PROBES)}")
 
 
 def run_panel(
