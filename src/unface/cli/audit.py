@@ -17,7 +17,7 @@ def audit(
     images: int | None = typer.Option(
         None, "--images", min=3, help="Images for each identity [default: their median, at most 20]."
     ),
-    variant: str = typer.Option("unface", "--variant", help="unface, or paper for paper 001's reading."),
+    variant: str = typer.Option("unface", "--variant", help="unface, or paper: the ISP paper's own reading."),
     impostor_quota: int | None = typer.Option(
         None, "--impostor-quota", min=1, help="Image pairs for each identity pair instead of all, as in the paper."
     ),
