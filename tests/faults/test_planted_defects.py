@@ -112,8 +112,11 @@ def test_one_person_under_two_names_is_told_and_both_names_are_suspects(seed: in
 @EACH_SEED
 def test_one_picture_under_two_identities_is_told_and_named_by_its_ids(seed: int) -> None:
     result = audited("one picture under two names", seed)
-    assert warnings_of(result) == {"near-duplicates"}
-    assert result.suspects == [("near-duplicate", "p0001-3", "p0001", "p0034-2", "p0034")]
+    # The copy is also a picture under the wrong name, and may be told as that too.
+    assert {"near-duplicates"} <= warnings_of(result) <= {"near-duplicates", "identities"}
+    duplicate, *lost = result.suspects
+    assert duplicate == ("near-duplicate", "p0001-3", "p0001", "p0034-2", "p0034")
+    assert lost in ([], [("picture of another?", "p0001-3", "p0001", "", "p0034")])
     assert text_of(result, "near-duplicates") == (
         "1 pair of nearly the same vector (cosine ≥ 0.999) under different identities: "
         "one picture under two names raises every threshold"
