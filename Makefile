@@ -8,7 +8,7 @@ help:  ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 demo: .venv/stamp  ## run the whole loop on made-up people
-	$(BIN)/unface demo
+	$(BIN)/unface demo --force
 
 test: lint  ## lint, types, then every test
 	$(BIN)/python -m pytest
