@@ -25,7 +25,7 @@ def run() -> list[Ratio]:
     leace_many, peer_many = cpu_seconds(lambda: leace_of(many), 2), cpu_seconds(theirs(many, torch.float32))
     return [
         at_least("concept-erasure LEACE in float64, as ours / ISP fit, 320 identities", exact_peer, isp, 10),
-        at_least("concept-erasure LEACE in float32 / ISP fit, 320 identities", peer, isp, 5),
+        at_least("concept-erasure LEACE in float32 / ISP fit, 320 identities", peer, isp, 10),
         at_least("concept-erasure LEACE in float32 / LEACE fit, 320 identities", peer, leace, 1),
         at_least("concept-erasure LEACE in float32 / LEACE fit, 10,000 identities", peer_many, leace_many, 10),
         *apply_ratios(isp_of(few), few.vectors),
