@@ -1,6 +1,6 @@
 """How often 95 % intervals hold the truth: identities drawn anew many times from a model whose TAR is known.
 
-    python benchmarks/coverage.py [redraws]      writes benchmarks/coverage.txt
+    python benchmarks/coverage.py [redraws [first]]      writes benchmarks/coverage.txt, or coverage-from-FIRST.txt
 
 Gaussian identities, score −‖a − b‖² over all d coordinates and over the first half of them (as if the rest had been
 erased), so that both true TARs and their difference follow from the χ² law of ``truth``. Each redraw runs the real
@@ -136,6 +136,7 @@ def _role(identities: NDArray[np.int64], first: int, count: int) -> RoleRows:
 def main() -> None:
     """Print and write the table."""
     redraws = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    first = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     noise = 1.96 * np.sqrt(0.95 * 0.05 / redraws)
     lines = [
         f"Coverage of nominal 95 % intervals: {redraws} redraws of {IDENTITIES} calibrate and {IDENTITIES} test people",
@@ -144,7 +145,9 @@ def main() -> None:
     ]
     for case in CASES:
         with ProcessPoolExecutor(available_cores()) as pool:
-            held = sum(pool.map(partial(redraw, case), range(redraws), chunksize=10), Counter[tuple[str, str]]())
+            held = sum(
+                pool.map(partial(redraw, case), range(first, first + redraws), chunksize=10), Counter[tuple[str, str]]()
+            )
         lines.append(
             f"d = {case.dim}, σ_b/σ_w = {case.between}, FAR {case.far:g}: "
             f"TAR {100 * case.truth(case.dim):.2f} %, half {100 * case.truth(case.dim // 2):.2f} %"
@@ -153,7 +156,8 @@ def main() -> None:
             cells = [f"{of} {100 * held[way, of] / redraws:5.1f}" for of in _OF if (way, of) in held]
             lines.append(f"    {way:40s} {'   '.join(cells)}")
         print("\n".join(lines[-6:]), flush=True)
-    (Path(__file__).parent / "coverage.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    name = f"coverage-from-{first}.txt" if first else "coverage.txt"
+    (Path(__file__).parent / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The contract of every eraser: a scikit-learn transformer whose fit leaves a Projection."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
@@ -28,7 +29,7 @@ class Removal:
     mean: NDArray[np.float64] | None = None
 
 
-class Eraser(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn has no types
+class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn has no types
     """fit(X, y) learns which directions tell identities apart; transform removes them."""
 
     kind: ClassVar[str]
@@ -37,9 +38,9 @@ class Eraser(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-le
 
     _projection: Projection | None
 
+    @abstractmethod
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """X (n, d) vectors, y (n,) identities: text or integers."""
-        raise NotImplementedError
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """The erased vectors, float32."""
@@ -130,9 +131,9 @@ class ClosedFormEraser(Eraser):
     def _needs_scatter(self) -> bool:
         return True
 
+    @abstractmethod
     def _remove(self, seen: MomentStream) -> Removal:
         """Decide from what was seen."""
-        raise NotImplementedError
 
     def _add(self, X: ArrayLike, y: ArrayLike | None, *, reset: bool) -> Self:
         vectors, identities = self._checked_both(X, y, reset=reset)
