@@ -1,0 +1,151 @@
+"""What erasers did: the spaces they made, what changed there, what it cost, and how far it carries."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from unface.auditing.schema.given import Given
+from unface.auditing.schema.numbers import Bounds, Estimate, Frozen
+from unface.auditing.schema.points import Curve, Point
+
+
+class Certificate(Frozen):
+    """Linear identity left, on identities that the fit did not see."""
+
+    identities: int
+    images: int
+    energy_left: Bounds = Field(description="share of between-identity variance left by the linear map")
+    fisher_before: Bounds
+    fisher_left: Bounds = Field(description="largest ratio of between- to within-identity variance in one direction")
+    covers: str
+
+
+class Erasure(Frozen):
+    """How a space was made from the raw one."""
+
+    method: str
+    control: bool = Field(description="random subspace or label-free PCA of equal rank: what an eraser must beat")
+    rank: int = Field(description="dimensions removed")
+    dim: int
+    rank_rule: str = Field(description="how the rank was decided")
+    fitted_on: str
+    fit_identities: int | None = Field(description="null for a ready projection, which does not say")
+    fit_images: int | None
+    projection_sha256: str
+    degenerate: int = Field(description="audited vectors of which nothing was left")
+    spectrum: list[float] = Field(description="singular values, falling; the first belong to what was removed")
+    certificate: Certificate | None
+
+
+class Change(Frozen):
+    """Worst-case TAR here less worst-case TAR in another space, on the same pairs; the interval is paired."""
+
+    against: str = Field(description="name of the other space")
+    k: int
+    far: float
+    probe: str
+    against_probe: str
+    value: float
+    low: float
+    high: float
+    level: float
+
+
+class Kept(Frozen):
+    """One measure of usefulness, before and after."""
+
+    measure: str = Field(description="knn, linear, copy recall@1, copy µAP, neighbours@10 …")
+    on: str
+    queries: int
+    raw: Bounds
+    erased: Bounds
+    retained: Bounds = Field(description="erased as a share of raw; the interval is paired")
+    level: float
+
+
+class SpaceResult(Frozen):
+    """Everything measured in one space: the raw vectors, or what an eraser made of them."""
+
+    name: str
+    erasure: Erasure | None = Field(default=None, description="null for the raw space")
+    points: list[Point]
+    curves: list[Curve]
+    changes: list[Change] = []
+    utility: list[Kept] = []
+
+
+class SweepPoint(Frozen):
+    """One rank, or one number of fit identities."""
+
+    method: str
+    control: bool
+    rank: int
+    fit_identities: int
+    probe: str = Field(description="worst case, chosen on calibrate")
+    calibrate_tar: float
+    tar: Estimate
+    chance: float
+    times_chance: float
+    utility: list[Kept] = []
+
+
+class Sweep(Frozen):
+    """The same measurement over ranks or over numbers of fit identities, at one k and one rate."""
+
+    over: Literal["rank", "identities"]
+    k: int
+    far: float
+    resolution: Literal["resolved", "coarse"]
+    probes: list[str]
+    points: list[SweepPoint]
+
+
+class TransferCell(Frozen):
+    """Worst-case TAR on one set, in the raw space or after a projection fitted on one of the two."""
+
+    fitted_on: str | None = Field(description="name of the set, null for raw")
+    tested_on: str
+    k: int
+    far: float
+    resolution: Literal["resolved", "coarse"]
+    probe: str
+    tar: Estimate
+    chance: float
+    times_chance: float
+
+
+class Transfer(Frozen):
+    """Fit on A, test on B, and back."""
+
+    method: str
+    rank: int
+    first: str
+    second: Given
+    cells: list[TransferCell]
+    cosines: list[float] = Field(description="of the principal angles between the two projections, falling")
+    chance_cosine: float = Field(description="where the largest of two random subspaces of this rank concentrates")
+
+
+class Map(Frozen):
+    """t-SNE of some test identities; identities are numbered, never named."""
+
+    space: str
+    perplexity: float
+    x: list[float]
+    y: list[float]
+    identity: list[int]
+
+
+class AttributeSwap(Frozen):
+    """Vectors moved until they tell the other value of an attribute: still the same person to the verifier?"""
+
+    space: str
+    attribute: str
+    far: float
+    directions: int
+    threshold: float
+    accuracy: Estimate = Field(description="of the attribute's classifier on test identities")
+    majority: float = Field(description="accuracy of always saying the more frequent value")
+    accept: Estimate
+    flip: Estimate
+    joint: Estimate

@@ -1,0 +1,34 @@
+"""Numbers in audit.json: none without what it was counted on or how sure it is."""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+
+class Rate(Frozen):
+    """A share as counts; pairs are counted once for each seed that compares them."""
+
+    value: float
+    numerator: int
+    denominator: int
+
+
+class Estimate(Rate):
+    """A rate with its interval and what it is worth."""
+
+    low: float
+    high: float
+    level: float
+    method: str
+    identities: int = Field(description="test identities behind the pairs")
+    effective_n: float = Field(description="independent trials that would spread as much")
+
+
+class Bounds(Frozen):
+    """A value and its interval."""
+
+    value: float
+    low: float
+    high: float
