@@ -9,6 +9,8 @@ import typer
 from unface._version import __version__
 from unface.cli.audit import audit
 from unface.cli.demo import demo
+from unface.cli.encode import encode
+from unface.cli.models import models
 from unface.cli.schema import schema
 from unface.errors import UnfaceError
 
@@ -20,8 +22,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, demo, schema):
+for verb in (audit, demo, encode, schema):
     app.command()(verb)
+app.add_typer(models, name="models")
 
 
 def _version(asked: bool) -> None:

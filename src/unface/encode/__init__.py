@@ -1,0 +1,9 @@
+"""Pictures become vectors: frozen encoders by name, and a whole set of pictures encoded into one Parquet file."""
+
+from unface.encode.frame import framed, tensor_of
+from unface.encode.load import load_encoder
+from unface.encode.parts import require_free
+from unface.encode.pipeline import Encoded, encode_images
+from unface.encode.ports import Encoder, TorchBacked
+
+__all__ = ["Encoded", "Encoder", "TorchBacked", "encode_images", "framed", "load_encoder", "require_free", "tensor_of"]

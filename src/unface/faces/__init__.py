@@ -1,0 +1,23 @@
+"""Faces in pictures: finding and aligning them, the mask that covers one, and what lies around it."""
+
+from unface.faces.align import ARCFACE_112, DLIB_150, align_face, similarity
+from unface.faces.context import CONTEXT_DIM, context_signature, perceptual_hash
+from unface.faces.detect import Detector, load_detector
+from unface.faces.face import Face, box_crop, main_face
+from unface.faces.mask import face_ellipse
+
+__all__ = [
+    "ARCFACE_112",
+    "CONTEXT_DIM",
+    "DLIB_150",
+    "Detector",
+    "Face",
+    "align_face",
+    "box_crop",
+    "context_signature",
+    "face_ellipse",
+    "load_detector",
+    "main_face",
+    "perceptual_hash",
+    "similarity",
+]

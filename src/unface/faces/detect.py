@@ -1,0 +1,35 @@
+"""Detectors by name; their weights come from their cards."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.errors import UnfaceError
+from unface.faces.face import Face
+from unface.faces.scrfd import Scrfd
+from unface.faces.yunet import YuNet
+from unface.models import card, weights
+
+
+class Detector(Protocol):
+    """Finds faces; must be safe to call from several threads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def detect(self, image: NDArray[np.uint8]) -> list[Face]:
+        """Faces of an RGB picture (h, w, 3), best score first."""
+        ...
+
+
+_DETECTORS: dict[str, Callable[[Path], Detector]] = {"yunet": YuNet, "scrfd-500m": Scrfd}
+
+
+def load_detector(name: str = "yunet", *, accept_licence: bool = False) -> Detector:
+    """A detector with its weights, fetched if they are not here yet."""
+    if name not in _DETECTORS:
+        raise UnfaceError(f"detector {name!r} is not known; choose from {', '.join(_DETECTORS)}")
+    return _DETECTORS[name](weights(card(name), accept_licence=accept_licence))

@@ -1,0 +1,141 @@
+"""The cache of weights: where it is, and the one way into it, which nothing unverified passes."""
+
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from unface.errors import UnfaceError
+from unface.models.card import Card, Part
+
+BLOCK = 1 << 20
+_RECORD = ".sha256"  # beside a file that no card pins: what it was when it came
+
+
+class Mismatch(Exception):
+    """What came is not what the card promises; the words say how."""
+
+
+def models_folder() -> Path:
+    """$UNFACE_CACHE, else $XDG_CACHE_HOME/unface, else ~/.cache/unface; in it the folder of models."""
+    named = os.environ.get("UNFACE_CACHE")
+    if named:
+        return Path(named).expanduser() / "models"
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "unface" / "models"
+
+
+def place(card: Card) -> Path:
+    """Where a model's weights lie once they are in the cache; the card's other files lie beside."""
+    return models_folder() / card.name / card.file
+
+
+def cached(card: Card) -> Path | None:
+    """The weights, if every file is there and is what it should be."""
+    path = place(card)
+    return path if all(_intact(path.with_name(part.file), part) for part in card.parts) else None
+
+
+def present(card: Card) -> bool:
+    """Whether the files are there, by size alone: for a list, which should not read gigabytes."""
+    paths = [(place(card).with_name(part.file), part) for part in card.parts]
+    return all(path.is_file() and part.bytes in (0, path.stat().st_size) for path, part in paths)
+
+
+class Staging:
+    """Files on their way in: written aside, verified, and renamed into place together or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._digests: dict[str, tuple[Part, str]] = {}
+
+    def write(self, part: Part, blocks: Iterable[bytes]) -> None:
+        """Take one file of the model; anything but the promised bytes is a Mismatch."""
+        digest, size = hashlib.sha256(), 0
+        with _told_of_the_cache():
+            file = (self._folder / part.file).open("wb")
+        with file:
+            for block in blocks:
+                size += len(block)
+                if part.bytes and size > part.bytes:
+                    raise Mismatch(f"{part.file} has more than the {part.bytes:,} bytes it should")
+                digest.update(block)
+                with _told_of_the_cache():
+                    file.write(block)
+            with _told_of_the_cache():
+                file.flush()
+                os.fsync(file.fileno())
+        if part.bytes and size != part.bytes:
+            raise Mismatch(f"{part.file} has {size:,} bytes, {part.bytes:,} expected")
+        found = digest.hexdigest()
+        if part.sha256 and found != part.sha256:
+            raise Mismatch(f"{part.file} has sha256 {found[:12]}…, {part.sha256[:12]}… expected")
+        self._digests[part.file] = (part, found)
+
+    def scratch(self) -> IO[bytes]:
+        """A nameless file for an archive that has to be fetched whole."""
+        with _told_of_the_cache():
+            return tempfile.TemporaryFile(dir=self._folder)
+
+    def publish(self, target: Path) -> None:
+        """Rename everything into the folder ``target``."""
+        with _told_of_the_cache():
+            target.mkdir(parents=True, exist_ok=True)
+            for file, (part, digest) in self._digests.items():
+                if not part.sha256:
+                    record = self._folder / (file + _RECORD)
+                    record.write_text(digest + "\n", encoding="ascii")
+                    record.replace(target / record.name)
+                (self._folder / file).replace(target / file)
+
+
+@contextmanager
+def staging() -> Iterator[Staging]:
+    """A folder of our own in the cache, so that a rename is enough; gone afterwards whatever happens."""
+    aside = models_folder() / f".{secrets.token_hex(8)}.tmp"
+    with _told_of_the_cache():
+        aside.mkdir(parents=True)
+    try:
+        yield Staging(aside)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def blocks_of(path: Path) -> Iterator[bytes]:
+    """A file in pieces."""
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            yield block
+
+
+def sha256_of(path: Path) -> str:
+    """Of a whole file."""
+    digest = hashlib.sha256()
+    for block in blocks_of(path):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _told_of_the_cache() -> Iterator[None]:
+    """Around what touches the disk and nothing else: a network's failure is an OSError too, and another matter."""
+    try:
+        yield
+    except OSError as error:
+        root = models_folder()
+        raise UnfaceError(f"{root}: cannot be written ({error.strerror}); set UNFACE_CACHE to another folder") from None
+
+
+def _intact(path: Path, part: Part) -> bool:
+    try:
+        if part.bytes and path.stat().st_size != part.bytes:
+            return False
+        expected = part.sha256 or path.with_name(path.name + _RECORD).read_text(encoding="ascii").strip()
+        return sha256_of(path) == expected
+    except (OSError, UnicodeDecodeError):
+        return False

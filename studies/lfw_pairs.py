@@ -1,0 +1,94 @@
+"""LFW's 6,000 pairs by the 10-fold rule: wrongly prepared pictures would fall short of what is published.
+
+    python -m studies.lfw_pairs PICTURES pairs.txt --encoder arcface-mbf --encoder sface --accept-licence
+
+PICTURES is a folder or archive of <name>/<name>_0001.jpg. With --detector none they are taken to be aligned at 112
+pixels already (github.com/georg-jung/lfw-pairs-aligned); pairs.txt is LFW's own list.
+"""
+
+import argparse
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.data import ImageSet, read_embeddings, read_images
+from unface.encode import encode_images, load_encoder
+from unface.errors import UnfaceError
+from unface.faces import load_detector
+
+
+def main() -> None:
+    """Print one line for each encoder."""
+    options = _options()
+    pairs, mated, folds = read_pairs(options.pairs.read_text(encoding="utf-8"))
+    images = _listed(read_images(options.pictures), pairs)
+    detector = None if options.detector == "none" else load_detector(options.detector, accept_licence=True)
+    for name in options.encoder:
+        encoder = load_encoder(name, accept_licence=options.accept_licence)
+        with TemporaryDirectory() as folder:
+            out = Path(folder) / "lfw.parquet"
+            encoded = encode_images(images, encoder, out, detector=detector)
+            embeddings = read_embeddings(out).unit()
+        row = {Path(one).stem: number for number, one in enumerate(embeddings.ids)}
+        usable = np.array([a in row and b in row for a, b in pairs])
+        rows = np.array([(row.get(a, 0), row.get(b, 0)) for a, b in pairs])
+        scores = np.einsum("pd,pd->p", embeddings.vectors[rows[:, 0]], embeddings.vectors[rows[:, 1]])
+        scores[~usable] = -1.0  # a picture that could not be used matches nobody
+        accuracies = ten_fold(scores, mated, folds)
+        print(
+            f"{name}: {accuracies.mean():.4%} ± {accuracies.std(ddof=1) / np.sqrt(len(accuracies)):.4%}"
+            f" ({len(pairs)} pairs, {np.count_nonzero(~usable)} without both pictures, {dict(encoded.skipped)})",
+            flush=True,
+        )
+
+
+def ten_fold(scores: NDArray[np.float64], mated: NDArray[np.bool_], folds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Accuracy in each fold at the threshold that is best in all others."""
+    found = []
+    for fold in np.unique(folds):
+        here = folds == fold
+        threshold = best_threshold(scores[~here], mated[~here])
+        found.append(np.mean((scores[here] >= threshold) == mated[here]))
+    return np.array(found)
+
+
+def best_threshold(scores: NDArray[np.float64], mated: NDArray[np.bool_]) -> float:
+    """The score at which accepting it and all above makes the fewest mistakes."""
+    order = np.argsort(-scores, kind="stable")
+    hits: NDArray[np.int64] = np.cumsum(mated[order]) - np.cumsum(~mated[order])
+    return float(scores[order][np.argmax(hits)])
+
+
+def read_pairs(text: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_], NDArray[np.int64]]:
+    """Picture names of each pair, whether they are of one person, and the fold; folds are 300 + 300 pairs in order."""
+    lines = [line.split() for line in text.splitlines() if line.strip()]
+    folds, half = (int(number) for number in lines[0])
+    if len(lines) - 1 != 2 * folds * half:
+        raise UnfaceError(f"pairs.txt: {len(lines) - 1} pairs, its first line promises {2 * folds * half}")
+    pairs = []
+    for words in lines[1:]:
+        first, second = (words[0], words[1]), (words[-2] if len(words) == 4 else words[0], words[-1])
+        pairs.append((f"{first[0]}_{int(first[1]):04d}", f"{second[0]}_{int(second[1]):04d}"))
+    mated = np.array([len(words) == 3 for words in lines[1:]])
+    return pairs, mated, np.arange(len(pairs)) // (2 * half)
+
+
+def _listed(images: ImageSet, pairs: list[tuple[str, str]]) -> ImageSet:
+    wanted = {name for pair in pairs for name in pair}
+    return images.take([row for row, image in enumerate(images) if Path(image.id).stem in wanted])
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("pictures", type=Path)
+    parser.add_argument("pairs", type=Path)
+    parser.add_argument("--encoder", action="append", required=True)
+    parser.add_argument("--detector", default="none")
+    parser.add_argument("--accept-licence", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""If this fails, ``unface encode`` leaves no file that ``unface audit`` reads, or says something else than it did."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.command import unface as run
+from tests.data.pictures import people, write_zip
+from tests.encode.tiny import write_onnx
+from tests.real import pictures_here, weights_here
+from unface.data import read_embeddings, read_images
+
+
+@pytest.fixture
+def faces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A zip of pictures, and an encoder called tiny in a cache of its own."""
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    added = run("models", "add", write_onnx(tmp_path / "tiny.onnx"), "--name", "tiny", "--mean", 127.5, "--std", 128)
+    assert (added.code, added.err) == (0, "")
+    return write_zip(tmp_path / "faces.zip", {**people(4, 3), "ann0/empty.jpg": b""})
+
+
+def test_pictures_become_a_file_that_says_where_its_vectors_live(tmp_path: Path, faces: Path) -> None:
+    out = tmp_path / "emb.parquet"
+    done = run("encode", faces, "--encoder", "tiny", "--detector", "none", "--out", out)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.splitlines() == [
+        f"{out}: 12 of 13 pictures, 8 dimensions",
+        f"{out}.skipped.csv: left out 1 empty file",
+    ]
+    found = read_embeddings(out)
+    assert found.space.encoder == "tiny"
+    assert found.space.weights_sha256 is not None
+
+
+def test_the_same_command_again_is_refused_and_force_replaces(tmp_path: Path, faces: Path) -> None:
+    command = ("encode", faces, "--encoder", "tiny", "--detector", "none", "--out", tmp_path / "emb.parquet")
+    assert run(*command, "--quiet") == run(*command, "--quiet", "--force")
+    again = run(*command)
+    assert again.code == 1
+    assert again.err == f"unface: {tmp_path / 'emb.parquet'}: exists already; choose another --out or pass --force\n"
+
+
+def test_json_says_what_was_done(tmp_path: Path, faces: Path) -> None:
+    out = tmp_path / "emb.parquet"
+    done = run("encode", faces, "--encoder", "tiny", "--detector", "none", "--out", out, "--json", "--batch", 5)
+    shown = json.loads(done.out)
+    assert (shown["pictures"], shown["rows"], shown["dim"]) == (13, 12, 8)
+    assert shown["skipped"] == {"empty file": 1}
+    assert shown["licence"] == "not stated"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--encoder", "absent"), "absent"),
+        (("--encoder", "tiny", "--detector", "haar"), "detector 'haar' is not known"),
+        (("--encoder", "tiny", "--out", "."), "is a folder; give the name of a file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(tmp_path: Path, faces: Path, options: tuple[str, ...], words: str) -> None:
+    out = () if "--out" in options else ("--out", tmp_path / "emb.parquet")
+    done = run("encode", faces, *options, *out)
+    assert done.code == 1
+    assert words in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_weights_for_research_only_have_to_be_accepted(tmp_path: Path, faces: Path) -> None:
+    done = run("encode", faces, "--encoder", "arcface-mbf", "--detector", "none", "--out", tmp_path / "e.parquet")
+    assert done.code == 1
+    assert "--accept-licence" in done.err
+
+
+@pytest.mark.slow
+def test_real_faces_are_told_apart_and_audited_with_their_context(tmp_path: Path) -> None:
+    for name in ("mobilefacenet-tflite", "yunet"):
+        weights_here(name)
+    chosen = read_images(pictures_here("celeba20.zip"))
+    files = {image.id: image.read() for row, image in enumerate(chosen) if row < 40 * 20 and row % 20 < 4}
+    source, out = write_zip(tmp_path / "some.zip", files), tmp_path / "emb.parquet"
+    options = ("--encoder", "mobilefacenet-tflite", "--accept-licence", "--out", out)
+    assert run("encode", source, *options).code == 0
+    unit = read_embeddings(out).unit()
+    same = unit.identities[:, None] == unit.identities[None, :]
+    scores = unit.vectors @ unit.vectors.T
+    mated, impostor = scores[same & ~np.eye(len(unit), dtype=bool)], scores[~same]
+    assert np.mean(mated > np.quantile(impostor, 0.99)) > 0.8
+    audit = (
+        "audit",
+        out,
+        "--context",
+        "context",
+        "--k",
+        1,
+        "--far",
+        0.05,
+        "--probe",
+        "cosine",
+        "--out",
+        tmp_path / "a",
+    )
+    assert run(*audit, "--bootstraps", 100, "--quiet").code == 0
+    point = json.loads((tmp_path / "a" / "audit.json").read_text())["spaces"][0]["points"][0]
+    assert point["context_adjusted"] is not None
+    assert pq.read_schema(out).metadata[b"unface.space"]

@@ -1,0 +1,89 @@
+"""If this fails, faces are not found, found elsewhere, or the bystander is taken for the person."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from tests.real import pictures_here, weights_here
+from unface.data import decode, read_images
+from unface.errors import UnfaceError
+from unface.faces import Face, box_crop, load_detector, main_face
+from unface.faces.scrfd import Scrfd, _decoded, _suppressed
+from unface.faces.yunet import YuNet
+
+
+def face(left: float, top: float, width: float, height: float, score: float = 0.9) -> Face:
+    return Face(np.array([left, top, width, height], dtype=float), np.zeros((5, 2)), score)
+
+
+def test_the_largest_face_is_the_person_unless_it_is_at_the_edge() -> None:
+    large, small = face(40, 40, 60, 60), face(100, 100, 20, 20)
+    assert main_face([small, large], (200, 200)) is large
+    corner, central = face(0, 0, 44, 44), face(80, 80, 40, 40)
+    assert main_face([corner, central], (200, 200)) is central
+    assert main_face([], (200, 200)) is None
+
+
+def test_a_box_is_cut_square_with_its_margin_and_edges_repeat_outside() -> None:
+    image = np.arange(100 * 100, dtype=np.uint16).astype(np.uint8).reshape(100, 100, 1).repeat(3, axis=2)
+    crop = box_crop(image, face(40, 30, 20, 40), 1.25)
+    np.testing.assert_array_equal(crop, image[25:75, 25:75])
+    outside = box_crop(image, face(-10, 0, 20, 20), 1.0)
+    np.testing.assert_array_equal(outside[:, :10], np.repeat(image[:20, :1], 10, axis=1))
+
+
+def test_scrfd_boxes_and_points_are_distances_in_strides_from_cell_corners() -> None:
+    stride, cells = 32, 20
+    score, box, points = np.zeros((800, 1)), np.zeros((800, 4)), np.zeros((800, 10))
+    anchor = 2 * (3 * cells + 5) + 1  # second anchor at row 3, column 5
+    score[anchor], box[anchor], points[anchor] = 0.8, (1, 2, 3, 4), np.arange(10)
+    found = _decoded(score.astype(np.float32), box.astype(np.float32), points.astype(np.float32), stride)
+    assert found[0] == pytest.approx([0.8])
+    np.testing.assert_array_equal(found[1], [[160 - 32, 96 - 64, 160 + 96, 96 + 128]])
+    np.testing.assert_array_equal(found[2][0, 1], [160 + 2 * 32, 96 + 3 * 32])
+
+
+def test_of_boxes_that_overlap_only_the_best_stays() -> None:
+    boxes = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [8, 0, 18, 10]], dtype=float)
+    assert _suppressed(np.array([0.5, 0.9, 0.6, 0.4]), boxes) == [1, 2, 3]
+
+
+def test_an_unknown_detector_is_one_sentence() -> None:
+    with pytest.raises(UnfaceError, match="detector 'haar' is not known; choose from yunet, scrfd-500m"):
+        load_detector("haar")
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 3), (5, 400, 3), (64, 64, 3), (2000, 30, 3)])
+@pytest.mark.parametrize(("name", "kind"), [("yunet", YuNet), ("scrfd-500m", Scrfd)])
+def test_pictures_of_nothing_have_no_face(name: str, kind: type[YuNet | Scrfd], shape: tuple[int, int, int]) -> None:
+    assert kind(weights_here(name)).detect(np.full(shape, 127, dtype=np.uint8)) == []
+
+
+def test_two_detectors_agree_on_every_face_and_its_points() -> None:
+    images = read_images(pictures_here("celeba20.zip"))
+    yunet, scrfd = YuNet(weights_here("yunet")), Scrfd(weights_here("scrfd-500m"))
+    for ref in images.images[::400]:
+        picture = decode(ref.read())
+        first, second = (main_face(detector.detect(picture), picture.shape) for detector in (yunet, scrfd))
+        assert first is not None
+        assert second is not None
+        assert np.abs(first.landmarks - second.landmarks).mean() < 0.06 * first.side
+
+
+def test_a_face_is_found_at_the_same_place_in_a_larger_picture() -> None:
+    images = read_images(pictures_here("celeba20.zip"))
+    picture = decode(images.images[0].read())
+    large = np.kron(picture, np.ones((6, 6, 1), dtype=np.uint8))  # 1308 pixels: scaled down before detection
+    yunet = YuNet(weights_here("yunet"))
+    first, second = main_face(yunet.detect(picture), picture.shape), main_face(yunet.detect(large), large.shape)
+    assert first is not None
+    assert second is not None
+    assert np.abs(6 * first.landmarks - second.landmarks).mean() < 0.05 * second.side
+
+
+def test_scores_come_best_first() -> None:
+    images = read_images(pictures_here("lfw.tar"))
+    for ref in images.images[:20]:
+        scores = [found.score for found in YuNet(weights_here("yunet")).detect(decode(ref.read()))]
+        assert all(a >= b for a, b in pairwise(scores))

@@ -1,0 +1,191 @@
+"""If this fails, a file of one's own is described wrongly, or a pickle is run on the way in."""
+
+import hashlib
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper
+from safetensors.numpy import save_file
+
+from tests.models.conftest import left_behind
+from unface.errors import UnfaceError
+from unface.models import Description, add_model, card, cards, weights, whereabouts
+
+IMAGENET = Description(mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375))
+
+
+def pooling_net(
+    path: Path,
+    shape: tuple[int | str, ...] = ("n", 3, 16, 16),
+    kind: int = TensorProto.FLOAT,
+    external: str = "",
+    dim: int = 5,
+) -> Path:
+    """Mean over the picture, then a fixed linear map to ``dim`` numbers."""
+    matrix = helper.make_tensor("w", TensorProto.FLOAT, (3, dim), np.ones(3 * dim, np.float32))
+    if external:
+        matrix.ClearField("float_data")
+        matrix.data_location = TensorProto.EXTERNAL
+        matrix.external_data.add(key="location", value=external)
+    axes = [2, 3] if shape[1] == 3 else [1, 2]
+    nodes = [
+        helper.make_node("Cast", ["picture"], ["x"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMean", ["x"], ["m"], axes=axes, keepdims=0),
+        helper.make_node("MatMul", ["m", "w"], ["vector"]),
+    ]
+    given = helper.make_tensor_value_info("picture", kind, shape)
+    vector = helper.make_tensor_value_info("vector", TensorProto.FLOAT, (None, dim))
+    graph = helper.make_graph(nodes, "pooling", [given], [vector], [matrix])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def refused(path: Path, description: Description = IMAGENET, name: str = "mine") -> str:
+    with pytest.raises(UnfaceError) as caught:
+        add_model(path, name, description)
+    assert len(str(caught.value).splitlines()) == 1
+    return str(caught.value)
+
+
+def test_an_onnx_file_gets_a_card_that_finds_it_again(tmp_path: Path, cache: Path) -> None:
+    path = pooling_net(tmp_path / "mine.onnx")
+    made = add_model(path, "mine", replace(IMAGENET, alignment="arcface112", licence="CC0"))
+    assert (made.dim, made.input.size, made.input.layout, made.input.dtype) == (5, 16, "NCHW", "float32")
+    assert made.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert card("mine") == made
+    assert made in cards()
+    assert whereabouts(made) == "cached"
+    assert weights(made, offline=True).read_bytes() == path.read_bytes()
+    assert left_behind(cache) == ["models/mine/card.json", "models/mine/mine.onnx"]
+
+
+def test_bytes_as_input_need_no_mean_but_a_size(tmp_path: Path) -> None:
+    path = pooling_net(tmp_path / "mine.onnx", ("n", "h", "w", 3), TensorProto.UINT8)
+    assert refused(path, Description()) == "mine.onnx: takes pictures of any size; say which with --size"
+    made = add_model(path, "mine", Description(size=64))
+    assert (made.input.size, made.input.layout, made.input.dtype, made.dim) == (64, "NHWC", "uint8", 5)
+
+
+def test_torchscript_is_run_once_for_its_dimension(tmp_path: Path) -> None:
+    module = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 7))
+    torch.jit.save(torch.jit.script(module), str(tmp_path / "mine.pt"))
+    made = add_model(tmp_path / "mine.pt", "mine", replace(IMAGENET, size=32))
+    assert (made.architecture, made.dim) == ("torchscript", 7)
+    assert any("a program" in caution for caution in made.cautions)
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
+def test_weights_without_a_graph_have_to_be_described(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"mine{suffix}"
+    if suffix == ".pth":
+        torch.save({"w": torch.ones(3)}, path)
+    else:
+        save_file({"w": np.ones(3)}, path)
+    assert "say --architecture, --dim and --size" in refused(path)
+    made = add_model(path, "mine", replace(IMAGENET, size=224, architecture="mobilenet_v2", dim=1280))
+    assert (made.architecture, made.dim) == ("mobilenet_v2", 1280)
+
+
+@pytest.mark.parametrize("name", ["mine", "sscd"])
+@pytest.mark.parametrize("how", ["torch", "pickle"])
+def test_a_pickle_that_runs_code_is_never_run(how: str, name: str, tmp_path: Path, cache: Path) -> None:
+    trace, path = tmp_path / "trace", tmp_path / "mine.pth"
+
+    class Writes:
+        def __reduce__(self) -> tuple[object, tuple[Path]]:
+            return Path.touch, (trace,)
+
+    if how == "torch":
+        torch.save({"w": torch.ones(3), "trap": Writes()}, path)
+    else:
+        path.write_bytes(pickle.dumps(Writes()))
+    sentence = refused(path, replace(IMAGENET, size=224, architecture="mobilenet_v2", dim=1280), name)
+    assert sentence.startswith("mine.pth: holds more than tensors, so loading it could run code; it was not loaded")
+    assert not trace.exists()
+    assert left_behind(cache) == []
+    pickle.loads(pickle.dumps(Writes()))
+    assert trace.exists(), "the trap does not work, so the test shows nothing"
+
+
+def test_a_graph_cannot_take_its_weights_from_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(np.ones(15, np.float32).tobytes())
+    path = pooling_net(tmp_path / "mine.onnx", external="secret")
+    assert onnx.load(path).graph.initializer[0].name == "w"
+    assert "ONNX Runtime cannot load it alone" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("description", "said"),
+    [
+        (Description(), "mine.onnx: takes numbers, so say --mean and --std of pixels from 0 to 255"),
+        (replace(IMAGENET, std=(0.229, 0.224, 0.225)), "yours times 255 is 58.395,57.12,57.375"),
+        (replace(IMAGENET, std=(1.0, 0.0, 1.0)), "--std has 0; expected numbers above 0"),
+        (replace(IMAGENET, size=224), "takes pictures of 16 px, --size says 224"),
+    ],
+)
+def test_what_is_said_must_fit_the_file(description: Description, said: str, tmp_path: Path, cache: Path) -> None:
+    assert said in refused(pooling_net(tmp_path / "mine.onnx"), description)
+    assert left_behind(cache) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("mine.onnx", b"not a graph", "ONNX Runtime cannot load it alone"),
+        ("mine.safetensors", b"\xff" * 20, "not a whole .safetensors file"),
+        ("mine.pkl", b"", "expected .onnx, .safetensors"),
+        ("mine.pt", b"", "holds more than tensors"),
+    ],
+)
+def test_other_files_are_refused(file: str, content: bytes, said: str, tmp_path: Path, cache: Path) -> None:
+    (tmp_path / file).write_bytes(content)
+    assert said in refused(tmp_path / file)
+    assert left_behind(cache) == []
+    assert "no such file" in refused(tmp_path / "missing.onnx")
+
+
+def test_a_picture_sized_output_is_no_vector(tmp_path: Path) -> None:
+    node = helper.make_node("Relu", ["picture"], ["map"])
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, 3, 8, 8)) for name in ("picture", "map")]
+    graph = helper.make_graph([node], "relu", ends[:1], ends[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    (tmp_path / "mine.onnx").write_bytes(model.SerializeToString())
+    assert "gives (1, 3, 8, 8) for one picture; expected one vector" in refused(tmp_path / "mine.onnx")
+
+
+def test_a_bad_name_is_refused(tmp_path: Path, cache: Path) -> None:
+    path = pooling_net(tmp_path / "mine.onnx")
+    assert "name is '../x'" in refused(path, name="../x")
+    assert left_behind(cache) == []
+
+
+def test_a_listed_model_takes_only_its_own_file(tmp_path: Path, cache: Path) -> None:
+    path = pooling_net(tmp_path / "mine.onnx")
+    sentence = refused(path, name="sface")
+    assert sentence.startswith("mine.onnx: not sface, face_recognition_sface_2021dec.onnx has")
+    assert left_behind(cache) == []
+
+
+def test_a_listed_model_without_a_pin_takes_a_file_that_fits(tmp_path: Path) -> None:
+    assert whereabouts(card("adaface")) == "local file only"
+    with pytest.raises(UnfaceError, match="it can only come from a local file"):
+        weights(card("adaface"))
+    small = pooling_net(tmp_path / "small.onnx", (1, 3, 112, 112))
+    assert "gives 5 dimensions from NCHW float32, adaface 512" in refused(small, name="adaface")
+    right = pooling_net(tmp_path / "export.onnx", (1, 3, 112, 112), dim=512)
+    add_model(right, "adaface", Description())
+    assert weights(card("adaface"), offline=True).read_bytes() == right.read_bytes()
+    assert whereabouts(card("adaface")) == "cached"
+
+
+def test_a_listed_model_for_research_asks_for_consent_here_too(tmp_path: Path) -> None:
+    path = pooling_net(tmp_path / "mine.onnx")
+    assert "pass --accept-licence" in refused(path, name="arcface-mbf")
+    with pytest.raises(UnfaceError, match="not arcface-mbf"):
+        add_model(path, "arcface-mbf", Description(), accept_licence=True)

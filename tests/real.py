@@ -1,0 +1,27 @@
+"""Real weights and pictures where this machine has them; tests that need them are skipped otherwise, with why."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from unface.errors import UnfaceError
+from unface.models import card, weights
+
+_BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def weights_here(name: str) -> Path:
+    """The file of a card, if it is in the cache."""
+    try:
+        return weights(card(name), accept_licence=True, offline=True)
+    except UnfaceError as error:
+        pytest.skip(f"no weights of {name} here ({error})")
+
+
+def pictures_here(name: str) -> Path:
+    """A set of pictures from the folder that UNFACE_DATA names."""
+    path = Path(os.environ.get("UNFACE_DATA", _BESIDE)) / name
+    if not path.exists():
+        pytest.skip(f"no {name} here; UNFACE_DATA names the folder it is in")
+    return path
