@@ -1,5 +1,6 @@
 """Embeddings and whose they are: reading, writing, curating, splitting, and sets of nobody with a known truth."""
 
+from unface.data.columns import VectorFile, read_vector_file, write_vector_file
 from unface.data.curate import Curation, curate, usual_images
 from unface.data.embeddings import EmbeddingSet
 from unface.data.read import Source, read_embeddings
@@ -17,13 +18,16 @@ __all__ = [
     "Source",
     "Space",
     "Split",
+    "VectorFile",
     "curate",
     "identity_basis",
     "make_identities",
     "read_embeddings",
+    "read_vector_file",
     "require_same_space",
     "split_from_column",
     "split_identities",
     "usual_images",
     "write_embeddings",
+    "write_vector_file",
 ]
