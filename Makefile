@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench study clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -20,6 +20,10 @@ lint: .venv/stamp  ## style and types
 
 bench: .venv/stamp  ## measure speed
 	$(BIN)/python benchmarks/run.py
+
+study: .venv/stamp  ## repeat the tables on real faces: make study EMBEDDINGS=folder [OUT=study]
+	$(BIN)/python -m studies.erasure "$(EMBEDDINGS)" "$(or $(OUT),study)"
+	$(BIN)/python -m studies.tables "$(or $(OUT),study)"
 
 clean:  ## remove what was made here
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -6,7 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-BENCHMARKS = ("pairs_speed", "panel_speed", "erase_speed", "encode_speed")
+BENCHMARKS = ("pairs_speed", "panel_speed", "erase_speed", "lda_speed", "encode_speed")
 
 
 def main() -> None:

@@ -16,8 +16,8 @@ from unface.report import print_audit
 
 
 def main() -> None:
-    """Print an audit as a terminal of 100 columns would show it, and save what it looks like."""
-    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    """Print an audit as a terminal of 150 columns would show it, and save what it looks like."""
+    console = Console(record=True, width=150, file=io.StringIO(), force_terminal=True)
     console.print("[bold]$ unface demo[/bold]")
     print_audit(load_audit(Path(sys.argv[1])), console)
     # without rich's web fonts: a picture in a repository fetches nothing

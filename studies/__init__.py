@@ -1,0 +1,1 @@
+"""Measurements on data that is not part of the repository."""

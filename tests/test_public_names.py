@@ -21,6 +21,8 @@ PUBLIC = [
     "SAL",
     "TarAtFar",
     "UnfaceError",
+    "UtilityLEACE",
+    "UtilityPCA",
     "Verification",
     "__version__",
     "audit",

@@ -27,6 +27,8 @@ _HOMES = {
     "TarAtFar": "unface.verification",
     "UnfaceError": "unface.errors",
     "Verification": "unface.verification",
+    "UtilityLEACE": "unface.erase",
+    "UtilityPCA": "unface.erase",
     "verify": "unface.verification",
     "write_embeddings": "unface.data",
 }
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from unface.erase import LabelFreePCA as LabelFreePCA
     from unface.erase import Projection as Projection
     from unface.erase import RandomSubspace as RandomSubspace
+    from unface.erase import UtilityLEACE as UtilityLEACE
+    from unface.erase import UtilityPCA as UtilityPCA
     from unface.errors import UnfaceError as UnfaceError
     from unface.verification import TarAtFar as TarAtFar
     from unface.verification import Verification as Verification

@@ -12,6 +12,7 @@ from unface.threads import parallel_map
 
 _ROWS_AT_ONCE = 4096
 _BLOCKS_AT_ONCE = 16
+_FEW_BLOCKS = 4
 _GROWTH = 1.25
 
 
@@ -62,11 +63,9 @@ class ClassMoments(ClassSums):
 
 def class_moments(vectors: NDArray[np.floating], identities: NDArray[np.integer]) -> ClassMoments:
     """Moments of the (n, d) vectors; identities are codes 0 … m − 1, each of them present."""
-    order = np.argsort(identities, kind="stable")
-    counts = np.bincount(identities)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
     exact = np.asarray(vectors, np.float64)
-    return ClassMoments(counts, np.add.reduceat(exact[order], starts, axis=0), exact.T @ exact)
+    counts = np.bincount(identities)
+    return ClassMoments(counts, _class_sums(exact, identities, len(counts)), exact.T @ exact)
 
 
 class MomentStream:
@@ -95,9 +94,11 @@ class MomentStream:
         self._counts[: self.identities] += np.bincount(codes, minlength=self.identities)
         starts = range(0, len(vectors), _ROWS_AT_ONCE)
         work = partial(_block_moments, vectors, codes, scatter=self._scatter is not None)
-        # A few blocks at a time: each brings a d × d scatter of its own until they are added up, in order.
+        # A few blocks without their scatter are read before threads have started.
+        threads = 1 if self._scatter is None and len(starts) <= _FEW_BLOCKS else None
+        # So many blocks at a time: each brings a d × d scatter of its own until they are added up, in order.
         for wave in range(0, len(starts), _BLOCKS_AT_ONCE):
-            for present, sums, scatter in parallel_map(work, starts[wave : wave + _BLOCKS_AT_ONCE]):
+            for present, sums, scatter in parallel_map(work, starts[wave : wave + _BLOCKS_AT_ONCE], threads):
                 self._sums[present] += sums
                 if self._scatter is not None and scatter is not None:
                     self._scatter += scatter
@@ -137,12 +138,19 @@ class MomentStream:
 def _block_moments(
     vectors: NDArray[np.floating], codes: NDArray[np.int64], start: int, *, scatter: bool
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
-    from scipy.sparse import csr_array
-
     exact = np.asarray(vectors[start : start + _ROWS_AT_ONCE], np.float64)
     present, rows = np.unique(codes[start : start + _ROWS_AT_ONCE], return_inverse=True)
-    members = csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(len(present), len(rows)))
-    return present, members @ exact, exact.T @ exact if scatter else None
+    return present, _class_sums(exact, rows, len(present)), exact.T @ exact if scatter else None
+
+
+def _class_sums(exact: NDArray[np.float64], codes: NDArray[np.integer], classes: int) -> NDArray[np.float64]:
+    """Sums (classes, d) of the rows of each code."""
+    from scipy.sparse import csc_array
+
+    # One entry in each column, so the parts of the matrix are known without sorting.
+    members = csc_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(classes, len(codes)))
+    sums: NDArray[np.float64] = members @ exact
+    return sums
 
 
 def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

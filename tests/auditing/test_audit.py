@@ -19,7 +19,8 @@ PEOPLE = make_identities(40, 5, 4, between=1.5, seed=2)
 
 
 def quick(embeddings: EmbeddingSet = PEOPLE, **options: object) -> AuditResult:
-    chosen: dict[str, object] = {"fars": (0.05,), "probes": ["cosine"], "seeds": 1, "bootstraps": 100, "threads": 1}
+    chosen: dict[str, object] = {"erasers": (), "fars": (0.05,), "probes": ["cosine"], "seeds": 1}
+    chosen |= {"bootstraps": 100, "threads": 1}
     return audit(embeddings, **(chosen | options))  # type: ignore[arg-type]
 
 
@@ -219,7 +220,9 @@ def test_the_order_of_rows_decides_nothing() -> None:
 
 
 def test_one_rate_one_k_and_one_probe_may_be_given_bare() -> None:
-    assert audit(PEOPLE, fars=0.05, ks=1, probes="cosine", seeds=1, bootstraps=100).protocol.probes == ["cosine"]
+    assert audit(PEOPLE, erasers=(), fars=0.05, ks=1, probes="cosine", seeds=1, bootstraps=100).protocol.probes == [
+        "cosine"
+    ]
 
 
 def test_what_was_not_measured_is_told() -> None:
@@ -264,7 +267,7 @@ def test_progress_is_told_in_steps_that_add_up() -> None:
 
     told = Told()
     quick(progress=told, ks=(1, 2), probes=["cosine", "lda"])
-    assert told.totals == told.done == {"probes": 4, "shuffled control": 2}
+    assert told.totals == told.done == {"raw": 4, "shuffled control": 2}
 
 
 CODE = """
@@ -273,7 +276,7 @@ from unface import audit, make_identities
 
 result = audit(
     make_identities(120, 5, 40, between=0.8, seed=4),
-    fars=(1e-2, 1e-3), ks=(1,), seeds=2, bootstraps=2000, threads=int(sys.argv[1]),
+    fars=(1e-2, 1e-3), ks=(1,), seeds=2, bootstraps=500, sweep=False, fit_counts=(20,), threads=int(sys.argv[1]),
 )
 print(result.model_dump_json(by_alias=True, exclude={"run"}))
 """

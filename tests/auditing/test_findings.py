@@ -5,14 +5,20 @@ import pytest
 from tests.auditing.made import controls, in_context, point
 from unface.auditing import Finding, Point, headline
 from unface.auditing.findings import find, verdict
+from unface.auditing.schema import SpaceResult
+
+
+def raw(*points: Point) -> list[SpaceResult]:
+    """The raw space alone, with no curve to draw."""
+    return [SpaceResult(name="raw", points=list(points), curves=[])]
 
 
 def said(*points: Point) -> str:
-    return verdict(list(points), [])
+    return verdict(raw(*points), [])
 
 
 def findings(*points: Point, **what: bool | int) -> list[tuple[str, str, str]]:
-    found = find(list(points), controls(**what), [], 20)  # type: ignore[arg-type]
+    found = find(raw(*points), controls(**what), [], 20)  # type: ignore[arg-type]
     return [(finding.severity, finding.about, finding.text) for finding in found]
 
 
@@ -52,9 +58,9 @@ def test_nothing_measured_is_not_called_safe() -> None:
 
 def test_an_invalid_audit_says_so_instead_of_any_number() -> None:
     broken = Finding(severity="invalid", about="shuffled identities", text="scores depend on the weather")
-    assert verdict([point()], [broken]) == "The audit is invalid: scores depend on the weather"
+    assert verdict(raw(point()), [broken]) == "The audit is invalid: scores depend on the weather"
     warned = Finding(severity="warning", about="labels", text="odd")
-    assert verdict([point()], [warned]) == said(point())
+    assert verdict(raw(point()), [warned]) == said(point())
 
 
 def test_the_headline_is_the_lowest_resolved_rate_at_the_k_where_it_is_worst() -> None:
@@ -198,7 +204,7 @@ def test_thresholds_that_do_not_carry_over_are_told(achieved: float, told: bool)
 
 
 def test_ks_that_were_left_out_are_told_with_the_images_there_are() -> None:
-    found = find([point()], controls(), [4, 16], 5)
+    found = find(raw(point()), controls(), [4, 16], 5)
     assert [(finding.severity, finding.text) for finding in found] == [
         ("note", "k = 4, 16 was left out: 5 images for each identity leave no pair to compare")
     ]

@@ -75,7 +75,8 @@ def test_no_name_id_group_or_path_is_in_the_file(tmp_path: Path) -> None:
     folder = tmp_path / "private-folder"
     folder.mkdir()
     write_embeddings(secret_people(), folder / "faces.parquet")
-    result = audit(folder / "faces.parquet", fars=(0.05,), ks=(1,), probes=["cosine"], group="shoot", bootstraps=100)
+    options: dict[str, Any] = {"fars": (0.05,), "ks": (1,), "probes": ["cosine"], "group": "shoot", "bootstraps": 100}
+    result = audit(folder / "faces.parquet", seeds=1, **options)
     text = save_audit(result, tmp_path / "out").read_text(encoding="utf-8")
     for secret in (SECRET_PEOPLE, SECRET_IDS, SECRET_SHOOTS, "private-folder", str(tmp_path)):
         assert secret not in text

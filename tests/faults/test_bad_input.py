@@ -16,7 +16,7 @@ from tests.cli.command import Done, unface
 from unface import make_identities, write_embeddings
 from unface.data import EmbeddingSet
 
-QUICK = ["--far", "0.05", "--probe", "cosine", "--seeds", "1", "--bootstraps", "100"]
+QUICK = ["--eraser", "none", "--far", "0.05", "--probe", "cosine", "--seeds", "1", "--bootstraps", "100"]
 PEOPLE = make_identities(40, 6, 4, between=1.5, seed=2)
 NAMES = np.array(PEOPLE.names)[PEOPLE.identities]
 

@@ -23,7 +23,18 @@ def audited(defect: str, seed: int) -> AuditResult:
     group = "shoot" if "shoot" in defect else None
     probes = ["cosine", "lda", "plda"]
     made = DEFECTS[defect](seed)
-    return audit(made, fars=(0.01,), ks=(1,), probes=probes, seeds=2, bootstraps=300, group=group, seed=seed, threads=1)
+    return audit(
+        made,
+        erasers=(),
+        fars=(0.01,),
+        ks=(1,),
+        probes=probes,
+        seeds=2,
+        bootstraps=300,
+        group=group,
+        seed=seed,
+        threads=1,
+    )
 
 
 def warnings_of(result: AuditResult) -> set[str]:

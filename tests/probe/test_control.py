@@ -52,7 +52,15 @@ def test_a_probe_that_reads_the_answers_fails_the_control() -> None:
 
 def test_such_a_probe_makes_the_whole_audit_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PROBES, "ridge", Cheat("ridge"))
-    found = audit(make_identities(60, 5, 8), fars=(0.05,), ks=(1,), probes=["cosine", "ridge"], seeds=1, bootstraps=200)
+    found = audit(
+        make_identities(60, 5, 8),
+        erasers=(),
+        fars=(0.05,),
+        ks=(1,),
+        probes=["cosine", "ridge"],
+        seeds=1,
+        bootstraps=200,
+    )
     assert not found.valid
     assert found.findings[0].severity == "invalid"
     failed = next(point for point in found.controls.shuffled_identities if not point.passed)
@@ -63,7 +71,15 @@ def test_such_a_probe_makes_the_whole_audit_invalid(monkeypatch: pytest.MonkeyPa
 
 
 def test_without_it_the_same_audit_is_valid() -> None:
-    found = audit(make_identities(60, 5, 8), fars=(0.05,), ks=(1,), probes=["cosine", "ridge"], seeds=1, bootstraps=200)
+    found = audit(
+        make_identities(60, 5, 8),
+        erasers=(),
+        fars=(0.05,),
+        ks=(1,),
+        probes=["cosine", "ridge"],
+        seeds=1,
+        bootstraps=200,
+    )
     assert found.valid
     assert all(point.passed for point in found.controls.shuffled_identities)
 
@@ -84,6 +100,7 @@ def test_an_achieved_rate_that_came_out_low_by_luck_does_not_void_a_clean_audit(
     """On these draws the shuffled test identities accept far less than the target, and a few pairs exceed that."""
     result = audit(
         make_identities(80, 8, 32, rank=8, seed=seed),
+        erasers=(),
         fars=(1e-2, 1e-3),
         ks=(1, 2),
         probes=("cosine", "ridge"),

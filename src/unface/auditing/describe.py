@@ -2,7 +2,7 @@
 
 from unface.auditing.inputs import Prepared
 from unface.auditing.points import control_points
-from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts
+from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts, SpaceResult, Transfer
 from unface.data import EmbeddingSet, Role
 from unface.metrics import Scheme
 from unface.probe import PROBES, Control, Lookalike, NearDuplicates, Plan, Stray
@@ -42,14 +42,22 @@ def controls_part(
     )
 
 
-def not_measured(context: bool, probes: list[str]) -> list[str]:
-    missing = ["what an eraser leaves: this is the space as it is", "template inversion", "face-context attribution"]
-    if not context:
-        missing.insert(
-            0,
+def not_measured(spaces: list[SpaceResult], transfers: list[Transfer], utility: bool, probes: list[str]) -> list[str]:
+    """What a reader might take for measured and is not."""
+    missing = []
+    if not any(point.context_adjusted for point in spaces[0].points):
+        missing.append(
             "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
-            "name a --group or --context column",
+            "name a --group or --context column"
         )
+    if len(spaces) == 1:
+        missing.append("what an eraser leaves: this is the space as it is")
+    else:
+        if not utility:
+            missing.append("what erasure costs the task the vectors are for: give its labelled vectors as --utility")
+        if not transfers:
+            missing.append("whether the projection holds on other faces: give a second set as --transfer")
+    missing += ["template inversion", "face-context attribution"]
     left_out = [name for name in PROBES if name not in probes]
     if left_out:
         missing.append(f"probes left out: {', '.join(left_out)}")

@@ -1,6 +1,7 @@
 """What a reader must know before using the numbers, and the verdict in one sentence."""
 
-from unface.auditing.schema import Controls, Finding, Point
+from unface.auditing.aftermath import after_sentence, erasure_findings
+from unface.auditing.schema import Controls, Finding, Point, SpaceResult
 from unface.auditing.words import count, interval, one_in, percent, rate, times
 from unface.metrics import wilson
 
@@ -10,12 +11,12 @@ _CERTAIN = 0.999
 _MANY_DUPLICATES = 0.001
 
 
-def verdict(points: list[Point], findings: list[Finding]) -> str:
-    """The worst case at the lowest resolved rate, in words."""
+def verdict(spaces: list[SpaceResult], findings: list[Finding]) -> str:
+    """The worst case at the lowest resolved rate in words: as it is, and what erasure leaves of it."""
     broken = [finding for finding in findings if finding.severity == "invalid"]
     if broken:
         return f"The audit is invalid: {broken[0].text}"
-    head = headline(points)
+    head = headline(spaces[0].points)
     if head is None or head.tar is None or head.chance is None or head.times_chance is None:
         return "Nothing could be measured at the rates asked for."
     said = (
@@ -25,7 +26,7 @@ def verdict(points: list[Point], findings: list[Finding]) -> str:
     coarse = " Calibrate identities are few for this rate; take it as coarse." if head.resolution == "coarse" else ""
     if not _above_chance(head):
         return f"{said}: this cannot be told from chance, which is {percent(head.chance)}.{coarse}"
-    return f"{said}: {times(head.times_chance)} chance.{coarse}"
+    return f"{said}: {times(head.times_chance)} chance.{coarse} {after_sentence(spaces, head)}".rstrip()
 
 
 def _attacker(point: Point) -> str:
@@ -45,9 +46,11 @@ def headline(points: list[Point]) -> Point | None:
     return None
 
 
-def find(points: list[Point], controls: Controls, dropped_ks: list[int], images: int) -> list[Finding]:
+def find(spaces: list[SpaceResult], controls: Controls, dropped_ks: list[int], images: int) -> list[Finding]:
     """Everything worth saying, the gravest first."""
+    points = spaces[0].points
     found = [*_control(controls), *_labels(points), *_duplicates(controls), *_context(points), *_rates(points)]
+    found += erasure_findings(spaces, headline(points))
     if dropped_ks:
         listed = ", ".join(str(k) for k in dropped_ks)
         text = f"k = {listed} was left out: {images} images for each identity leave no pair to compare"

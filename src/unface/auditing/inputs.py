@@ -129,6 +129,11 @@ def _context(embeddings: EmbeddingSet, group: str | None, context: str | None) -
     return None
 
 
+def label_column(prepared: Prepared, column: str) -> NDArray[np.generic]:
+    """A column of the curated set, row by row."""
+    return _label(prepared.embeddings, column)
+
+
 def _label(embeddings: EmbeddingSet, column: str) -> NDArray[np.generic]:
     if column not in embeddings.labels:
         listed = ", ".join(sorted(embeddings.labels)) or "none"

@@ -1,54 +1,29 @@
 """Panel and control as the rows of audit.json."""
 
-from unface.auditing.schema import (
-    ContextAdjusted,
-    ControlPoint,
-    Curve,
-    Estimate,
-    Point,
-    Rate,
-    SpaceResult,
-    WithoutSuspects,
-)
-from unface.probe import (
-    Bootstrap,
-    Context,
-    Control,
-    Measurement,
-    Panel,
-    Plan,
-    RoleRows,
-    Trial,
-    Variant,
-    adjust_for_context,
-    measure,
-)
+from unface.auditing.attack import Attack, Attacked
+from unface.auditing.schema import ContextAdjusted, ControlPoint, Curve, Estimate, Point, Rate, WithoutSuspects
+from unface.probe import Context, Control, Measurement, Plan, Trial, Variant, adjust_for_context
+
+_BOOTSTRAP = "identity bootstrap"
 
 
-def space_result(
-    name: str,
-    panel: Panel,
-    probes: list[str],
-    *,
-    plan: Plan,
-    bootstrap: Bootstrap,
-    context: Context | None,
-    test: RoleRows,
-) -> SpaceResult:
-    """All points and curves of one space, by k, rate and probe."""
+def space_points(attacked: Attacked, attack: Attack, context: Context | None) -> list[Point]:
+    """All points of one space, by k, rate and probe."""
     points = []
-    for k in plan.ks:
-        for far in plan.fars:
-            measured = far in panel.resolved[k].measured
-            for probe in probes:
-                if measured:
-                    trial = panel.trials[probe, k]
-                    worst = panel.worst(k, far) == probe
-                    points.append(_point(trial, far, worst, plan, bootstrap, context, test))
+    for k in attack.plan.ks:
+        resolved = attacked.panel.resolved[k]
+        for far in attack.plan.fars:
+            for probe in attack.probes:
+                if far in resolved.measured:
+                    points.append(_point(attacked, attack, (probe.name, k, far), context))
                 else:
-                    points.append(_refused(probe, k, far, panel.resolved[k].needed[far]))
-    curves = [_curve(trial) for trial in panel.trials.values()]
-    return SpaceResult(name=name, points=points, curves=curves)
+                    points.append(_refused(probe.name, k, far, resolved.needed[far]))
+    return points
+
+
+def space_curves(attacked: Attacked) -> list[Curve]:
+    """The operating curve of each probe at each k."""
+    return [_curve(trial) for trial in attacked.panel.trials.values()]
 
 
 def control_points(control: Control) -> list[ControlPoint]:
@@ -59,7 +34,7 @@ def control_points(control: Control) -> list[ControlPoint]:
             probe=found.probe,
             k=found.k,
             far=found.far,
-            tar=_estimate(found, "identity bootstrap"),
+            tar=_estimate(found, _BOOTSTRAP),
             chance=found.chance,
             passed=id(found) not in failures,
         )
@@ -67,19 +42,18 @@ def control_points(control: Control) -> list[ControlPoint]:
     ]
 
 
-def _point(
-    trial: Trial, far: float, worst: bool, plan: Plan, bootstrap: Bootstrap, context: Context | None, test: RoleRows
-) -> Point:
-    found = measure(trial, far, bootstrap, plan)
-    paper = plan.variant is Variant.PAPER
-    coarse = found.resolution == "coarse"
+def _point(attacked: Attacked, attack: Attack, which: tuple[str, int, float], context: Context | None) -> Point:
+    probe, k, far = which
+    found, trial = attacked.numbers[which], attacked.panel.trials[probe, k]
+    paper = attack.plan.variant is Variant.PAPER
+    worst = attacked.panel.worst(k, far) == probe
     return Point(
-        probe=trial.probe,
-        k=trial.k,
+        probe=probe,
+        k=k,
         far=far,
         resolution=found.resolution.value,
         worst=worst,
-        tar=_estimate(found, "1.96 sd over seeds" if paper else "identity bootstrap"),
+        tar=tar_estimate(found, attack.plan),
         achieved_far=Rate(value=found.achieved_far, numerator=found.false_accepts, denominator=found.impostors),
         chance=found.chance,
         times_chance=found.times_chance,
@@ -88,8 +62,8 @@ def _point(
         setting=dict(trial.setting),
         tar_by_seed=list(found.by_seed),
         partial_auc=trial.partial_auc if paper and trial.calibrate_impostors < 10_000 else None,
-        identities_needed=trial.resolved.needed_for_resolved[far] if coarse else None,
-        context_adjusted=_adjusted(trial, far, context, test, bootstrap, plan) if context and worst else None,
+        identities_needed=trial.resolved.needed_for_resolved[far] if found.resolution == "coarse" else None,
+        context_adjusted=_adjusted(trial, far, context, attack) if context and worst else None,
         notes=list(trial.notes),
     )
 
@@ -113,6 +87,11 @@ def _refused(probe: str, k: int, far: float, needed: int) -> Point:
     )
 
 
+def tar_estimate(found: Measurement, plan: Plan) -> Estimate:
+    """TAR as audit.json says it."""
+    return _estimate(found, "1.96 sd over seeds" if plan.variant is Variant.PAPER else _BOOTSTRAP)
+
+
 def _estimate(found: Measurement, method: str) -> Estimate:
     return Estimate(
         value=found.tar,
@@ -127,10 +106,8 @@ def _estimate(found: Measurement, method: str) -> Estimate:
     )
 
 
-def _adjusted(
-    trial: Trial, far: float, context: Context, test: RoleRows, bootstrap: Bootstrap, plan: Plan
-) -> ContextAdjusted | None:
-    adjusted = adjust_for_context(trial, far, context, test, bootstrap, plan.seed)
+def _adjusted(trial: Trial, far: float, context: Context, attack: Attack) -> ContextAdjusted | None:
+    adjusted = adjust_for_context(trial, far, context, attack.roles.test, attack.bootstrap, attack.plan.seed)
     if adjusted is None:
         return None
     return ContextAdjusted(

@@ -1,4 +1,4 @@
-"""``unface.audit``: the whole measurement, from embeddings to an AuditResult."""
+"""``unface.audit``: measure, erase, measure again, from embeddings to an AuditResult."""
 
 import time
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from unface._version import __version__
+from unface.auditing.attack import Attack
 from unface.auditing.describe import (
     controls_part,
     curated_part,
@@ -17,22 +18,21 @@ from unface.auditing.describe import (
 )
 from unface.auditing.findings import find, verdict
 from unface.auditing.inputs import prepare
-from unface.auditing.points import space_result
+from unface.auditing.loop import Extras, Loop, measure_loop
+from unface.auditing.ranks import RankRule, parse_target
 from unface.auditing.schema import AuditResult, Run
-from unface.auditing.words import rate
 from unface.data import Source, read_embeddings
+from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
 from unface.probe import (
     PROBES,
-    Panel,
     Plan,
     Variant,
     draw_bootstrap,
     lookalikes,
     near_duplicates,
     pick_probes,
-    run_panel,
     shuffled_control,
     strays,
 )
@@ -42,6 +42,19 @@ from unface.progress import Progress, Silent
 def audit(
     embeddings: Source,
     *,
+    erasers: str | Sequence[str] | None = None,
+    rank: int | None = None,
+    energy: float | None = None,
+    target: str | None = None,
+    fit_on: Source | None = None,
+    projections: Sequence[Projection] = (),
+    utility: Sequence[Source] = (),
+    utility_aware: Source | None = None,
+    transfer: Source | None = None,
+    attribute: str | None = None,
+    sweep: bool = True,
+    fit_counts: Sequence[int] = (),
+    maps: bool = True,
     fars: float | Sequence[float] = (1e-3, 1e-4),
     ks: int | Sequence[int] | None = None,
     seeds: int = 5,
@@ -59,23 +72,42 @@ def audit(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Measure how well identities can be told from embeddings, open-set and at low false-accept rates.
+    """Measure how well identities can be told from embeddings, erase, and measure again with attackers trained anew.
 
-    ``embeddings`` is anything ``read_embeddings`` takes. ``ks`` defaults to those of 1, 4, 16 that the images allow.
-    ``group`` or ``context`` name a column that says which pictures share their surroundings.
+    ``embeddings`` and all other sets are anything ``read_embeddings`` takes. ``ks`` defaults to those of 1, 4, 16 that
+    the images allow. ``group`` or ``context`` name a column that says which pictures share their surroundings.
+
+    ``erasers`` are names such as "isp" (the default where identities are there to fit it on), "leace" or "sal"; ()
+    measures the raw space alone. They are fitted on the set's own fit identities, or on ``fit_on``, at a ``rank``, at
+    a share ``energy`` of the class means' variance, or at the smallest rank that meets a ``target`` such as
+    "0.05@1e-4"; two controls of equal rank ride along. ``projections`` are ready ones to measure.
+
+    ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``;
+    ``utility_aware`` is one that a further eraser may spare. ``transfer`` is a second set of faces of the same encoder;
+    ``attribute`` a column of two values. ``sweep`` goes over ranks, ``fit_counts`` over numbers of fit identities;
+    ``maps`` draws test identities by t-SNE.
     """
     started, clock = datetime.now(UTC), time.monotonic()
     progress = progress or Silent()
     given = read_embeddings(embeddings, context=context)
-    fars = (fars,) if isinstance(fars, int | float) else tuple(fars)
-    ks = (ks,) if isinstance(ks, int) else ks
     chosen = pick_probes((probes,) if isinstance(probes, str) else probes)
-    plan = Plan(fars=tuple(dict.fromkeys(fars)), seeds=seeds, seed=seed, variant=_variant(variant), quota=quota)
-    plan = replace(plan, threads=threads, device=device)
+    plan = Plan(
+        fars=tuple(dict.fromkeys((fars,) if isinstance(fars, int | float) else fars)),
+        seeds=seeds,
+        seed=seed,
+        variant=_variant(variant),
+        quota=quota,
+        threads=threads,
+        device=device,
+    )
+    scheme = _scheme(bootstrap)
+    if bootstraps < 2 or (bootstraps % 2 and scheme is Scheme.DOUBLE_OR_NOTHING):
+        raise UnfaceError(f"double-or-nothing replicates come in mirrored pairs; give an even number, not {bootstraps}")
+    rule = RankRule(rank, energy, None if target is None else parse_target(target))
     prepared = prepare(
         given,
         images=images,
-        ks=ks,
+        ks=(ks,) if isinstance(ks, int) else ks,
         split_column=split_column,
         group=group,
         context=context,
@@ -83,32 +115,44 @@ def audit(
         seed=seed,
     )
     plan = replace(plan, ks=prepared.ks)
-    roles, vectors = prepared.roles, prepared.embeddings.vectors
-    scheme = _scheme(bootstrap)
-    if bootstraps < 2 or (bootstraps % 2 and scheme is Scheme.DOUBLE_OR_NOTHING):
-        raise UnfaceError(f"double-or-nothing replicates come in mirrored pairs; give an even number, not {bootstraps}")
-    weights = draw_bootstrap(scheme, roles.calibrate.count, roles.test.count, bootstraps, seed)
+    weights = draw_bootstrap(scheme, prepared.roles.calibrate.count, prepared.roles.test.count, bootstraps, seed)
+    attack = Attack(prepared.roles, chosen, plan, weights)
+    extras = Extras(
+        fit_on=None if fit_on is None else read_embeddings(fit_on),
+        projections=tuple(projections),
+        utility=tuple(read_embeddings(source) for source in utility),
+        utility_aware=None if utility_aware is None else read_embeddings(utility_aware),
+        transfer=None if transfer is None else read_embeddings(transfer),
+        attribute=attribute,
+        sweep=sweep,
+        fit_counts=tuple(fit_counts),
+        maps=maps,
+    )
+    methods = (erasers,) if isinstance(erasers, str) else erasers
+    found = measure_loop(Loop(given, prepared, attack, methods, rule, extras), progress)
 
-    panel = run_panel(vectors, roles, chosen, plan, progress)
-    _require_some_rate(panel, plan)
-    names = [probe.name for probe in chosen]
-    raw = space_result("raw", panel, names, plan=plan, bootstrap=weights, context=prepared.context, test=roles.test)
-    control = shuffled_control(vectors, roles, chosen, plan, weights, progress)
+    control = shuffled_control(prepared.embeddings.vectors, prepared.roles, chosen, plan, weights, progress)
     duplicates = near_duplicates(prepared.embeddings, device=device, threads=threads)
-    doubles = lookalikes(prepared.embeddings)
-    lost = strays(prepared.embeddings)
+    doubles, lost = lookalikes(prepared.embeddings), strays(prepared.embeddings)
     controls = controls_part(control, duplicates, doubles, lost)
-    findings = find(raw.points, controls, prepared.dropped_ks, prepared.curation.images)
+    findings = find(found.spaces, controls, prepared.dropped_ks, prepared.curation.images)
+    names = [probe.name for probe in chosen]
     return AuditResult(
         valid=not any(finding.severity == "invalid" for finding in findings),
-        verdict=verdict(raw.points, findings),
+        verdict=verdict(found.spaces, findings),
         findings=findings,
-        not_measured=not_measured(any(point.context_adjusted for point in raw.points), names),
+        not_measured=not_measured(found.spaces, found.transfers, bool(utility), names),
         source=given_part(given),
         curated=curated_part(prepared),
         roles=role_counts(prepared),
         protocol=protocol_part(plan, names, scheme, bootstraps, weights.level),
-        spaces=[raw],
+        spaces=found.spaces,
+        sweeps=found.sweeps,
+        transfers=found.transfers,
+        maps=found.maps,
+        attribute_swaps=found.attribute_swaps,
+        utility_sources=[given_part(source) for source in extras.utility],
+        fit_source=None if extras.fit_on is None else given_part(extras.fit_on),
         controls=controls,
         run=Run(
             unface=__version__,
@@ -131,14 +175,3 @@ def _scheme(name: str) -> Scheme:
         return Scheme(name)
     except ValueError:
         raise UnfaceError(f"bootstrap {name!r} is not known; use {' or '.join(Scheme)}") from None
-
-
-def _require_some_rate(panel: Panel, plan: Plan) -> None:
-    if panel.trials:
-        return
-    far = max(plan.fars)
-    k, resolved = max(panel.resolved.items(), key=lambda item: item[1].impostors)
-    raise UnfaceError(
-        f"FAR {rate(far)} cannot be resolved: at k = {k} calibrate has {resolved.impostors:,} impostor pairs, so fewer "
-        f"than 3 false accepts are expected; {resolved.needed[far]} calibrate identities are needed, or a higher --far"
-    )

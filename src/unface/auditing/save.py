@@ -14,6 +14,7 @@ from unface.errors import UnfaceError
 
 AUDIT_FILE = "audit.json"
 SUSPECTS_FILE = "suspects.csv"
+REPORT_FILE = "report.html"
 
 
 def require_free(folder: Path, *, force: bool) -> None:

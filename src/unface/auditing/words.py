@@ -36,3 +36,9 @@ def times(value: float) -> str:
 def count(number: int, noun: str, nouns: str | None = None) -> str:
     """1 identity, 2 identities."""
     return f"{number:,} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def signed_points(value: float) -> str:
+    """−3.8, +0.12: a difference of two shares, in points of a percent."""
+    size = percent(abs(value)).removesuffix(" %")
+    return f"{'−' if value < 0 else '+'}{size}"

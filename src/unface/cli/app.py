@@ -7,22 +7,27 @@ from io import TextIOWrapper
 import typer
 
 from unface._version import __version__
+from unface.cli.apply import apply
 from unface.cli.audit import audit
+from unface.cli.compare import compare
 from unface.cli.demo import demo
 from unface.cli.encode import encode
+from unface.cli.fit import fit
+from unface.cli.gate import gate
 from unface.cli.models import models
+from unface.cli.report import report
 from unface.cli.schema import schema
 from unface.errors import UnfaceError
 
 app = typer.Typer(
     name="unface",
-    help="Measure what image embeddings give away about who someone is.",
+    help="Measure, and cut down, what image embeddings give away about who someone is.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, demo, encode, schema):
+for verb in (audit, encode, compare, fit, apply, report, gate, demo, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
 
@@ -37,11 +42,11 @@ def _version(asked: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
-    """Measure what image embeddings give away about who someone is."""
+    """Measure, and cut down, what image embeddings give away about who someone is."""
 
 
 def main() -> None:
-    """Run the command line: 0 done, 1 bad input or failed work in one line, 2 wrong usage."""
+    """Run the command line: 0 done, 1 bad input or failed work in one line, 2 wrong usage; the gate also 3 and 4."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without × and ◂ is no reason to fail

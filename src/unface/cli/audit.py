@@ -1,15 +1,34 @@
-"""``unface audit``: measure a set of embeddings, write audit.json, show the table."""
+"""``unface audit``: measure, erase, measure again; write audit.json and report.html, show the table."""
 
 from pathlib import Path
 
 import typer
 
-from unface.cli.options import FORCE, JSON, OUT, QUIET, THREADS, numbers, whole_numbers
+from unface.cli.options import FORCE, JSON, OUT, QUIET, THREADS, names, numbers, whole_numbers
 
 
 def audit(
     source: Path = typer.Argument(..., metavar="EMB", help="Parquet or .npz file, or a folder of Parquet files."),
     out: Path = OUT,
+    eraser: list[str] = typer.Option(
+        [], "--eraser", help="isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, or none [default: isp]."
+    ),
+    rank: int | None = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them]."),
+    energy: float | None = typer.Option(None, "--energy", help="Remove this share of the class means' variance."),
+    target: str | None = typer.Option(
+        None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
+    ),
+    fit_on: Path | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
+    projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
+    utility: list[Path] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
+    utility_aware: Path | None = typer.Option(
+        None, "--utility-aware", help="Vectors of the task that a further eraser is to spare."
+    ),
+    transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
+    attribute: str | None = typer.Option(None, "--attribute", help="Column of two values, for attribute swaps."),
+    sweep: bool = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier."),
+    fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
+    maps: bool = typer.Option(True, "--maps/--no-maps", help="Draw some test identities by t-SNE."),
     far: list[str] = typer.Option(["1e-3,1e-4"], "--far", help="False-accept rates, repeated or with commas."),
     k: list[str] = typer.Option([], "--k", help="Support images for each identity [default: of 1,4,16 what fits]."),
     seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of support and query images."),
@@ -39,12 +58,13 @@ def audit(
     json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
-    """Measure how well identities can be told from embeddings, open-set and at low false-accept rates."""
+    """Measure how well identities can be told from embeddings; erase, and measure again."""
     from unface.auditing import audit as run_audit
     from unface.auditing import require_free
     from unface.cli.bars import progress_bars
     from unface.cli.tell import tell
     from unface.data import read_embeddings
+    from unface.erase import Projection
     from unface.probe import PROBES
 
     require_free(out, force=force)
@@ -59,10 +79,23 @@ def audit(
     with progress_bars(quiet=quiet or json) as progress:
         result = run_audit(
             embeddings,
+            erasers=_erasers(eraser),
+            rank=rank,
+            energy=energy,
+            target=target,
+            fit_on=fit_on,
+            projections=[Projection.load(path) for path in projection],
+            utility=utility,
+            utility_aware=utility_aware,
+            transfer=transfer,
+            attribute=attribute,
+            sweep=sweep,
+            fit_counts=whole_numbers(fit_counts, "--fit-counts") if fit_counts else (),
+            maps=maps,
             fars=numbers(far, "--far"),
             ks=whole_numbers(k, "--k") if k else None,
             seeds=seeds,
-            probes=[name.strip() for names in probe for name in names.split(",")] or list(PROBES),
+            probes=names(probe) or list(PROBES),
             images=images,
             variant=variant,
             split_column=split_column,
@@ -77,3 +110,11 @@ def audit(
             progress=progress,
         )
     tell(result, out, force=force, json=json, quiet=quiet)
+
+
+def _erasers(given: list[str]) -> list[str] | None:
+    """None leaves the choice to the audit; ``none`` means no eraser at all."""
+    chosen = names(given)
+    if not chosen:
+        return None
+    return [] if chosen == ["none"] else chosen

@@ -25,7 +25,12 @@ def whole_numbers(values: list[str], option: str) -> list[int]:
     return [int(number) for number in found]
 
 
-OUT = typer.Option(..., "--out", help="Folder for audit.json; made if missing.")
+def names(values: list[str]) -> list[str]:
+    """``--probe cosine --probe ridge`` and ``--probe cosine,ridge`` alike."""
+    return [part.strip() for part in ",".join(values).split(",")] if values else []
+
+
+OUT = typer.Option(..., "--out", help="Folder for audit.json and report.html; made if missing.")
 FORCE = typer.Option(False, "--force", help="Overwrite a finished audit.")
 JSON = typer.Option(False, "--json", help="Print audit.json on standard output instead of the table.")
 QUIET = typer.Option(False, "--quiet", help="Print nothing but errors.")

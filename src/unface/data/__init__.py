@@ -1,5 +1,6 @@
 """Embeddings and pictures and whose they are: reading, writing, curating, splitting, and sets of nobody."""
 
+from unface.data.columns import VectorFile, read_vector_file, write_vector_file
 from unface.data.curate import Curation, curate, usual_images
 from unface.data.decode import BadPicture, decode
 from unface.data.embeddings import EmbeddingSet
@@ -23,15 +24,18 @@ __all__ = [
     "Source",
     "Space",
     "Split",
+    "VectorFile",
     "curate",
     "decode",
     "identity_basis",
     "make_identities",
     "read_embeddings",
     "read_images",
+    "read_vector_file",
     "require_same_space",
     "split_from_column",
     "split_identities",
     "usual_images",
     "write_embeddings",
+    "write_vector_file",
 ]

@@ -1,7 +1,10 @@
 """Opening files: what kind one is by its first bytes, and its failures as one line."""
 
 import os
+import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from unface.errors import UnfaceError
@@ -70,6 +73,22 @@ def reason(error: Exception) -> str:
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     words = " ".join(text.split())[:160]
     return "".join(letter if letter.isprintable() else "?" for letter in words) or type(error).__name__
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A name to write under, renamed to ``path`` when all is well: nobody ever finds half a file."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        try:
+            yield unfinished
+            with unfinished.open("rb") as file:
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        raise UnfaceError(f"{short_name(path)}: cannot be written ({reason(error)})") from None
 
 
 def _is_part(entry: Path) -> bool:

@@ -19,20 +19,12 @@ _BEST_DEFLATE = 1032  # deflate cannot shrink further; a directory that promises
 def read_npz(path: Path, columns: Columns) -> RawRows:
     """Arrays ``vectors``, ``identities`` and maybe ``ids``, or called as the options say; others are labels."""
     source = short_name(path)
-    try:
-        # Our own handle: np.load leaves the file open when it fails on one it opened itself.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: _member(archive, name, source) for name in archive.files}
-    except UnfaceError:
-        raise
-    # A corrupt archive makes zipfile, zlib, numpy's header parser and the allocator raise nearly anything.
-    except Exception as error:
-        raise UnfaceError(f"{source}: not a readable .npz file ({reason(error)}); write or copy it again") from None
-    vector = _key(arrays, columns.vector, "vectors", source)
-    identity = _key(arrays, columns.identity, "identities", source)
+    arrays = read_arrays(path)
+    vector = array_name(arrays, columns.vector, "vectors", source)
+    identity = array_name(arrays, columns.identity, "identities", source)
     row_id = next((name for name in (Columns.id, "ids") if name in arrays), "ids")
     if columns.id != Columns.id:
-        row_id = _key(arrays, columns.id, "ids", source)
+        row_id = array_name(arrays, columns.id, "ids", source)
     vectors = arrays[vector]
     count = len(vectors) if vectors.ndim else 0
     others = {name: array for name, array in arrays.items() if name not in (vector, identity, row_id)}
@@ -46,6 +38,20 @@ def read_npz(path: Path, columns: Columns) -> RawRows:
         labels=labels,
         notes=tuple(f"array {name!r} left out: shape {others[name].shape}" for name in others if name not in labels),
     )
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
+    """Every array of an archive."""
+    source = short_name(path)
+    try:
+        # Our own handle: np.load leaves the file open when it fails on one it opened itself.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: _member(archive, name, source) for name in archive.files}
+    except UnfaceError:
+        raise
+    # A corrupt archive makes zipfile, zlib, numpy's header parser and the allocator raise nearly anything.
+    except Exception as error:
+        raise UnfaceError(f"{source}: not a readable .npz file ({reason(error)}); write or copy it again") from None
 
 
 def _member(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> NDArray[np.generic]:
@@ -79,7 +85,8 @@ def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], np
     return shape, dtype
 
 
-def _key(arrays: dict[str, NDArray[np.generic]], asked: str, usual: str, source: str) -> str:
+def array_name(arrays: dict[str, NDArray[np.generic]], asked: str, usual: str, source: str) -> str:
+    """The name asked for, or the usual one where nobody asked for another."""
     default = asked in (Columns.vector, Columns.identity, Columns.id)
     for name in (asked, usual) if default else (asked,):
         if name in arrays:

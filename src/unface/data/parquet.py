@@ -1,5 +1,6 @@
 """Parquet files as Arrow tables: only the columns we can hold, and never another exception than ours."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,17 @@ _LONGEST_LIST = 8 << 20
 def read_parquet(path: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
     """One file as a table; columns that cannot be labels are not even read, and named in the notes beside it."""
     source = short_name(path)
+    table, schema = _checked(path, lambda schema: chosen_columns(schema, columns, source))
+    return table, left_out(schema, table.column_names)
+
+
+def read_all_columns(path: Path) -> pa.Table:
+    """One file as a table, whatever is in it."""
+    return _checked(path, lambda schema: schema.names)[0]
+
+
+def _checked(path: Path, choose: Callable[[pa.Schema], list[str]]) -> tuple[pa.Table, pa.Schema]:
+    source = short_name(path)
     try:
         with pq.ParquetFile(
             path,
@@ -27,19 +39,18 @@ def read_parquet(path: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...
             page_checksum_verification=True,
         ) as file:
             schema = file.schema_arrow
-            wanted = chosen_columns(schema, columns, source)
+            wanted = choose(schema)
             _require_agreement(file.metadata, source)
             table = file.read(columns=wanted)
             _require_all_rows(table, file.metadata.num_rows, source)
             # Or a corrupt dictionary index would be followed out of its array.
             table.validate(full=True)
-            notes = left_out(schema, wanted)
     except UnfaceError:
         raise
     # A corrupt file makes pyarrow raise nearly anything: OSError, ArrowException, MemoryError, OverflowError.
     except Exception as error:
         raise UnfaceError(f"{source}: not a readable Parquet file ({reason(error)}); write or copy it again") from None
-    return table.replace_schema_metadata(schema.metadata), notes
+    return table.replace_schema_metadata(schema.metadata), schema
 
 
 def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:

@@ -1,7 +1,6 @@
 """Embeddings as Parquet: readable by anything, space in the metadata, and never half a file."""
 
 import os
-import secrets
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data.embeddings import EmbeddingSet
-from unface.data.files import reason, short_name
+from unface.data.files import reason, short_name, written_whole
 from unface.data.space import METADATA_KEY
 from unface.errors import UnfaceError
 
@@ -26,9 +25,8 @@ def write_embeddings(
     name = short_name(target)
     table = _table(embeddings, dtype, name)
     row_bytes = embeddings.vectors.shape[1] * np.dtype(dtype).itemsize
-    unfinished = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        try:
+        with written_whole(target) as unfinished:
             pq.write_table(
                 table,
                 unfinished,
@@ -38,10 +36,7 @@ def write_embeddings(
                 write_statistics=["identity"],
                 write_page_checksum=True,
             )
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except (OSError, pa.ArrowException) as error:
+    except pa.ArrowException as error:
         raise UnfaceError(f"{name}: cannot be written ({reason(error)})") from None
 
 

@@ -22,6 +22,8 @@ _REPLICATES = 2000
 # directions have no variance at all, and few images leave others without.
 _SHRINKAGE = 0.1
 _LEAST_IDENTITIES = 4
+# Of the vectors' own energy: less than this varies by rounding alone.
+_NOTHING = 1e-12
 
 
 def certificate(
@@ -95,7 +97,7 @@ def _telling_direction(vectors: NDArray[np.float32], codes: NDArray[np.int64]) -
     moments = class_moments(vectors, codes)
     covariance = moments.within_covariance()
     variance = float(np.trace(covariance)) / len(covariance)
-    if not variance > 0:
+    if not variance > _NOTHING * float(np.trace(moments.scatter)) / (len(vectors) * len(covariance)):
         return np.zeros(len(covariance))
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * variance * np.eye(len(covariance))
     last = len(covariance) - 1

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import secrets
 import stat
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +15,7 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as tensor_bytes
 
 from unface.data import Space
-from unface.data.files import reason, short_name, unopened
+from unface.data.files import reason, short_name, unopened, written_whole
 from unface.erase.certificate import Certificate
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
@@ -102,19 +100,9 @@ def from_bytes(data: bytes, source: str) -> Projection:
 
 
 def write_whole(content: bytes, path: Path) -> None:
-    """Under a name of its own first, then renamed: nobody ever finds half of it."""
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        try:
-            with unfinished.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        raise UnfaceError(f"{short_name(path)}: cannot be written ({reason(error)})") from None
+    """Replace what is there, by a rename."""
+    with written_whole(path) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: str) -> Projection:

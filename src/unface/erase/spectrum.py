@@ -18,6 +18,10 @@ Matrix = NDArray[np.float64]
 # An absolute cut-off would grow with the number of identities m, since Σ_xz shrinks as 1/√m.
 NEGLIGIBLE = 1e-12
 
+# Of the largest squared singular value to the smallest kept. M v / σ is orthonormal to about eps times that, or to
+# 2e-15 where that is more, which is as good as the Cholesky QR that could follow.
+_STEEP = 100
+
 
 class Weighting(Enum):
     """How much the deviation of a class mean counts, as the power of the class size."""
@@ -42,7 +46,10 @@ class Spectrum:
         """The first left singular vectors, (d, rank), orthonormal."""
         if self._columns is None:
             return self._vectors[:, :rank]
-        nearly = self._columns @ (self._vectors[:, :rank] / self.values[:rank])
+        nearly: Matrix = self._columns @ self._vectors[:, :rank]
+        nearly /= np.linalg.norm(nearly, axis=0)
+        if not rank or self.values[0] ** 2 <= _STEEP * self.values[rank - 1] ** 2:
+            return nearly
         # M v / σ is orthonormal up to what small σ magnify; one Cholesky QR settles that and keeps the span.
         triangle = np.linalg.cholesky(nearly.T @ nearly)
         basis: Matrix = solve_triangular(triangle, nearly.T, lower=True).T

@@ -5,7 +5,7 @@ from unface.probe.control import Control, shuffled_control
 from unface.probe.defects import Lookalike, NearDuplicates, lookalikes, near_duplicates
 from unface.probe.kshot import RoleRows, role_rows
 from unface.probe.measure import Bootstrap, Measurement, difference, draw_bootstrap, measure
-from unface.probe.panel import PROBES, Panel, Roles, pick_probes, run_panel
+from unface.probe.panel import PROBES, Panel, Roles, calibrate_tar, pick_probes, run_panel
 from unface.probe.plan import Plan, Resolved, Variant
 from unface.probe.ports import Probe, Scorer, Setting, Support
 from unface.probe.strays import Stray, strays
@@ -36,6 +36,7 @@ __all__ = [
     "Trial",
     "Variant",
     "adjust_for_context",
+    "calibrate_tar",
     "difference",
     "draw_bootstrap",
     "lookalikes",

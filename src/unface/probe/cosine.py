@@ -21,7 +21,7 @@ class Cosine:
         return self
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
-        return cosine_space(vectors)
+        return cosine_of_seen(vectors)
 
 
 def cosine_of_seen(seen: NDArray[np.float32]) -> PairSpace:

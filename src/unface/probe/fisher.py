@@ -62,7 +62,8 @@ class Fisher:
         values, vectors = self._within
         # Images that do not vary at all cannot be whitened; a trace of their mean energy keeps that finite.
         energy = np.trace(self.moments.scatter) / (self.moments.counts.sum() * len(values))
-        whiten = vectors / np.sqrt((1 - shrinkage) * values + shrinkage * max(values.mean(), 1e-12 * energy))
+        least = max(values.mean(), 1e-12 * energy, np.finfo(float).tiny)
+        whiten = vectors / np.sqrt((1 - shrinkage) * values + shrinkage * least)
         means = self.moments.means
         mean = means.mean(axis=0)
         centred = (means - mean) @ whiten

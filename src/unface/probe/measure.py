@@ -28,7 +28,7 @@ class Bootstrap:
 
     calibrate: NDArray[np.float64]
     test: NDArray[np.float64]
-    mirrored: bool
+    scheme: Scheme
     level: float = 0.95
 
     def tar(self, trial: Trial, far: float, pair_weights: NDArray[np.float64] | None = None) -> Replicates:
@@ -37,6 +37,15 @@ class Bootstrap:
         identities = np.concatenate([part.identities for part in trial.mated])
         scores = np.concatenate([part.scores for part in trial.mated])
         return Replicates(tar_replicates(identities, scores, thresholds, self.test, pair_weights), self.mirrored)
+
+    @property
+    def mirrored(self) -> bool:
+        """Whether the second half of the weights mirrors the first."""
+        return self.scheme is Scheme.DOUBLE_OR_NOTHING
+
+    def for_people(self, calibrate: int, test: int, seed: int) -> "Bootstrap":
+        """The same kind of weights for other people."""
+        return draw_bootstrap(self.scheme, calibrate, test, len(self.test), seed, self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +98,7 @@ def draw_bootstrap(
     return Bootstrap(
         identity_weights(scheme, calibrate, replicates, seed, "calibrate"),
         identity_weights(scheme, test, replicates, seed, "test"),
-        scheme is Scheme.DOUBLE_OR_NOTHING,
+        scheme,
         level,
     )
 
@@ -140,4 +149,6 @@ def seed_interval(by_seed: tuple[float, ...], level: float) -> Interval:
 
 def _distinct(parts: tuple[Mated, ...]) -> int:
     """Image pairs that any seed compared, each counted once."""
-    return len(np.unique(np.sort(np.concatenate([part.rows for part in parts]), axis=1), axis=0))
+    rows = np.concatenate([part.rows for part in parts])
+    low, high = rows.min(axis=1), rows.max(axis=1)
+    return len(np.unique(low * (int(high.max(initial=0)) + 1) + high))

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.probe.calibrate import calibrate
 from unface.probe.cosine import Cosine
-from unface.probe.kshot import RoleRows, distinct_impostors, draw_shot
+from unface.probe.kshot import RoleRows, Shot, distinct_impostors, draw_shot
 from unface.probe.lda import Lda
 from unface.probe.mlp import Mlp
 from unface.probe.plan import Plan, Resolved, resolve
@@ -74,15 +75,29 @@ def run_panel(
     resolved: dict[int, Resolved] = {}
     with one_blas_thread():
         for k in plan.ks:
-            seeds = [plan.seed + number for number in range(plan.seeds)]
-            shots = [draw_shot(vectors, roles.train, roles.calibrate, roles.test, k, seed) for seed in seeds]
-            queries = [shot.calibrate for shot in shots[: plan.calibrating_seeds]]
-            resolved[k] = resolve(plan.fars, _impostors(queries, plan), roles.calibrate.count)
+            shots, resolved[k] = _shots(vectors, roles, plan, k)
             for probe in probes:
                 if resolved[k].measured:
                     trials[probe.name, k] = run_trial(probe, shots, vectors, plan, resolved[k])
                 progress.advance(task)
     return Panel(trials, resolved)
+
+
+def calibrate_tar(
+    vectors: NDArray[np.float32], roles: Roles, probes: Sequence[Probe], plan: Plan, k: int
+) -> dict[float, float]:
+    """The best that any probe does on calibrate identities at each rate; no test identity is looked at."""
+    with one_blas_thread():
+        shots, resolved = _shots(vectors, roles, plan, k)
+        found = [calibrate(probe, shots, vectors, plan, resolved).tar for probe in probes if resolved.measured]
+    return {far: max(tar[far] for tar in found) for far in resolved.measured}
+
+
+def _shots(vectors: NDArray[np.float32], roles: Roles, plan: Plan, k: int) -> tuple[list[Shot], Resolved]:
+    seeds = [plan.seed + number for number in range(plan.seeds)]
+    shots = [draw_shot(vectors, roles.train, roles.calibrate, roles.test, k, seed) for seed in seeds]
+    queries = [shot.calibrate for shot in shots[: plan.calibrating_seeds]]
+    return shots, resolve(plan.fars, _impostors(queries, plan), roles.calibrate.count)
 
 
 def _impostors(queries: list[RoleRows], plan: Plan) -> int:

@@ -9,17 +9,20 @@ from rich.text import Text
 
 from unface.auditing import AuditResult, Finding, Point
 from unface.auditing.words import count, interval, percent, rate
+from unface.report.spaces import spaces_table
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
 
 def print_audit(result: AuditResult, console: Console) -> None:
-    """Print an audit."""
+    """Print an audit: what each space leaves the attacker, then the raw space probe by probe."""
     console.print(_verdict(result))
     console.print(Text(_caption(result)), style="dim")
     console.print()
-    for space in result.spaces:
-        console.print(_table(result, space.points))
+    if len(result.spaces) > 1:
+        console.print(spaces_table(result))
+        console.print()
+    console.print(_table(result, result.raw.points))
     console.print(Group(*_below(result)), highlight=False)
 
 
@@ -40,7 +43,8 @@ def _caption(result: AuditResult) -> str:
 
 
 def _table(result: AuditResult, points: list[Point]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    title = "raw space, probe by probe" if len(result.spaces) > 1 else None
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold")
     table.add_column("probe")
     for far in result.protocol.fars:
         table.add_column(f"TAR % at FAR {rate(far)}")

@@ -14,7 +14,7 @@ from unface.auditing.schema.erasure import (
     TransferCell,
 )
 from unface.auditing.schema.given import Curated, Finding, Given, Protocol, RoleCounts, Run
-from unface.auditing.schema.numbers import Bounds, Estimate, Rate
+from unface.auditing.schema.numbers import Bounds, Counted, Estimate, Rate
 from unface.auditing.schema.points import (
     ContextAdjusted,
     ControlPoint,
@@ -36,6 +36,7 @@ __all__ = [
     "ContextAdjusted",
     "ControlPoint",
     "Controls",
+    "Counted",
     "Curated",
     "Curve",
     "Duplicates",

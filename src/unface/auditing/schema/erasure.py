@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from unface.auditing.schema.given import Given
-from unface.auditing.schema.numbers import Bounds, Estimate, Frozen
+from unface.auditing.schema.numbers import Bounds, Counted, Estimate, Frozen
 from unface.auditing.schema.points import Curve, Point
 
 
@@ -54,7 +54,7 @@ class Change(Frozen):
 class Kept(Frozen):
     """One measure of usefulness, before and after."""
 
-    measure: str = Field(description="knn, linear, copy recall@1, copy µAP, neighbours@10 …")
+    measure: str = Field(description="knn, linear, copy recall@1, copy µAP, overlap@10 (of nearest neighbours) …")
     on: str
     queries: int
     raw: Bounds
@@ -96,7 +96,8 @@ class Sweep(Frozen):
     k: int
     far: float
     resolution: Literal["resolved", "coarse"]
-    probes: list[str]
+    seeds: int
+    probes: list[str] = Field(description="those in closed form: many points, so the slow attacker is left out")
     points: list[SweepPoint]
 
 
@@ -142,10 +143,12 @@ class AttributeSwap(Frozen):
     space: str
     attribute: str
     far: float
-    directions: int
+    resolution: Literal["resolved", "coarse"]
     threshold: float
-    accuracy: Estimate = Field(description="of the attribute's classifier on test identities")
+    directions: int
+    accuracy: Counted = Field(description="of the attribute's classifier on test identities, before any move")
     majority: float = Field(description="accuracy of always saying the more frequent value")
-    accept: Estimate
-    flip: Estimate
-    joint: Estimate
+    trusted: bool = Field(description="whether both values are read better than by chance")
+    accept: Counted = Field(description="still accepted as the same person")
+    flip: Counted = Field(description="the classifier says the other value")
+    joint: Counted = Field(description="both at once")

@@ -15,12 +15,17 @@ class Rate(Frozen):
     denominator: int
 
 
-class Estimate(Rate):
-    """A rate with its interval and what it is worth."""
+class Counted(Rate):
+    """A rate with its interval."""
 
     low: float
     high: float
     level: float
+
+
+class Estimate(Counted):
+    """A rate with its interval and what it is worth."""
+
     method: str
     identities: int = Field(description="test identities behind the pairs")
     effective_n: float = Field(description="independent trials that would spread as much")

@@ -1,0 +1,55 @@
+"""The same attackers on the same people, whatever space they are given; so that spaces can be compared."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.probe import Bootstrap, Measurement, Panel, Plan, Probe, Roles, measure, run_panel
+from unface.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Attacked:
+    """One space after the attack: trials, and every number made of them."""
+
+    panel: Panel
+    numbers: Mapping[tuple[str, int, float], Measurement]
+    """By probe, k and rate; refused rates have none."""
+
+    def worst(self, k: int, far: float) -> Measurement | None:
+        """The panel's best on calibrate; None where the rate is refused."""
+        if far not in self.panel.resolved[k].measured:
+            return None
+        return self.numbers[self.panel.worst(k, far), k, far]
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """Who attacks whom, and how the result is resampled."""
+
+    roles: Roles
+    probes: Sequence[Probe]
+    plan: Plan
+    bootstrap: Bootstrap
+
+    def run(self, vectors: NDArray[np.float32], progress: Progress, task: str) -> Attacked:
+        """Run the panel on unit vectors; attackers learn anew in each space, as an adaptive one would."""
+        panel = run_panel(vectors, self.roles, self.probes, self.plan, progress, task=task)
+        numbers = {
+            (probe, k, far): measure(trial, far, self.bootstrap, self.plan)
+            for (probe, k), trial in panel.trials.items()
+            for far in trial.thresholds
+        }
+        return Attacked(panel, numbers)
+
+
+# Where many points are wanted, only attackers in closed form: this one takes most of a panel's time.
+_SLOW = ("mlp",)
+
+
+def fast_at(attack: Attack, k: int) -> Attack:
+    """The same attack narrowed to one k and to the fast probes, if there are any."""
+    probes = [probe for probe in attack.probes if probe.name not in _SLOW] or attack.probes
+    return replace(attack, probes=probes, plan=replace(attack.plan, ks=(k,)))

@@ -1,0 +1,48 @@
+"""What erasure leaves of use: the utility tasks of an audit, measured raw once and then after each projection."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unface.auditing.schema import Bounds, Kept
+from unface.data import EmbeddingSet, require_same_space
+from unface.erase import Projection
+from unface.utility import Outcome, Share, Task, kept, neighbour_task, utility_tasks
+
+
+@dataclass(frozen=True, eq=False)
+class Survival:
+    """Tasks with what the raw space achieves on them."""
+
+    tasks: tuple[tuple[Task, tuple[Outcome, ...]], ...]
+    level: float
+
+    def kept(self, projection: Projection) -> list[Kept]:
+        """Every measure after a projection, beside the raw one."""
+        found = []
+        for task, before in self.tasks:
+            after = task.outcomes(projection.apply(task.vectors))
+            found += [kept(raw, erased, self.level) for raw, erased in zip(before, after, strict=True)]
+        return [
+            Kept(
+                measure=one.measure,
+                on=one.on,
+                queries=one.queries,
+                raw=_bounds(one.raw),
+                erased=_bounds(one.erased),
+                retained=_bounds(one.retained),
+                level=self.level,
+            )
+            for one in found
+        ]
+
+
+def survival(audited: EmbeddingSet, sources: Sequence[EmbeddingSet], seed: int, level: float) -> Survival:
+    """Neighbours in the audited set itself, and what each labelled or copy-detection source can be used for."""
+    for source in sources:
+        require_same_space(audited.space, source.unit().space)
+    tasks = [neighbour_task(audited), *(task for source in sources for task in utility_tasks(source, seed))]
+    return Survival(tuple((task, task.outcomes(task.vectors)) for task in tasks), level)
+
+
+def _bounds(share: Share) -> Bounds:
+    return Bounds(value=share.value, low=share.low, high=share.high)

@@ -1,0 +1,58 @@
+"""Attribute swaps in the raw and in each erased space, as audit.json says them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.auditing.inputs import Prepared, label_column
+from unface.auditing.schema import AttributeSwap, Counted
+from unface.errors import UnfaceError
+from unface.metrics import Resolution
+from unface.swap import Share, swap_inference
+
+_FAR = 1e-3
+
+
+def attribute_codes(prepared: Prepared, attribute: str) -> NDArray[np.int64]:
+    """0 and 1 for the two values of a column, −1 where there is none."""
+    words = np.array(["" if value is None else str(value) for value in label_column(prepared, attribute).tolist()])
+    unknown = np.isin(words, ("", "nan", "None"))
+    values = np.unique(words[~unknown])
+    if len(values) != 2:
+        raise UnfaceError(
+            f"{prepared.embeddings.source}: '{attribute}' has {len(values)} values; an attribute swap needs two"
+        )
+    return np.where(unknown, -1, (words == values[1]).astype(np.int64))
+
+
+def swap_part(
+    space: str, vectors: NDArray[np.float32], prepared: Prepared, attribute: str, codes: NDArray[np.int64], seed: int
+) -> AttributeSwap:
+    """Move the test vectors of one space to the other value of the attribute."""
+    roles = prepared.roles
+    train, calibrate, test = ((role.rows, role.identities) for role in (roles.train, roles.calibrate, roles.test))
+    found = swap_inference(vectors, train, calibrate, test, codes, far=_FAR, seed=seed)
+    return AttributeSwap(
+        space=space,
+        attribute=attribute,
+        far=found.far,
+        resolution="resolved" if found.resolution is Resolution.RESOLVED else "coarse",
+        threshold=found.threshold,
+        directions=found.directions,
+        accuracy=_counted(found.both.read),
+        majority=found.chance,
+        trusted=found.trusted,
+        accept=_counted(found.both.accept),
+        flip=_counted(found.both.flip),
+        joint=_counted(found.both.joint),
+    )
+
+
+def _counted(share: Share) -> Counted:
+    return Counted(
+        value=share.value,
+        numerator=share.count,
+        denominator=share.of,
+        low=share.interval.low,
+        high=share.interval.high,
+        level=share.interval.level,
+    )

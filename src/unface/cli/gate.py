@@ -1,0 +1,88 @@
+"""``unface gate``: hold an audit.json against a policy and say so by the exit code."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from unface.cli.options import QUIET
+from unface.errors import UnfaceError
+
+if TYPE_CHECKING:
+    from unface.gate import Policy
+
+
+def gate(
+    audit: Path = typer.Argument(..., metavar="AUDIT.json", help="What 'unface audit' wrote."),
+    policy: Path | None = typer.Option(
+        None, "--policy", help="TOML file of rules; or give a limit by the flags below."
+    ),
+    tar_max: float | None = typer.Option(None, "--tar-max", help="Share of mated pairs that may be linked, at most."),
+    far: float | None = typer.Option(None, "--far", help="False-accept rate at which --tar-max holds."),
+    k: int | None = typer.Option(None, "--k", help="Support images for each identity [default: each k of the audit]."),
+    probe: str | None = typer.Option(None, "--probe", help="Probe that --tar-max is about [default: the worst case]."),
+    space: str | None = typer.Option(
+        None, "--space", help="Space the flags are about [default: that of the audit's one eraser, or raw]."
+    ),
+    retained_min: list[str] = typer.Option(
+        [], "--retained-min", metavar="MEASURE=SHARE", help="Usefulness to keep at least, as in knn=0.9; repeated."
+    ),
+    junit: Path | None = typer.Option(None, "--junit", help="Also write JUnit XML here; replaces an earlier one."),
+    json: bool = typer.Option(False, "--json", help="Print the result as JSON instead of the table."),
+    quiet: bool = QUIET,
+) -> None:
+    """Pass (exit 0), fail (3) or cannot tell (4): an audit held against a policy."""
+    from unface.auditing import load_audit
+    from unface.gate import judge, read_policy, write_junit
+
+    if policy is not None and any(flag is not None for flag in (tar_max, far, k, probe, space, *retained_min)):
+        raise typer.BadParameter("--policy holds all the rules; leave the other limits out")
+    at: dict[str, object] = {"far": far, "k": k, "probe": probe}
+    rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
+    _require_other_file(junit, audit, policy)
+    result = judge(load_audit(audit), rules)
+    if junit is not None:
+        write_junit(result, junit)
+    if json:
+        from json import dumps
+
+        typer.echo(dumps(result.as_dict(), indent=2, ensure_ascii=False))
+    elif not quiet:
+        from rich.console import Console
+
+        from unface.gate import print_gate
+
+        print_gate(result, Console())
+    raise typer.Exit(result.exit_code)
+
+
+def _from_flags(tar_max: float | None, at: dict[str, object], space: str | None, retained_min: list[str]) -> "Policy":
+    from unface.gate import make_policy
+
+    tables: list[dict[str, object]] = [{"tar_max": tar_max, **at, "space": space}] if tar_max is not None else []
+    if not tables and any(value is not None for value in at.values()):
+        raise typer.BadParameter("--far, --k and --probe go with --tar-max")
+    for asked in retained_min:
+        measure, _, share = asked.rpartition("=")
+        tables.append({"utility": measure, "retained_min": _number(share, asked), "space": space})
+    if not tables:
+        raise typer.BadParameter("give --policy, or limits as flags: --tar-max with --far, or --retained-min")
+    given = [{key: value for key, value in table.items() if value is not None} for table in tables]
+    return make_policy({"require": given}, _flag)
+
+
+def _number(text: str, asked: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UnfaceError(f"--retained-min: {asked!r} is not MEASURE=SHARE, such as knn=0.9") from None
+
+
+def _flag(table: str, key: str) -> str:
+    """Where a key of a rule stands on the command line."""
+    return f"--{key.replace('_', '-')}" if key != "utility" else "--retained-min"
+
+
+def _require_other_file(junit: Path | None, *read: Path | None) -> None:
+    if junit is not None and any(path is not None and path.resolve() == junit.resolve() for path in read):
+        raise UnfaceError(f"{junit}: is read by this very command; choose another --junit")

@@ -1,0 +1,30 @@
+"""``unface report``: an audit.json as a page to read, forward and print."""
+
+from pathlib import Path
+
+import typer
+
+from unface.cli.options import QUIET
+from unface.errors import UnfaceError
+
+
+def report(
+    audit: Path = typer.Argument(..., metavar="AUDIT.json", help="What 'unface audit' wrote."),
+    out: Path | None = typer.Option(None, "--out", help="The page [default: report.html beside the audit]."),
+    force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
+    quiet: bool = QUIET,
+) -> None:
+    """Draw report.html from an audit: one file, without network."""
+    from unface.auditing import load_audit
+    from unface.report.html import write_report
+
+    page = audit.parent / "report.html" if out is None else out
+    if page.is_dir():
+        raise UnfaceError(f"{page}: is a folder; --out takes a file such as {page / 'report.html'}")
+    if page.exists() and page.samefile(audit):
+        raise UnfaceError(f"{page}: is the audit itself; choose another --out")
+    if page.exists() and not force:
+        raise UnfaceError(f"{page}: exists already; choose another --out or pass --force")
+    written = write_report(load_audit(audit), page)
+    if not quiet:
+        typer.echo(written)

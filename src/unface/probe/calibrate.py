@@ -1,0 +1,103 @@
+"""One probe at one k on calibrate identities: its setting, its thresholds, and how well it does there."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.metrics import allowed_accepts, just_above
+from unface.pairs import Pairing, Tail, all_mated, pair_up, pool_tails
+from unface.probe.impostors import impostor_tail
+from unface.probe.kshot import RoleRows, Shot
+from unface.probe.plan import Plan, Resolved
+from unface.probe.ports import Probe, Scorer, Setting
+from unface.threads import parallel_map
+
+
+@dataclass(frozen=True, eq=False)
+class Attacker:
+    """A fitted probe with one setting, and the images of one seed that it is let loose on."""
+
+    scorer: Scorer
+    shot: Shot
+    vectors: NDArray[np.float32]
+
+    def pairs(self, setting: Setting, rows: RoleRows) -> Pairing:
+        """All pairs of a role's query images, as this attacker scores them."""
+        pairing = pair_up(self.scorer.space(setting, self.vectors[rows.rows]), rows.identities)
+        return replace(pairing, rows=rows.rows[pairing.rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Calibrated:
+    """Fitted attackers, one for each seed, and all that is fixed before any test identity is looked at."""
+
+    attackers: list[Attacker]
+    setting: Setting
+    tail: Tail
+    mated: NDArray[np.float32]
+    thresholds: dict[float, float]
+    tar: dict[float, float]
+
+
+def calibrate(
+    probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], plan: Plan, resolved: Resolved
+) -> Calibrated:
+    """Fit on every seed's support; choose setting and thresholds on the calibrate images of the calibrating seeds."""
+    threads = cpu_threads(plan)
+    scorers = parallel_map(lambda shot: probe.fit(shot.support), shots, threads)
+    attackers = [Attacker(scorer, shot, vectors) for scorer, shot in zip(scorers, shots, strict=True)]
+    calibrating = attackers[: plan.calibrating_seeds]
+    setting = _best_setting(probe, calibrating, plan, resolved, threads)
+    far = max(resolved.measured)
+    tail, mated = _calibrate(calibrating, setting, plan=plan, far=far, spare=5.0, threads=threads)
+    thresholds = {far: _threshold(tail, far) for far in resolved.measured}
+    tar = {far: float(np.mean(mated >= threshold)) for far, threshold in thresholds.items()}
+    return Calibrated(attackers, setting, tail, mated, thresholds, tar)
+
+
+def cpu_threads(plan: Plan) -> int | None:
+    """Threads for work beside the screen, which on a GPU is one queue."""
+    return plan.threads if plan.device == "cpu" else 1
+
+
+def _best_setting(
+    probe: Probe, attackers: list[Attacker], plan: Plan, resolved: Resolved, threads: int | None
+) -> Setting:
+    """The setting with the highest TAR on calibrate at the reference rate; the first of equals."""
+    if len(probe.settings) == 1:
+        return probe.settings[0]
+    far = resolved.reference
+
+    def tar(setting: Setting) -> float:
+        tail, mated = _calibrate(attackers, setting, plan=plan, far=far, spare=1.5, threads=threads)
+        return float(np.mean(mated >= _threshold(tail, far)))
+
+    return max(probe.settings, key=tar)
+
+
+def _calibrate(
+    attackers: list[Attacker], setting: Setting, *, plan: Plan, far: float, spare: float, threads: int | None
+) -> tuple[Tail, NDArray[np.float32]]:
+    """Calibrate impostor tail pooled over seeds, ``spare`` times as long as the rate needs, and the mated scores."""
+
+    while True:
+        parts = parallel_map(partial(_scored, setting=setting, plan=plan, far=far, spare=spare), attackers, threads)
+        tail = pool_tails([part for part, _ in parts])
+        if len(tail) > allowed_accepts(far, tail.impostors) or tail.floor == -np.inf:
+            return tail, np.concatenate([mated for _, mated in parts])
+        spare *= 4  # seeds so unlike that one's list ends above the common threshold: list more of each
+
+
+def _scored(
+    attacker: Attacker, *, setting: Setting, plan: Plan, far: float, spare: float
+) -> tuple[Tail, NDArray[np.float32]]:
+    pairing = attacker.pairs(setting, attacker.shot.calibrate)
+    keep = int(spare * allowed_accepts(far, pairing.impostors)) + 300
+    return impostor_tail(pairing, keep, plan, f"calibrate {attacker.shot.support.seed}"), all_mated(pairing).scores
+
+
+def _threshold(tail: Tail, far: float) -> float:
+    allowed = allowed_accepts(far, tail.impostors)
+    return just_above(tail.scores[allowed]) if allowed < len(tail) else -np.inf

@@ -1,0 +1,110 @@
+"""Where the reference of each copy comes among all, and micro average precision: every pair counts, none is held."""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.pairs import PairSpace
+from unface.threads import parallel_map
+from unface.utility.nearest import compared, places
+
+_SCORES_AT_ONCE = 1 << 22
+_QUERIES_AT_ONCE = 256
+_REFERENCES_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """For each query: the rank of the reference it names, 0 if that is never found, and its pseudo-value of µAP."""
+
+    rank: NDArray[np.int64]
+    precision: NDArray[np.float64]
+
+
+def rank_copies(queries: NDArray[np.float32], references: NDArray[np.float32], named: NDArray[np.int64]) -> Ranking:
+    """Rank all references for queries that name one, or none (−1); ties to the earlier reference.
+
+    For µAP the pairs of all queries are accepted in falling order of cosine, equal ones together; it is the mean over
+    copies of the precision at which each is accepted. Zeros are in no pair: a copy that vanished is never accepted.
+    """
+    asking, answering = np.flatnonzero(queries.any(axis=1)), np.flatnonzero(references.any(axis=1))
+    rank, added = np.zeros(len(queries), np.int64), np.zeros(len(queries))
+    if not len(asking) or not len(answering):
+        return Ranking(rank, added)
+    own = places(answering, len(references))[named[asking]]
+    pairs = _pairs(compared(queries[asking], references[answering]), own)
+    ahead, false = pairs.tally()
+    rank[asking] = np.where(own >= 0, 1 + ahead, 0)
+
+    copies = int(np.count_nonzero(named >= 0))
+    true = len(pairs.levels) - np.searchsorted(pairs.levels, pairs.levels)
+    accepted = true + false
+    average = float((true / accepted).sum()) / copies
+    # What a query adds is the derivative by its weight w of Σ w_c (Σ w true_c) / (Σ w accepted_c) / Σ w_c over copies
+    # c. These sum to zero over queries, since only the proportions of weights matter.
+    costs = true / accepted**2
+    added[asking] = -pairs.cost(costs)
+    level = np.searchsorted(pairs.levels, pairs.scores[own >= 0], side="right") - 1
+    added[asking[own >= 0]] += (true / accepted + np.cumsum(1 / accepted - costs))[level]
+    added[named >= 0] -= average
+    return Ranking(rank, average + added * (len(queries) / copies))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """All pairs of a query and a reference, their scores made block by block and counted beside those of the copies."""
+
+    space: PairSpace
+    own: NDArray[np.int64]  # (q,) the reference that a query is a copy of, or −1
+    scores: NDArray[np.float32]  # (q,) of a query with its own reference, or −Inf
+    levels: NDArray[np.float32]  # (c,) the same of copies alone, rising
+
+    def tally(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """False pairs of each query before its own reference, (q,), and of all queries at or above each level, (c,)."""
+        ahead, false = zip(*parallel_map(self._tally_block, self._starts()), strict=True)
+        return np.concatenate(ahead), np.sum(false, axis=0)
+
+    def cost(self, costs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(q,) the false pairs of each query at or above each level, times the cost of one there, summed."""
+        return np.concatenate(parallel_map(partial(self._cost_block, costs), self._starts()))
+
+    def _tally_block(self, start: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        false, rows = self._false_scores(start), slice(start, start + self._step())
+        own, score = self.own[rows, None], self.scores[rows, None]
+        earlier = np.arange(false.shape[1]) < own
+        ahead = np.count_nonzero((false > score) | ((false == score) & earlier), axis=1)
+        return ahead, self._at_least(false).sum(axis=0)
+
+    def _cost_block(self, costs: NDArray[np.float64], start: int) -> NDArray[np.float64]:
+        return self._at_least(self._false_scores(start)) @ costs
+
+    def _at_least(self, false: NDArray[np.float32]) -> NDArray[np.int64]:
+        """(b, c) how many of each row's scores reach each level; sorts the scores."""
+        false.sort(axis=1)
+        return np.array([false.shape[1] - np.searchsorted(row, self.levels) for row in false])
+
+    def _false_scores(self, start: int) -> NDArray[np.float32]:
+        """(b, r) exact scores of the queries from ``start`` on with every reference; −Inf with their own."""
+        left = self.space.left[start : start + self._step()].astype(np.float64)
+        scores = np.empty((len(left), len(self.space.right)), np.float32)
+        for column in range(0, scores.shape[1], _REFERENCES_AT_ONCE):
+            columns = slice(column, column + _REFERENCES_AT_ONCE)
+            scores[:, columns] = self.space.settle(left @ self.space.right[columns].astype(np.float64).T)
+        own = self.own[start : start + len(left)]
+        scores[own >= 0, own[own >= 0]] = -np.inf
+        return scores
+
+    def _starts(self) -> range:
+        return range(0, len(self.own), self._step())
+
+    def _step(self) -> int:
+        return int(np.clip(_SCORES_AT_ONCE // len(self.space.right), 1, _QUERIES_AT_ONCE))
+
+
+def _pairs(space: PairSpace, own: NDArray[np.int64]) -> _Pairs:
+    scores = np.full(len(own), -np.inf, np.float32)
+    copies = np.flatnonzero(own >= 0)
+    scores[copies] = space.exact(copies, own[copies])
+    return _Pairs(space, own, scores, np.sort(scores[copies]))

@@ -1,0 +1,131 @@
+"""What erasers leave on real faces: one audit for each encoder, face set and way of fitting, then their tables.
+
+    python -m studies.erasure EMBEDDINGS OUT [--encoder NAME …] [--device cuda]
+
+EMBEDDINGS holds ``<encoder>_<set>.parquet`` as ``unface encode`` writes them: sets celeba20, celeba5, lfw and, if
+there, celeba9k for the erasers' own people, and tiny (Tiny-ImageNet, class as identity) for utility. Each audit is a
+folder of OUT; a finished one is not run again. ``python -m studies.tables OUT`` prints the tables.
+"""
+
+import argparse
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from unface import EmbeddingSet, UnfaceError, audit, read_embeddings
+from unface.data import DEFAULT_SHARES, PAPER_SHARES, Role, curate, split_identities, usual_images
+
+FACES = ("celeba20", "celeba5", "lfw", "celeba9k")
+ERASERS = ("isp", "leace")
+RANK = 192
+
+
+@dataclass(frozen=True)
+class Study:
+    """One audit."""
+
+    encoder: str
+    faces: str
+    way: str
+    """``apart``: roles apart, fitted within; ``shared``: the paper's roles; ``on-SET``: fitted on another set."""
+
+    @property
+    def folder(self) -> str:
+        return f"{self.encoder}_{self.faces}_{self.way}"
+
+
+def studies(folder: Path, encoders: list[str]) -> Iterator[Study]:
+    """Everything the files at hand allow."""
+    for encoder in encoders:
+        sets = [faces for faces in FACES if (folder / f"{encoder}_{faces}.parquet").exists()]
+        for faces in sets:
+            yield Study(encoder, faces, "apart")
+            if faces != "celeba9k":
+                yield Study(encoder, faces, "shared")
+            others = [other for other in ("celeba5", "celeba9k") if other in sets and faces in ("celeba20", "lfw")]
+            yield from (Study(encoder, faces, f"on-{other}") for other in others)
+
+
+def run(study: Study, folder: Path, out: Path, device: str) -> str:
+    """Audit once; what is finished stays."""
+    if (out / study.folder / "audit.json").exists():
+        return f"{study.folder}: there"
+    embeddings = read(folder, study.encoder, study.faces)
+    tiny = folder / f"{study.encoder}_tiny.parquet"
+    many = study.faces == "celeba9k"
+    fit_on = read(folder, study.encoder, study.way.removeprefix("on-")) if study.way.startswith("on-") else None
+    result = audit(
+        embeddings,
+        erasers=ERASERS,
+        rank=rank(embeddings, fit_on, study),
+        fit_on=fit_on,
+        variant="paper" if study.way == "shared" else "unface",
+        utility=[objects(tiny)] if tiny.exists() else [],
+        context="context" if "context" in embeddings.labels else None,
+        fars=(1e-3, 1e-4, 1e-5, 1e-6) if many else (1e-3, 1e-4),
+        probes=("cosine", "ridge", "lda", "plda") if many else ("cosine", "ridge", "lda", "plda", "mlp"),
+        fit_counts=(320, 640, 1280, 2000, 2800) if many else (),
+        sweep=study.way == "apart",
+        maps=False,
+        device=device,
+    )
+    result.save(out / study.folder, force=True)
+    return f"{study.folder}: {result.verdict}"
+
+
+def read(folder: Path, encoder: str, faces: str) -> EmbeddingSet:
+    """With the context of each picture where the file has it."""
+    path = folder / f"{encoder}_{faces}.parquet"
+    from pyarrow.parquet import read_schema
+
+    return read_embeddings(path, context="context" if "context" in read_schema(path).names else None)
+
+
+def objects(path: Path) -> EmbeddingSet:
+    """Tiny-ImageNet with its own split, which the ids name."""
+    given = read_embeddings(path)
+    split = np.array(["train" if "train" in str(name) else "test" for name in given.ids])
+    return replace(given, labels={"split": split})
+
+
+def rank(audited: EmbeddingSet, fit_on: EmbeddingSet | None, study: Study) -> int:
+    """The paper's 192 of 512, where dimensions and identities allow it."""
+    if fit_on is not None:
+        identities = len(fit_on.names)
+    else:
+        kept = curate(audited, usual_images(audited), 0)[1].identities_kept
+        identities = split_sizes(kept, study.way == "shared")
+    return min(RANK, 3 * audited.space.dim // 8, identities - 1)
+
+
+def split_sizes(identities: int, shared: bool) -> int:
+    """How many identities erasers are fitted on."""
+    shares, role = (PAPER_SHARES, Role.TRAIN) if shared else (DEFAULT_SHARES, Role.FIT)
+    return split_identities(map(str, range(identities)), shares=shares).counts()[role]
+
+
+def main() -> None:
+    """Run what is not there yet."""
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("embeddings", type=Path)
+    given.add_argument("out", type=Path)
+    given.add_argument("--encoder", nargs="*", default=None)
+    given.add_argument("--device", default="cpu")
+    given.add_argument("--processes", type=int, default=1)
+    asked = given.parse_args()
+    found = sorted({path.name.rsplit("_", 1)[0] for path in asked.embeddings.glob("*_*.parquet")})
+    wanted = list(studies(asked.embeddings, asked.encoder or found))
+    with ProcessPoolExecutor(asked.processes) as pool:
+        jobs = [pool.submit(run, study, asked.embeddings, asked.out, asked.device) for study in wanted]
+        for job in jobs:
+            try:
+                print(job.result(), flush=True)
+            except UnfaceError as error:
+                print(f"not run: {error}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""If these fail, ``unface gate`` ends with another exit code than a build relies on, or does not say why."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.auditing.made import point
+from tests.cli.command import unface
+from tests.gate.made import INVALID, audited, change, erased, kept, raw
+from unface.auditing import AuditResult, save_audit
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
+GOOD = audited(raw(), erased(changes=[change(-0.03, -0.04, -0.02)], utility=[kept(0.9, 0.85, 0.95)]))
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    return saved(GOOD, tmp_path)
+
+
+def saved(result: AuditResult, folder: Path) -> Path:
+    return save_audit(result, folder / "audit")
+
+
+def test_a_good_audit_passes_the_example_policy(good: Path) -> None:
+    done = unface("gate", good, "--policy", EXAMPLE)
+    assert (done.code, done.err) == (0, "")
+    last = "passed: 3 rules held, for the probes, rates and people of this audit (exit 0)"
+    assert done.out.splitlines()[-1] == last
+
+
+def test_leakage_above_the_limit_exits_3(good: Path) -> None:
+    done = unface("gate", good, "--tar-max", 0.005, "--far", 1e-4)
+    assert (done.code, done.err) == (3, "")
+    assert "lda at k = 4: 0.80 % is more than 0.50 %" in done.out
+    assert done.out.splitlines()[-1] == "failed: 1 of 1 rule failed (exit 3)"
+
+
+def test_an_interval_that_straddles_the_limit_exits_3(good: Path) -> None:
+    done = unface("gate", good, "--tar-max", 0.0085, "--far", 1e-4)
+    assert done.code == 3
+    assert "its interval straddles it, up to 0.90 % where 0.85 % may be" in done.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--far", "1e-6"], "FAR 1e-6 was not measured in isp; the audit has 1e-4"),
+        (["--far", "1e-4", "--k", "16"], "k = 16 was not measured in isp at FAR 1e-4; the audit has 4"),
+        (["--far", "1e-4", "--probe", "svm"], "probe 'svm' was not measured at k = 4; the audit has lda"),
+        (["--far", "1e-4", "--space", "leace"], "space 'leace' was not measured; the audit has raw, isp"),
+    ],
+)
+def test_what_was_not_measured_exits_4(good: Path, flags: list[str], sentence: str) -> None:
+    done = unface("gate", good, "--tar-max", 0.5, *flags)
+    assert (done.code, done.err) == (4, "")
+    assert sentence in done.out
+    last = "cannot tell: 1 of 1 rule cannot be told, and what is not measured does not pass (exit 4)"
+    assert done.out.splitlines()[-1] == last
+
+
+@pytest.mark.parametrize("resolution", ["refused", "coarse"])
+def test_a_rate_that_was_not_resolved_exits_4(tmp_path: Path, resolution: str) -> None:
+    unresolved = point(None if resolution == "refused" else 0.001, 0, 0.002, resolution=resolution)
+    done = unface("gate", saved(audited(raw(unresolved)), tmp_path), "--tar-max", 0.5, "--far", 1e-4)
+    assert done.code == 4
+    assert resolution in done.out
+
+
+def test_an_invalid_audit_exits_4(tmp_path: Path) -> None:
+    path = saved(GOOD.model_copy(update={"valid": False, "findings": [INVALID]}), tmp_path)
+    done = unface("gate", path, "--policy", EXAMPLE)
+    assert done.code == 4
+    assert done.out.count("the audit is invalid: shuffled people are still linked") == 3
+
+
+def test_usefulness_is_asked_for_by_measure(good: Path) -> None:
+    assert unface("gate", good, "--retained-min", "knn=0.85").code == 0
+    assert unface("gate", good, "--retained-min", "knn=0.86").code == 3
+    assert unface("gate", good, "--retained-min", "linear=0.1").code == 4
+    both = unface("gate", good, "--retained-min", "knn=0.8", "--retained-min", "knn=0.88", "--space", "isp")
+    assert both.out.splitlines()[-1] == "failed: 1 of 2 rules failed (exit 3)"
+
+
+def test_two_erasers_and_no_space_is_one_line_and_exit_1(tmp_path: Path) -> None:
+    path = saved(audited(raw(), erased("isp"), erased("leace")), tmp_path)
+    done = unface("gate", path, "--tar-max", 0.5, "--far", 1e-4)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "unface: rule 1 names no space and the audit has 2 erasers (isp, leace); say which one is released, "
+        "with space = 'isp' or --space isp\n"
+    )
+    assert unface("gate", path, "--tar-max", 0.5, "--far", 1e-4, "--space", "leace").code == 0
+    assert unface("gate", path, "--retained-min", "knn=0.9", "--space", "leace").code == 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (
+            ["--tar-max", "5", "--far", "1e-4"],
+            "--tar-max: 5.0 is not a share above 0 and below 1, such as 0.01 for 1 %; 5 % is 0.05",
+        ),
+        (
+            ["--tar-max", "nan", "--far", "1e-4"],
+            "--tar-max: nan is not a share above 0 and below 1, such as 0.01 for 1 %",
+        ),
+        (
+            ["--tar-max", "0.1"],
+            "--far: is missing; give a false-accept rate above 0 and below 1, such as 1e-4",
+        ),
+        (["--tar-max", "0.1", "--far", "1e-4", "--k", "0"], "--k: 0 is not a whole number of support images, from 1"),
+        (["--retained-min", "knn"], "--retained-min: 'knn' is not MEASURE=SHARE, such as knn=0.9"),
+        (["--retained-min", "knn=much"], "--retained-min: 'knn=much' is not MEASURE=SHARE, such as knn=0.9"),
+        (["--retained-min", "=0.9"], "--retained-min: '' is not the name of a measure, such as 'knn'"),
+        (
+            ["--retained-min", "knn=90"],
+            "--retained-min: 90.0 is not a share above 0, such as 0.9 for 90 %; 90 % is 0.9",
+        ),
+    ],
+)
+def test_a_flag_that_makes_no_limit_is_one_line_and_exit_1(good: Path, flags: list[str], sentence: str) -> None:
+    done = unface("gate", good, *flags)
+    assert (done.code, done.out, done.err) == (1, "", f"unface: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ([], "give --policy, or limits as flags: --tar-max with --far, or --retained-min"),
+        (["--space", "isp"], "give --policy, or limits as flags: --tar-max with --far, or --retained-min"),
+        (["--far", "1e-4"], "--far, --k and --probe go with --tar-max"),
+        (["--policy", EXAMPLE, "--far", "1e-4"], "--policy holds all the rules; leave the other limits out"),
+        (["--policy", EXAMPLE, "--retained-min", "knn=1"], "--policy holds all the rules; leave the other limits out"),
+    ],
+)
+def test_flags_that_do_not_go_together_are_wrong_usage(good: Path, flags: list[object], sentence: str) -> None:
+    done = unface("gate", good, *flags)
+    assert (done.code, done.out) == (2, "")
+    assert sentence in done.err
+
+
+def test_bad_files_are_one_line_and_exit_1(good: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text("[[require]]\nfar = 1e-4\ntar_maximum = 0.1\n", encoding="utf-8")
+    unknown = unface("gate", good, "--policy", policy)
+    assert (unknown.code, unknown.out) == (1, "")
+    assert unknown.err.startswith(f"unface: {policy}: rule 1: unknown key 'tar_maximum'; rules know beats, ")
+    newer = tmp_path / "newer.json"
+    newer.write_text(good.read_text(encoding="utf-8").replace("unface.audit/1", "unface.audit/2"), encoding="utf-8")
+    done = unface("gate", newer, "--policy", EXAMPLE)
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"unface: {newer}: has schema 'unface.audit/2', this version reads 'unface.audit/1'; "
+        "use the unface that wrote it\n"
+    )
+    missing = unface("gate", tmp_path / "none.json", "--policy", EXAMPLE)
+    assert (missing.code, missing.err) == (
+        1,
+        f"unface: {tmp_path / 'none.json'}: cannot be read (No such file or directory)\n",
+    )
+
+
+def test_json_prints_the_result_and_nothing_else(good: Path) -> None:
+    done = unface("gate", good, "--policy", EXAMPLE, "--json")
+    content = json.loads(done.out)
+    assert (done.code, done.err, content["exit_code"], content["verdict"]) == (0, "", 0, "passed")
+    assert [rule["space"] for rule in content["rules"]] == ["isp"] * 3
+
+
+@pytest.mark.parametrize(("limit", "code"), [(0.5, 0), (0.005, 3)])
+def test_quiet_prints_nothing_and_ends_alike(good: Path, limit: float, code: int) -> None:
+    done = unface("gate", good, "--tar-max", limit, "--far", 1e-4, "--quiet")
+    assert (done.code, done.out, done.err) == (code, "", "")
+
+
+def test_junit_is_written_also_where_the_gate_fails(good: Path, tmp_path: Path) -> None:
+    junit = tmp_path / "gate.xml"
+    done = unface("gate", good, "--tar-max", 0.005, "--far", 1e-4, "--junit", junit, "--quiet")
+    assert done.code == 3
+    assert ElementTree.parse(junit).getroot().attrib["failures"] == "1"
+
+
+def test_junit_never_replaces_what_is_read(good: Path, tmp_path: Path) -> None:
+    before = good.read_bytes()
+    link = tmp_path / "link.xml"
+    link.symlink_to(good)
+    for junit in (good, link):
+        done = unface("gate", good, "--policy", EXAMPLE, "--junit", junit)
+        assert (done.code, done.out) == (1, "")
+        assert done.err == f"unface: {junit}: is read by this very command; choose another --junit\n"
+    assert good.read_bytes() == before
+
+
+def test_the_installed_program_ends_with_the_same_codes(good: Path) -> None:
+    def run(*arguments: object) -> int:
+        command = [sys.executable, "-m", "unface", "gate", str(good), *map(str, arguments), "--quiet"]
+        return subprocess.run(command, capture_output=True, timeout=120, check=False).returncode
+
+    assert run("--policy", EXAMPLE) == 0
+    assert run("--tar-max", 0.005, "--far", 1e-4) == 3
+    assert run("--tar-max", 0.5, "--far", 1e-6) == 4

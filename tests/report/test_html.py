@@ -1,0 +1,170 @@
+"""If these fail, the page says something else than audit.json, or what is missing in it looks clean."""
+
+import re
+from itertools import pairwise
+
+import altair as alt
+
+from tests.report.drawn import full, invalid, raw_only
+from tests.report.made_audit import RANKS, full_audit, raw_audit
+from tests.report.read_page import Element, Page
+from unface.report.cells import tar
+from unface.report.draw import data, draw
+from unface.report.html import render_report
+
+
+def section(page: Page, name: str) -> str:
+    return page.one("section", id=name).words
+
+
+def ids(page: Page) -> list[str]:
+    return [one.attributes["id"] for one in page.all("section")]
+
+
+def test_the_verdict_is_said_whole_before_any_number_of_a_table() -> None:
+    assert full_audit().verdict in section(full(), "verdict")
+    body = full().words
+    assert body.index(full_audit().verdict) < body.index("Worst-case TAR at FAR")
+    assert ids(full())[0] == "verdict"
+
+
+def test_sections_come_in_the_order_a_reader_needs_them() -> None:
+    order = "verdict findings leakage curves frontier erasers transfer maps swaps utility limits method repeat"
+    assert " ".join(ids(full())) == order
+
+
+def test_every_tar_of_every_space_is_on_the_page_with_its_interval_and_its_counts() -> None:
+    body = full().words
+    for space in full_audit().spaces:
+        for point in space.points:
+            assert point.tar is not None
+            assert tar(point.tar) in body
+            assert f"{point.tar.numerator:,} of {point.tar.denominator:,}" in body
+
+
+def test_key_figures_are_those_of_the_verdict_with_interval_and_denominator() -> None:
+    figures = full().one("dl", **{"class": "figures"}).words
+    assert "Raw vectors, worst case 6.6 % [6.2, 7.1] 6,270 of 95,000 photo pairs of one person linked" in figures
+    assert "After isp, worst case 2.6 % [2.4, 2.8] 2,470 of 95,000 photo pairs" in figures
+    assert "660 → 260 × [620, 706] → [244, 278]" in figures
+    assert "Usefulness kept after isp 87.0 % [85.8, 88.2] knn on objects.parquet, 5,000 queries" in figures
+
+
+def test_findings_say_how_grave_they_are() -> None:
+    said = section(full(), "findings")
+    for finding in full_audit().findings:
+        assert f"{finding.severity} {finding.about}: {finding.text}" in said
+
+
+def test_worst_cases_are_marked_among_all_probes_and_nowhere_else() -> None:
+    marked = [row for row in full().all("tr") if "worst case" in row.words and row.inside("details")]
+    assert len(marked) == sum(point.worst for space in full_audit().spaces for point in space.points)
+    assert all(row.words.startswith("lda") for row in marked)
+
+
+def test_the_readout_starts_at_the_rank_the_eraser_had() -> None:
+    readout = full().one("table", **{"class": "numeric readout"}).words
+    assert "With 192 dimensions removed" in readout
+    assert "isp 2.6 % [2.4, 2.8] 260 × 87.0 % [85.8, 88.2] 93.5 % [92.3, 94.7]" in readout
+    slider = full().one("input").attributes
+    assert (slider["min"], slider["max"], slider["value"]) == ("0", str(len(RANKS) - 1), "2")
+
+
+def test_transfer_is_two_by_two_and_cosines_stand_beside_chance() -> None:
+    said = section(full(), "transfer")
+    assert "fitted on strangers.parquet 3.1 % [2.9, 3.3]" in said
+    assert "40 of 192 cosines lie above 0.968" in said
+
+
+def test_what_was_not_measured_is_listed_and_is_no_section() -> None:
+    page, said = raw_only(), section(raw_only(), "limits")
+    for missing in raw_audit().not_measured:
+        assert missing in said
+    assert raw_audit().not_measured
+    for missing in ("what an eraser leaves", "usefulness kept", "attribute swaps", "maps before and after"):
+        assert missing in said
+    assert not {"frontier", "erasers", "transfer", "maps", "swaps", "utility"} & set(ids(page))
+    assert "After an eraser not measured" in section(page, "verdict")
+    assert "without a part of this page: same-shoot pairs apart from identity." in section(full(), "limits")
+
+
+def test_usefulness_that_nobody_measured_is_called_so_beside_the_verdict() -> None:
+    spaces = [space.model_copy(update={"utility": [], "curves": []}) for space in full_audit().spaces]
+    page = Page(render_report(full_audit().model_copy(update={"spaces": spaces, "sweeps": [], "maps": []})))
+    assert "Usefulness kept after isp not measured" in section(page, "verdict")
+    assert "usefulness kept" in section(page, "limits")
+    assert "curves over FAR" in section(page, "limits")
+
+
+def test_a_rate_that_was_refused_is_not_resolved_and_says_what_it_would_need() -> None:
+    refused = [point for point in raw_audit().raw.points if point.resolution == "refused"]
+    assert refused
+    assert f"not resolved {refused[0].identities_needed:,} calibrate identities needed" in section(
+        raw_only(), "leakage"
+    )
+
+
+def test_an_invalid_audit_looks_invalid_and_shows_no_figure_to_quote() -> None:
+    page = invalid()
+    assert page.one("title").words.startswith("INVALID")
+    assert page.one("body").attributes["class"] == "invalid"
+    assert "No number on this page can be trusted" in page.one("p", role="alert").words
+    assert page.one("h2", id="h-verdict").words == "Invalid"
+    assert page.all("dl", **{"class": "figures"}) == []
+    assert "Key figures are withheld" in section(page, "verdict")
+    assert "Identities shuffled: 2 of 3 at chance" in section(page, "method")
+    assert full().all("p", role="alert") == []
+
+
+def test_headings_never_skip_a_level_and_every_section_is_named_by_its_own() -> None:
+    levels = [int(one.tag[1]) for one in full().all("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    headings = {one.attributes.get("id") for one in full().all("h2")}
+    assert all(one.attributes["aria-labelledby"] in headings for one in full().all("section"))
+
+
+def test_tables_are_whole_and_their_headings_say_what_they_head() -> None:
+    for table in full().all("table"):
+        inside = [one for one in full().elements if table in one.within]
+        columns = [one for one in inside if one.tag == "th" and one.attributes.get("scope") == "col"]
+        rows = [one for one in inside if one.tag == "tr" and one.inside("tbody")]
+        assert rows
+        for row in rows:
+            cells = [one for one in inside if one.tag in ("td", "th") and row in one.within]
+            assert len(cells) == len(columns)
+            assert cells[0].attributes.get("scope") == "row"
+    assert all("scope" in one.attributes for one in full().all("th"))
+    assert all(one.inside("div", **{"class": "scroll"}) for one in full().all("table"))
+
+
+def test_every_chart_can_be_read_without_seeing_it() -> None:
+    charts = full().all("svg", **{"class": "chart"})
+    assert len(charts) == 3 + 3 + 1 + 2 + 1 + 2
+    for chart in charts:
+        assert chart.attributes["role"] == "img"
+        assert re.search(r"\d", chart.attributes["aria-label"])
+        figure = next(one for one in reversed(chart.within) if one.tag == "figure")
+        assert numbers_beside(figure) or chart.inside("section", id="maps"), figure.words
+
+
+def numbers_beside(figure: Element) -> bool:
+    """In the figure itself, or for a sweep in the table of every rank."""
+    return any(figure in table.within or figure.inside("div", **{"data-sweep": ""}) for table in full().all("table"))
+
+
+def test_the_curves_are_marked_at_every_decade() -> None:
+    text = {one.words for one in full().all("text") if one.inside("section", id="curves")}
+    assert {"0.1%", "1%", "10%", "100%", "1e-4"} <= text
+
+
+def test_axes_say_small_shares_in_full() -> None:
+    axis = alt.X("x:Q", scale=alt.Scale(type="log"), axis=alt.Axis(values=[1e-4, 1e-2], format="~%"))
+    svg = draw([data([{"x": 1e-4}, {"x": 1e-2}]).mark_point().encode(x=axis)], "two shares")
+    assert ">0.01%<" in svg
+    assert not re.search(r"[ (,]\d+\.\d\d", svg)
+
+
+def test_the_same_audit_is_the_same_page() -> None:
+    assert render_report(raw_audit()) == raw_only().source

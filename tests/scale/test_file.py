@@ -1,0 +1,203 @@
+"""If these fail, applying a projection to a file loses what else was in it, or releases vectors as they were."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.scale.stored import ARCFACE, DIM, PEOPLE, UNNAMED, oblique, projection, table, vectors_in, written
+from unface import UnfaceError
+from unface.data import Space
+from unface.data.space import METADATA_KEY
+from unface.erase import Projection
+from unface.scale import Sanitised, sanitise_file
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return written(table(), tmp_path / "faces.parquet")
+
+
+def refused(source: Path, out: Path, by: Projection | None = None, **options: str) -> str:
+    """One line; and nothing was written."""
+    before = sorted(path.name for path in out.parent.iterdir())
+    with pytest.raises(UnfaceError) as caught:
+        sanitise_file(by or projection(), source, out, **options)
+    assert sorted(path.name for path in out.parent.iterdir()) == before
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_every_other_column_and_the_order_of_rows_and_columns_stay(source: Path, tmp_path: Path) -> None:
+    sanitise_file(projection(), source, tmp_path / "out.parquet")
+    before, after = pq.read_table(source), pq.read_table(tmp_path / "out.parquet")
+    assert after.column_names == before.column_names
+    assert after.drop(["vector"]).equals(before.drop(["vector"]))
+    assert after.drop(["vector"]).schema.equals(before.drop(["vector"]).schema)
+
+
+def test_many_row_groups_and_unnamed_list_types_come_through_too(tmp_path: Path) -> None:
+    """As pandas writes vectors: lists of any length, in more than one chunk."""
+    given = table()
+    lists = pa.array(PEOPLE.vectors.tolist(), pa.list_(pa.float32()))
+    given = given.set_column(given.column_names.index("vector"), "vector", lists)
+    path = written(given, tmp_path / "faces.parquet", row_group_size=17)
+    sanitise_file(projection(), path, tmp_path / "out.parquet")
+    assert np.array_equal(vectors_in(tmp_path / "out.parquet"), projection().apply(PEOPLE.unit().vectors))
+    assert pq.read_table(tmp_path / "out.parquet").column("id").equals(given.column("id"))
+
+
+def test_vectors_are_those_of_the_projection_on_unit_vectors(source: Path, tmp_path: Path) -> None:
+    done = sanitise_file(projection(), source, tmp_path / "out.parquet")
+    found = vectors_in(tmp_path / "out.parquet")
+    assert found.dtype == np.float32
+    assert np.array_equal(found, projection().apply(PEOPLE.unit().vectors))
+    assert done == Sanitised("out.parquet", len(PEOPLE), DIM, "isp", 5, degenerate=0, named=True)
+    assert done.sentence() == "out.parquet: 120 vectors, 5 of 16 dimensions removed (isp)"
+
+
+def test_the_scale_of_the_given_vectors_does_not_matter(tmp_path: Path) -> None:
+    """The projection was fitted on unit vectors, so it is applied to unit vectors."""
+    double = written(table(PEOPLE.vectors * np.float32(4)), tmp_path / "faces.parquet")
+    sanitise_file(projection(), double, tmp_path / "out.parquet")
+    assert np.array_equal(vectors_in(tmp_path / "out.parquet"), projection().apply(PEOPLE.unit().vectors))
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"), [(np.float16, np.float16), (np.float32, np.float32), (np.float64, np.float32)]
+)
+def test_half_precision_stays_half_and_all_else_becomes_single(
+    tmp_path: Path, stored: type[np.floating], expected: type[np.floating]
+) -> None:
+    path = written(table(PEOPLE.vectors.astype(stored)), tmp_path / "faces.parquet")
+    sanitise_file(projection(), path, tmp_path / "out.parquet")
+    found = vectors_in(tmp_path / "out.parquet")
+    assert found.dtype == expected
+    assert np.allclose(found, projection().apply(PEOPLE.unit().vectors), atol=2e-3)
+
+
+def test_the_metadata_names_a_space_of_its_own_and_keeps_what_else_was_there(source: Path, tmp_path: Path) -> None:
+    sanitise_file(projection(), source, tmp_path / "out.parquet")
+    metadata = pq.read_schema(tmp_path / "out.parquet").metadata
+    assert metadata[b"theirs"] == b"\x00\xff kept"
+    assert json.loads(metadata[METADATA_KEY]) == {
+        "encoder": "arcface after isp 5",
+        "weights_sha256": projection().sha256,
+        "dim": DIM,
+        "normalised": True,
+    }
+
+
+@pytest.mark.parametrize("space", [ARCFACE, UNNAMED, None], ids=["named", "unnamed", "silent"])
+def test_what_was_erased_once_is_not_erased_again(tmp_path: Path, space: Space | None) -> None:
+    path = written(table(space=space), tmp_path / "faces.parquet")
+    by = projection(space or UNNAMED)
+    done = sanitise_file(by, path, tmp_path / "once.parquet")
+    told = refused(tmp_path / "once.parquet", tmp_path / "twice.parquet", by)
+    assert "after isp 5' (weights " in told
+    assert told.endswith("fit one for them")
+    assert done.named == (space is ARCFACE)
+    assert ("could not be checked" in done.sentence()) == (space is not ARCFACE)
+
+
+def test_a_projection_of_another_space_is_refused_with_both_named(source: Path, tmp_path: Path) -> None:
+    other = projection(Space("clip", None, DIM, normalised=False))
+    assert refused(source, tmp_path / "out.parquet", other) == (
+        "projection: fitted in 'clip', 16 dimensions, normalised; these vectors are in 'arcface' (weights "
+        "'abababababab'), 16 dimensions, not normalised; fit one for them"
+    )
+
+
+def test_another_number_of_dimensions_is_refused_also_where_no_space_is_named(tmp_path: Path) -> None:
+    path = written(table(PEOPLE.vectors[:, :8], space=None), tmp_path / "faces.parquet")
+    told = "faces.parquet: vectors of 8 dimensions; this projection is for 16"
+    assert refused(path, tmp_path / "out.parquet") == told
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_rows_that_are_no_numbers_are_named_and_counted(tmp_path: Path, bad: float) -> None:
+    vectors = PEOPLE.vectors.copy()
+    vectors[[3, 40], 2] = bad
+    path = written(table(vectors), tmp_path / "faces.parquet")
+    told = "faces.parquet: row 3 has NaN or Inf; repair or drop such rows (2 in all)"
+    assert refused(path, tmp_path / "out.parquet") == told
+
+
+def test_a_row_without_a_vector_is_named(tmp_path: Path) -> None:
+    given = table()
+    lists = pa.array([None if row == 9 else one for row, one in enumerate(PEOPLE.vectors.tolist())])
+    given = given.set_column(given.column_names.index("vector"), "vector", lists)
+    path = written(given, tmp_path / "faces.parquet")
+    told = "faces.parquet: row 9 has no vector; fill or drop such rows"
+    assert refused(path, tmp_path / "out.parquet") == told
+
+
+def test_a_missing_column_is_told_with_those_there_are(source: Path, tmp_path: Path) -> None:
+    told = "faces.parquet: has no column 'emb'; there are taken, id, vector, tags, price, kind"
+    assert refused(source, tmp_path / "out.parquet", vector="emb") == told
+    assert "'kind' holds dictionary" in refused(source, tmp_path / "out.parquet", vector="kind")
+
+
+def test_vectors_may_be_in_a_column_of_another_name(source: Path, tmp_path: Path) -> None:
+    given = pq.read_table(source)
+    names = ["emb" if name == "vector" else name for name in given.column_names]
+    path = written(given.rename_columns(names), tmp_path / "renamed.parquet")
+    sanitise_file(projection(), path, tmp_path / "out.parquet", vector="emb")
+    assert pq.read_table(tmp_path / "out.parquet").column_names == names
+    found = vectors_in(tmp_path / "out.parquet", "emb")
+    assert np.array_equal(found, projection().apply(PEOPLE.unit().vectors))
+
+
+def test_the_source_itself_is_not_written_over_by_any_of_its_names(source: Path, tmp_path: Path) -> None:
+    before = source.read_bytes()
+    link = tmp_path / "link.parquet"
+    link.symlink_to(source)
+    for name in (source, tmp_path / ".." / tmp_path.name / source.name, link):
+        assert refused(source, name).endswith("is the source itself; write to another file")
+    assert source.read_bytes() == before
+
+
+def test_zero_vectors_stay_zero_and_are_counted_also_under_a_projection_with_a_mean(tmp_path: Path) -> None:
+    vectors = PEOPLE.vectors.copy()
+    vectors[[0, 11]] = 0
+    path = written(table(vectors, UNNAMED), tmp_path / "faces.parquet")
+    for by in (projection(UNNAMED), oblique()):
+        done = sanitise_file(by, path, tmp_path / "out.parquet")
+        found = vectors_in(tmp_path / "out.parquet")
+        assert np.flatnonzero(~found.any(axis=1)).tolist() == [0, 11]
+        assert done.degenerate == 2
+        assert "; 2 have nothing left and are zero" in done.sentence()
+
+
+def test_a_file_of_no_rows_stays_one(tmp_path: Path) -> None:
+    path = written(table().slice(0, 0), tmp_path / "faces.parquet")
+    assert sanitise_file(projection(), path, tmp_path / "out.parquet").rows == 0
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 0
+
+
+def test_a_write_that_fails_half_way_leaves_neither_half_nor_a_new_file(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = written(table(), tmp_path / "out.parquet")
+    before = old.read_bytes()
+
+    def half(content: pa.Table, path: Path, **options: object) -> None:
+        Path(path).write_bytes(b"PAR1 half a file")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unface.data.columns.pq.write_table", half)
+    assert refused(source, old) == "out.parquet: cannot be written (No space left on device)"
+    assert refused(source, tmp_path / "new.parquet") == "new.parquet: cannot be written (No space left on device)"
+    assert old.read_bytes() == before
+
+
+def test_what_is_no_file_of_vectors_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "faces.csv"
+    text.write_text("id,vector\n1,2\n")
+    told = "faces.csv: neither Parquet nor .npz by its first bytes; convert it to one of them"
+    assert refused(text, tmp_path / "out.parquet") == told
+    assert refused(tmp_path, tmp_path / "out.parquet").endswith(": is a folder; give one file")
+    assert refused(tmp_path / "none", tmp_path / "out.parquet") == "none: no such file or directory"

@@ -1,0 +1,66 @@
+"""If these fail, an .npz file comes back without one of its arrays, or with vectors that were not erased."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.scale.stored import PEOPLE, projection
+from unface import UnfaceError
+from unface.scale import sanitise_file
+
+NAMES = np.array(PEOPLE.names)[PEOPLE.identities]
+
+
+def test_vectors_change_and_every_other_array_stays(tmp_path: Path) -> None:
+    others: dict[str, Any] = {"identities": NAMES, "grid": np.arange(6).reshape(2, 3).T, "note": np.array("one text")}
+    np.savez_compressed(tmp_path / "faces.npz", vectors=PEOPLE.vectors.astype(np.float16), **others)
+    done = sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as after:
+        assert after.files == ["vectors", "identities", "grid", "note"]
+        assert after["vectors"].dtype == np.float16
+        half = PEOPLE.vectors.astype(np.float16).astype(np.float32)
+        unit = half / np.linalg.norm(half.astype(np.float64), axis=1, keepdims=True)
+        assert np.allclose(after["vectors"], projection().apply(unit.astype(np.float32)), atol=1e-3)
+        for name, array in others.items():
+            assert after[name].dtype == array.dtype
+            assert np.array_equal(after[name], array)
+    assert not done.named
+    assert done.sentence().endswith("; the source does not say which encoder it is from, so this could not be checked")
+
+
+def test_an_array_may_have_any_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "faces.npz", vector=PEOPLE.vectors, names=NAMES)
+    with zipfile.ZipFile(tmp_path / "faces.npz", "a") as archive:
+        archive.writestr("file.npy", archive.read("names.npy"))
+    sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as after:
+        assert after.files == ["vector", "names", "file"]
+        assert np.array_equal(after["file"], NAMES)
+        assert np.array_equal(after["vector"], projection().apply(PEOPLE.unit().vectors))
+
+
+def test_what_are_no_vectors_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "faces.npz", vectors=PEOPLE.vectors[0], names=NAMES)
+    with pytest.raises(UnfaceError) as flat:
+        sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
+    assert str(flat.value) == "faces.npz: 'vectors' has shape (16,); expected numbers (n, d)"
+    with pytest.raises(UnfaceError) as missing:
+        sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz", vector="emb")
+    assert str(missing.value) == "faces.npz: no array 'emb'; there is 'vectors', 'names'"
+    assert not (tmp_path / "out.npz").exists()
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez(tmp_path / "faces.npz", vectors=PEOPLE.vectors, names=NAMES)
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unface.data.columns.npy.write_array", full)
+    with pytest.raises(UnfaceError) as caught:
+        sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
+    assert str(caught.value) == "out.npz: cannot be written (No space left on device)"
+    assert [path.name for path in tmp_path.iterdir()] == ["faces.npz"]

@@ -1,0 +1,165 @@
+"""If these fail, k-NN or linear-probe accuracy is not what others mean by it, or survives where nothing does."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+
+from tests.utility.small import classes, shuffled, without_classes
+from unface import threads
+from unface.data import EmbeddingSet
+from unface.moments import class_moments
+from unface.utility import LabelledTask, Outcome, kept, labelled_task
+from unface.utility.labelled import majority, set_aside
+from unface.utility.linear import STRENGTHS, fit_ridge, predict_classes
+
+
+def measured(task: LabelledTask) -> dict[str, Outcome]:
+    return {outcome.measure: outcome for outcome in task.outcomes(task.vectors)}
+
+
+@pytest.mark.parametrize(("count", "k"), [(8, 1), (2, 9)])
+def test_knn_predicts_what_scikit_learn_does_where_no_vote_can_tie(count: int, k: int) -> None:
+    task = labelled_task(classes(count, between=0.6), k=k)
+    peer = KNeighborsClassifier(k).fit(task.vectors[task.train], task.classes[task.train])
+    right = peer.predict(task.vectors[task.test]) == task.classes[task.test]
+    assert 0.3 < right.mean() < 0.95
+    np.testing.assert_array_equal(measured(task)["knn"].per_query, right)
+
+
+def test_a_tied_vote_goes_to_the_nearest() -> None:
+    votes = np.array([[3, 1, 1, 3, 0], [1, 3, 3, 1, 0], [0, 1, 2, 3, 4], [5, 2, 2, -1, -1], [-1, -1, -1, -1, -1]])
+    assert majority(votes).tolist() == [3, 1, 0, 2, -1]
+
+
+def test_missing_neighbours_do_not_win_the_vote() -> None:
+    assert majority(np.array([[7, -1, -1, -1]])).tolist() == [7]
+
+
+@pytest.mark.parametrize("count", [2, 5, 40])
+def test_ridge_predicts_what_scikit_learn_does_at_the_same_alpha(count: int) -> None:
+    made = classes(count, 12, between=0.5).unit()
+    ridge = fit_ridge(class_moments(made.vectors, made.identities))
+    assert ridge.scale == pytest.approx(len(made) * made.vectors.var(axis=0, dtype=np.float64).mean(), rel=1e-9)
+    unseen = classes(count, 12, between=0.5, seed=1).unit().vectors
+    for strength in STRENGTHS:
+        peer = RidgeClassifier(alpha=strength * ridge.scale).fit(made.vectors.astype(np.float64), made.identities)
+        np.testing.assert_array_equal(ridge.predict(unseen, (strength,))[0], peer.predict(unseen.astype(np.float64)))
+
+
+def test_alpha_is_in_units_of_the_variance() -> None:
+    """The same vectors a million times larger are classified alike."""
+    made = classes(6, between=0.5)
+    held = set_aside(made.identities, np.random.default_rng(0))
+    sizes = [np.float32(size) for size in (1e-6, 1, 1e6)]
+    small, plain, large = (
+        predict_classes(made.vectors * size, made.identities, held, made.vectors * size) for size in sizes
+    )
+    np.testing.assert_array_equal(plain, small)
+    np.testing.assert_array_equal(plain, large)
+
+
+def test_alpha_is_chosen_on_rows_that_were_held_back() -> None:
+    """With more dimensions than rows the weakest α fits anything it has seen; held rows say that it should not."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(4), 10)
+    centres = 2.0 * np.eye(4, 60)
+    train, test = ((centres[codes] + rng.standard_normal((40, 60))).astype(np.float32) for _ in range(2))
+    held = set_aside(codes, rng)
+    assert np.bincount(codes[held]).tolist() == [2, 2, 2, 2]
+    order = np.flatnonzero(~held)
+    part = fit_ridge(class_moments(train[order], codes[order])).predict(train[held], STRENGTHS)
+    best = STRENGTHS[int(np.argmax((part == codes[held]).sum(axis=1)))]
+    expected = fit_ridge(class_moments(train, codes)).predict(test, STRENGTHS)
+    np.testing.assert_array_equal(predict_classes(train, codes, held, test), expected[STRENGTHS.index(best)])
+    assert len(np.unique(expected, axis=0)) > 1
+
+
+@pytest.mark.parametrize("row", [[0, 0, 0], [1, 1, 1], [0.1, 0.7, -0.3], [1e-30, 2e-30, -1e-30]])
+def test_vectors_that_do_not_differ_get_the_most_frequent_class(row: list[float]) -> None:
+    vectors = np.tile(np.array(row, np.float32), (23, 1))
+    codes = np.repeat([0, 1], [9, 14])
+    assert predict_classes(vectors, codes, np.zeros(23, bool), vectors).tolist() == [1] * 23
+
+
+def test_without_the_class_subspace_both_measures_fall_to_chance() -> None:
+    task = labelled_task(classes(6, 100, 24, rank=5, between=5.0))
+    before, after = task.outcomes(task.vectors), task.outcomes(without_classes(task.vectors, 5))
+    for raw, erased in zip(before, after, strict=True):
+        found = kept(raw, erased)
+        assert found.raw.low > 0.9
+        assert found.erased.low < 1 / 6 < found.erased.high
+        assert found.erased.high < 0.3
+
+
+def test_what_the_identity_map_retains_is_exactly_one() -> None:
+    task = labelled_task(classes(between=0.5))
+    for raw, same in zip(task.outcomes(task.vectors), task.outcomes(task.vectors.copy()), strict=True):
+        found = kept(raw, same)
+        assert 0.3 < found.raw.value < 1
+        assert found.retained.value == 1
+        assert found.erased == found.raw
+
+
+def test_a_test_row_that_vanished_counts_as_wrong() -> None:
+    task = labelled_task(classes(4, 20, between=9.0))
+    assert [outcome.value for outcome in task.outcomes(task.vectors)] == [1, 1]
+    erased = task.vectors.copy()
+    erased[task.test[:3]] = 0
+    for outcome in task.outcomes(erased):
+        assert outcome.per_query[:3].tolist() == [0, 0, 0]
+        assert outcome.per_query[3:].all()
+
+
+def test_when_everything_vanished_nothing_is_right() -> None:
+    task = labelled_task(classes())
+    assert [outcome.value for outcome in task.outcomes(np.zeros_like(task.vectors))] == [0, 0]
+
+
+def test_vanished_train_rows_do_not_vote() -> None:
+    """Nine in ten train rows are gone; the others still tell classes apart, however few they are."""
+    task = labelled_task(classes(4, 60, between=9.0), k=10)
+    erased = task.vectors.copy()
+    seen = np.isin(np.arange(len(task.train)), [np.flatnonzero(task.classes[task.train] == c)[0] for c in range(4)])
+    erased[task.train[~seen]] = 0
+    knn, _ = task.outcomes(erased)
+    assert knn.value == 1
+
+
+def test_a_split_column_decides_and_val_and_validation_are_test() -> None:
+    made = classes(3, 4)
+    place = np.argsort(np.argsort(made.ids))
+    words, others = (np.array(["train", "test", "val", "validation"])[(place + shift) % 4] for shift in (0, 1))
+    given = EmbeddingSet.from_arrays(
+        made.vectors, made.identities, ids=made.ids.tolist(), labels={"split": words, "side": others}
+    )
+    ids = np.sort(made.ids)
+    task, other = labelled_task(given, k=2), labelled_task(given, k=2, split_column="side")
+    assert ids[task.train].tolist() == sorted(made.ids[words == "train"])
+    assert ids[task.test].tolist() == sorted(made.ids[words != "train"])
+    assert ids[other.train].tolist() == sorted(made.ids[others == "train"])
+    assert task.notes == ()
+
+
+def test_without_a_split_a_fifth_of_each_class_is_drawn_for_the_test() -> None:
+    task = labelled_task(classes(6, 20), seed=3)
+    assert np.bincount(task.classes[task.test]).tolist() == [4] * 6
+    assert len(np.intersect1d(task.train, task.test)) == 0
+    assert task.notes == ("no column 'split': 24 of 120 rows were drawn for the test",)
+    assert task.test.tolist() != labelled_task(classes(6, 20), seed=4).test.tolist()
+
+
+def test_small_classes_keep_a_row_on_either_side() -> None:
+    codes = np.repeat(np.arange(4), [1, 2, 3, 13])
+    assert np.bincount(codes[set_aside(codes, np.random.default_rng(0))], minlength=4).tolist() == [0, 1, 1, 3]
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+def test_order_of_rows_and_number_of_threads_do_not_matter(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = classes(20, 70, between=0.6)
+    expected = labelled_task(made, seed=1)
+    monkeypatch.setattr(threads, "available_cores", lambda: cores)
+    found = labelled_task(shuffled(made, cores), seed=1)
+    np.testing.assert_array_equal(found.vectors, expected.vectors)
+    for ours, theirs in zip(found.outcomes(found.vectors), expected.outcomes(expected.vectors), strict=True):
+        np.testing.assert_array_equal(ours.per_query, theirs.per_query)
