@@ -3,8 +3,9 @@
 from unface.auditing.inputs import Prepared
 from unface.auditing.points import control_points
 from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts, SpaceResult, Transfer
-from unface.data import EmbeddingSet, Role
+from unface.data import EmbeddingSet, Role, Space
 from unface.metrics import Scheme
+from unface.models import cards
 from unface.probe import PROBES, Control, Lookalike, NearDuplicates, Plan, Stray
 
 
@@ -73,8 +74,15 @@ def given_part(given: EmbeddingSet) -> Given:
         dim=given.space.dim,
         encoder=given.space.encoder,
         weights_sha256=given.space.weights_sha256,
+        licence=_licence(given.space),
         notes=list(given.notes),
     )
+
+
+def _licence(space: Space) -> str | None:
+    """By the card of the encoder, if the weights are those of the card."""
+    known = (one for one in cards() if one.name == space.encoder and one.sha256 == space.weights_sha256)
+    return next((one.licence.name for one in known), None)
 
 
 def curated_part(prepared: Prepared) -> Curated:

@@ -1,15 +1,24 @@
 """``unface audit``: measure, erase, measure again; write audit.json and report.html, show the table."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from unface.cli.options import FORCE, JSON, OUT, QUIET, THREADS, names, numbers, whole_numbers
 
+if TYPE_CHECKING:
+    from unface.auditing import AuditResult
+
 
 def audit(
-    source: Path = typer.Argument(..., metavar="EMB", help="Parquet or .npz file, or a folder of Parquet files."),
+    source: Path = typer.Argument(
+        ..., metavar="SRC", help="Embeddings: Parquet, .npz or a folder of Parquet; with --encoder, pictures."
+    ),
     out: Path = OUT,
+    encoder: list[str] = typer.Option([], "--encoder", help="Encode pictures first; several stand side by side."),
+    detector: str = typer.Option("yunet", "--detector", help="yunet, scrfd-500m, or none: pictures are aligned."),
+    accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
     eraser: list[str] = typer.Option(
         [], "--eraser", help="isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, or none [default: isp]."
     ),
@@ -62,22 +71,20 @@ def audit(
     from unface.auditing import audit as run_audit
     from unface.auditing import require_free
     from unface.cli.bars import progress_bars
-    from unface.cli.tell import tell
-    from unface.data import read_embeddings
+    from unface.cli.pictures import encoded
+    from unface.cli.tell import tell, tell_side_by_side
+    from unface.data import EmbeddingSet, read_embeddings, read_images
     from unface.erase import Projection
     from unface.probe import PROBES
+    from unface.progress import Progress
 
-    require_free(out, force=force)
-    embeddings = read_embeddings(
-        source,
-        vector=vector_column,
-        identity=identity_column,
-        id=id_column,
-        context=context,
-        skip_bad_rows=skip_bad_rows,
-    )
-    with progress_bars(quiet=quiet or json) as progress:
-        result = run_audit(
+    encoders = names(encoder)
+    folders = {name: out / name for name in encoders} if len(encoders) > 1 else dict.fromkeys(encoders, out)
+    for folder in folders.values() or (out,):
+        require_free(folder, force=force)
+
+    def run(embeddings: EmbeddingSet, around: str | None, progress: Progress) -> "AuditResult":
+        return run_audit(
             embeddings,
             erasers=_erasers(eraser),
             rank=rank,
@@ -100,7 +107,7 @@ def audit(
             variant=variant,
             split_column=split_column,
             group=group,
-            context=context,
+            context=around,
             quota=impostor_quota,
             bootstraps=bootstraps,
             bootstrap=bootstrap,
@@ -109,7 +116,40 @@ def audit(
             device=device,
             progress=progress,
         )
-    tell(result, out, force=force, json=json, quiet=quiet)
+
+    if not encoders:
+        embeddings = read_embeddings(
+            source,
+            vector=vector_column,
+            identity=identity_column,
+            id=id_column,
+            context=context,
+            skip_bad_rows=skip_bad_rows,
+        )
+        with progress_bars(quiet=quiet or json) as progress:
+            result = run(embeddings, context, progress)
+        tell(result, out, force=force, json=json, quiet=quiet)
+        return
+    pictures = read_images(source)
+    around = None if group or detector == "none" else "context"
+    results = {}
+    with progress_bars(quiet=quiet or json) as progress:
+        for name, folder in folders.items():
+            embeddings = encoded(
+                pictures,
+                name,
+                out,
+                detector=detector,
+                accept_licence=accept_licence,
+                threads=threads,
+                force=force,
+                progress=progress,
+            )
+            results[name] = (run(embeddings, around, progress), folder)
+    if len(results) == 1:
+        tell(*results.popitem()[1], force=force, json=json, quiet=quiet)
+    else:
+        tell_side_by_side(results, out, force=force, json=json, quiet=quiet)
 
 
 def _erasers(given: list[str]) -> list[str] | None:

@@ -1,10 +1,15 @@
 """How a finished audit leaves a command: files first, then the table or the JSON."""
 
+from collections.abc import Mapping
+from json import dumps, loads
 from pathlib import Path
 
 import typer
 
 from unface.auditing import REPORT_FILE, SUSPECTS_FILE, AuditResult, save_audit
+
+Results = Mapping[str, tuple[AuditResult, Path]]
+"""By encoder: the audit, and the folder it belongs in."""
 
 
 def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
@@ -27,3 +32,28 @@ def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool
         if result.suspects:
             console.print(Text(f"{out / SUSPECTS_FILE}: the rows and identities meant"), soft_wrap=True)
         console.print(Text(f"{page}: the report"), soft_wrap=True)
+
+
+def tell_side_by_side(results: Results, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
+    """Each audit in a folder of its own, one page and one table that set them beside each other."""
+    from unface.report.html import write_report
+    from unface.report.side_by_side import side_by_side_table, write_side_by_side
+
+    audits = {name: result for name, (result, _) in results.items()}
+    paths = [save_audit(result, folder, force=force) for result, folder in results.values()]
+    pages = {name: write_report(result, folder / REPORT_FILE) for name, (result, folder) in results.items()}
+    page = write_side_by_side(
+        audits, {name: str(one.relative_to(out)) for name, one in pages.items()}, out / REPORT_FILE
+    )
+    if json:
+        typer.echo(dumps([loads(path.read_text(encoding="utf-8")) for path in paths], indent=2))
+    elif not quiet:
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console()
+        for name, result in audits.items():
+            console.print(Text(f"{name}: {result.verdict}"))
+        console.print()
+        console.print(side_by_side_table(audits))
+        console.print(Text(f"\n{page}: side by side, with a report for each encoder behind it"), soft_wrap=True)

@@ -5,5 +5,16 @@ from unface.encode.load import load_encoder
 from unface.encode.parts import require_free
 from unface.encode.pipeline import Encoded, encode_images
 from unface.encode.ports import Encoder, TorchBacked
+from unface.encode.table import pictures_of
 
-__all__ = ["Encoded", "Encoder", "TorchBacked", "encode_images", "framed", "load_encoder", "require_free", "tensor_of"]
+__all__ = [
+    "Encoded",
+    "Encoder",
+    "TorchBacked",
+    "encode_images",
+    "framed",
+    "load_encoder",
+    "pictures_of",
+    "require_free",
+    "tensor_of",
+]

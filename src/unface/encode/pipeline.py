@@ -153,5 +153,7 @@ def _finish(parts: Parts, count: int, images: ImageSet, dim: int, space: Space) 
             csv.writer(file, lineterminator="\n").writerows([("id", "reason"), *skipped])
     else:
         listing.unlink(missing_ok=True)
-    parts.join(count, part_schema(dim, space, json.dumps({"pictures": len(images), "skipped": counted})))
+    parts.join(
+        count, part_schema(dim, space, json.dumps({"pictures": len(images), "of": images.sha256(), "skipped": counted}))
+    )
     return Encoded(parts.out, len(images), rows, dim, counted, {note: n for note, n in notes.items() if n})

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data import ImageRef, Space
@@ -14,13 +16,14 @@ from unface.errors import UnfaceError
 from unface.faces import CONTEXT_DIM
 
 _SKIPPED = b"unface.skipped"
+_ENCODED = b"unface.encoded"
 
 
 def part_schema(dim: int, space: Space | None = None, encoded: str | None = None) -> pa.Schema:
     """The columns; with the space and a count of pictures for a finished file."""
     metadata = {} if space is None else {METADATA_KEY: space.to_json()}
     if encoded is not None:
-        metadata[b"unface.encoded"] = encoded
+        metadata[_ENCODED] = encoded
     return pa.schema(
         [
             ("id", pa.string()),
@@ -34,6 +37,13 @@ def part_schema(dim: int, space: Space | None = None, encoded: str | None = None
         ],
         metadata=metadata or None,
     )
+
+
+def pictures_of(path: Path) -> str | None:
+    """The hash of the set that a finished file was encoded from; None if it does not say."""
+    said = (pq.read_schema(path).metadata or {}).get(_ENCODED)
+    found = json.loads(said).get("of") if said else None
+    return found if isinstance(found, str) else None
 
 
 def part_table(

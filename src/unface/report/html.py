@@ -30,8 +30,8 @@ from unface.report.usefulness import swap_table, utility_table
 
 def render_report(result: AuditResult) -> str:
     """The page; the same bytes for the same audit."""
-    style, script = _beside("report.css"), _beside("report.js")
-    page = _environment().get_template("report.html.jinja")
+    style, script = page_file("report.css"), page_file("report.js")
+    page = environment().get_template("report.html.jinja")
     return page.render(
         result=result,
         figures=key_figures(result),
@@ -57,13 +57,18 @@ def render_report(result: AuditResult) -> str:
         audit_sha256=sha256_of(result),
         style=Markup(style),
         script=Markup(script),
-        policy=_policy(script),
+        policy=policy(script),
     )
 
 
 def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
     """Write the page, whole or not at all; replaces what is there."""
-    page, path = render_report(result), Path(path)
+    return write_page(render_report(result), path)
+
+
+def write_page(page: str, path: str | os.PathLike[str]) -> Path:
+    """The same for any page."""
+    path = Path(path)
     part: Path | None = None
     try:
         with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
@@ -84,7 +89,8 @@ def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Templates of the page, escaping everything that is put into them."""
     made = Environment(
         loader=PackageLoader("unface.report", "page"),
         autoescape=True,
@@ -97,11 +103,12 @@ def _environment() -> Environment:
 
 
 @cache
-def _beside(name: str) -> str:
+def page_file(name: str) -> str:
+    """A file that becomes part of the page."""
     return files("unface.report").joinpath("page", name).read_text(encoding="utf-8").strip()
 
 
-def _policy(script: str) -> str:
+def policy(script: str) -> str:
     """Nothing is fetched from anywhere, and no script runs but ours, known by its hash."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rules = ("default-src 'none'", "style-src 'unsafe-inline'", f"script-src 'sha256-{digest}'", "img-src data:")

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from pydantic import Field
+
 from unface.auditing.schema.numbers import Frozen
 
 
@@ -23,6 +25,7 @@ class Given(Frozen):
     dim: int
     encoder: str | None
     weights_sha256: str | None
+    licence: str | None = Field(default=None, description="of the encoder's weights, where unface has a card for them")
     notes: list[str]
 
 
