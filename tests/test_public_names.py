@@ -26,6 +26,7 @@ PUBLIC = [
     "Verification",
     "__version__",
     "audit",
+    "load_encoder",
     "make_identities",
     "read_embeddings",
     "tar_at_far",

@@ -17,6 +17,7 @@ _HOMES = {
     "ISP": "unface.erase",
     "LabelFreePCA": "unface.erase",
     "LEACE": "unface.erase",
+    "load_encoder": "unface.encode",
     "make_identities": "unface.data",
     "Projection": "unface.erase",
     "RandomSubspace": "unface.erase",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from unface.data import make_identities as make_identities
     from unface.data import read_embeddings as read_embeddings
     from unface.data import write_embeddings as write_embeddings
+    from unface.encode import load_encoder as load_encoder
     from unface.erase import INLP as INLP
     from unface.erase import ISP as ISP
     from unface.erase import LEACE as LEACE
