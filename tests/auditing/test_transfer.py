@@ -1,5 +1,6 @@
 """If these fail, what was learned on one set of people is said to hold on another where nobody looked."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -57,6 +58,12 @@ def test_on_the_other_set_the_cells_are_what_an_audit_of_that_set_would_find() -
     )
 
 
+def test_someone_of_both_sets_is_refused() -> None:
+    assert refusal(transfer=PEOPLE).startswith(
+        "synthetic: 100 identities of it also in the audited set, such as 'p0001'"
+    )
+
+
 def test_people_of_another_subspace_are_not_protected_by_the_wrong_projection() -> None:
     found = cells()
     for here, there in (("synthetic", "other.npz"), ("other.npz", "synthetic")):
@@ -78,7 +85,7 @@ def test_cosines_are_one_between_people_of_one_subspace_and_lower_otherwise() ->
 
 
 def test_two_sets_of_one_name_are_told_apart() -> None:
-    found = transferred_once(make_identities(100, 5, 16, rank=RANK, between=3.0, seed=8))
+    found = transferred_once(replace(OTHERS, source="synthetic"))
     assert (found.first, found.second.name) == ("synthetic", "synthetic (2)")
     assert len({(cell.fitted_on, cell.tested_on) for cell in found.cells}) == 6
 

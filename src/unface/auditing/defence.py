@@ -48,13 +48,18 @@ def fit_set(prepared: Prepared, other: EmbeddingSet | None, variant: Variant) ->
         return prepared.embeddings.take(prepared.split.rows(prepared.embeddings, role))
     other = other.unit()
     require_same_space(prepared.embeddings.space, other.space)
-    shared = set(other.names) & set(prepared.embeddings.names)
+    require_strangers(prepared.embeddings, other)
+    return other
+
+
+def require_strangers(audited: EmbeddingSet, other: EmbeddingSet) -> None:
+    """Nobody of one set may be in the other: an eraser would be fitted on someone it is judged on."""
+    shared = set(other.names) & set(audited.names)
     if shared:
         raise UnfaceError(
             f"{other.source}: {count(len(shared), 'identity', 'identities')} of it also in the audited set, such as "
             f"{min(shared)!r}; nobody may have two roles: take them out, or rename them if they are other people"
         )
-    return other
 
 
 def fit_erasers(

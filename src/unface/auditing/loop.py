@@ -13,6 +13,7 @@ from unface.auditing.defence import (
     fit_erasers,
     fit_set,
     ready_defence,
+    require_strangers,
 )
 from unface.auditing.defender import Defender
 from unface.auditing.findings import headline
@@ -81,7 +82,7 @@ def measure_loop(loop: Loop, progress: Progress) -> Found:
     defender = _defender(loop)
     useful = survival(prepared.embeddings, extras.utility, attack.plan.seed, attack.bootstrap.level)
     codes = None if extras.attribute is None else attribute_codes(prepared, extras.attribute)
-    other = None if extras.transfer is None else _second_side(extras.transfer, attack)
+    other = None if extras.transfer is None else _second_side(extras.transfer, prepared.embeddings, attack)
     defences = _defences(loop, defender, progress)
     fitted = [defence for defence in defences if defence.fit is not None and not defence.control]
     theirs = [] if other is None else [fit_there(defence, other, defender.task) for defence in fitted]
@@ -170,7 +171,8 @@ def _rivals(defence: Defence, defences: list[Defence], attacked: dict[str, Attac
     return {name: attacked[name] for name in ("raw", *equal)}
 
 
-def _second_side(given: EmbeddingSet, attack: Attack) -> Side:
+def _second_side(given: EmbeddingSet, audited: EmbeddingSet, attack: Attack) -> Side:
+    require_strangers(audited, given)
     plan = attack.plan
     prepared = prepare(
         given, images=None, ks=None, split_column=None, group=None, context=None, variant=plan.variant, seed=plan.seed
