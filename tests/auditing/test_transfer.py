@@ -60,7 +60,7 @@ def test_on_the_other_set_the_cells_are_what_an_audit_of_that_set_would_find() -
 
 def test_someone_of_both_sets_is_refused() -> None:
     assert refusal(transfer=PEOPLE).startswith(
-        "synthetic: 100 identities of it also in the audited set, such as 'p0001'"
+        "synthetic: 120 identities of it also in the audited set, such as 'p0001'"
     )
 
 
