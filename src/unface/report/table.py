@@ -9,7 +9,7 @@ from rich.text import Text
 
 from unface.auditing import AuditResult, Finding, Point
 from unface.auditing.words import count, interval, percent, rate
-from unface.report.spaces import spaces_table
+from unface.report.spaces import spaces_tables
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
@@ -20,8 +20,9 @@ def print_audit(result: AuditResult, console: Console) -> None:
     console.print(Text(_caption(result)), style="dim")
     console.print()
     if len(result.spaces) > 1:
-        console.print(spaces_table(result))
-        console.print()
+        for table in spaces_tables(result):
+            console.print(table)
+            console.print()
     console.print(_table(result, result.raw.points))
     console.print(Group(*_below(result)), highlight=False)
 
