@@ -1,0 +1,85 @@
+"""If these fail, ``unface audit`` on pictures leaves another thing than encoding them and auditing that would."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Done
+from tests.cli.command import unface as run
+from tests.data.pictures import people, write_zip
+from tests.encode.tiny import write_onnx
+
+QUICK = ("--detector", "none", "--eraser", "none", "--far", "0.2", "--k", "1", "--probe", "cosine")
+FEW = ("--seeds", "1", "--bootstraps", "100")
+
+
+@pytest.fixture
+def faces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A zip of 30 people, and two encoders in a cache of its own."""
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    for name in ("tiny", "other"):
+        file = write_onnx(tmp_path / f"{name}.onnx")
+        added = run("models", "add", file, "--name", name, "--mean", 127.5, "--std", 128, "--licence", "of-my-own")
+        assert (added.code, added.err) == (0, "")
+    return write_zip(tmp_path / "faces.zip", people(30, 4))
+
+
+def audit(faces: Path, out: Path, *options: str) -> Done:
+    return run("audit", faces, "--out", out, *QUICK, *FEW, *options)
+
+
+def test_one_encoder_leaves_one_audit_equal_to_that_of_its_embeddings(tmp_path: Path, faces: Path) -> None:
+    done = audit(faces, tmp_path / "out", "--encoder", "tiny", "--json")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert found["source"]["encoder"] == "tiny"
+    embeddings = tmp_path / "out" / "embeddings" / "tiny.parquet"
+    again = json.loads(run("audit", embeddings, "--out", tmp_path / "again", *QUICK, *FEW, "--json").out)
+    assert found["spaces"] == again["spaces"]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_the_licence_of_the_weights_is_in_the_audit(tmp_path: Path, faces: Path) -> None:
+    found = json.loads(audit(faces, tmp_path / "out", "--encoder", "tiny", "--json").out)
+    assert found["source"]["licence"] == "of-my-own"
+
+
+def test_several_encoders_have_a_folder_each_and_one_page_between_them(tmp_path: Path, faces: Path) -> None:
+    out = tmp_path / "out"
+    done = audit(faces, out, "--encoder", "tiny", "--encoder", "other")
+    assert (done.code, done.err) == (0, "")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for name in ("tiny", "other"):
+        audited = json.loads((out / name / "audit.json").read_text(encoding="utf-8"))
+        assert audited["verdict"] in page
+        assert f'href="{name}/report.html"' in page
+        assert (out / name / "report.html").exists()
+    assert not (out / "audit.json").exists()
+
+
+def test_json_of_several_encoders_is_a_list_of_their_audits(tmp_path: Path, faces: Path) -> None:
+    found = json.loads(audit(faces, tmp_path / "out", "--encoder", "tiny,other", "--json").out)
+    assert [one["source"]["encoder"] for one in found] == ["tiny", "other"]
+
+
+def test_embeddings_of_other_pictures_are_not_taken_for_these(tmp_path: Path, faces: Path) -> None:
+    out = tmp_path / "out"
+    audit(faces, out, "--encoder", "tiny")
+    (out / "audit.json").unlink()
+    others = write_zip(tmp_path / "others.zip", people(31, 4))
+    done = audit(others, out, "--encoder", "tiny")
+    assert done.code == 1
+    assert done.err == (
+        f"unface: {out / 'embeddings' / 'tiny.parquet'}: is of other pictures; choose another --out or pass --force\n"
+    )
+
+
+def test_a_finished_audit_of_any_encoder_is_refused_before_anything_is_encoded(tmp_path: Path, faces: Path) -> None:
+    out = tmp_path / "out"
+    (out / "other").mkdir(parents=True)
+    (out / "other" / "audit.json").write_text("{}")
+    done = audit(faces, out, "--encoder", "tiny,other")
+    assert done.code == 1
+    assert "other/audit.json: exists already" in done.err
+    assert not (out / "embeddings").exists()
