@@ -1,10 +1,11 @@
 """Threads over work items with single-threaded BLAS inside: the same bytes whatever the number of threads."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -27,7 +28,8 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], threads:
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """BLAS on one thread: how a product is cut up among threads would otherwise show in its last bits."""
-    with _controller().limit(limits=1, user_api="blas"):
+    # A module imported since the last call may have brought a BLAS of its own.
+    with _controller(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
 
 
@@ -36,8 +38,9 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@cache
-def _controller() -> ThreadpoolController:
+@lru_cache(maxsize=1)
+def _controller(modules: int) -> ThreadpoolController:
+    """Looking for libraries takes milliseconds, so it is done again only when ``modules``, their number, changed."""
     import scipy.linalg  # noqa: F401  (scipy brings a BLAS of its own, to be found before the list is made)
 
     return ThreadpoolController()
