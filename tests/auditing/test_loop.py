@@ -88,7 +88,7 @@ def test_the_paper_variant_fits_on_the_attackers_own_identities(fitted_on: list[
 
 
 def test_another_set_to_fit_on_is_used_instead_and_told(fitted_on: list[EmbeddingSet]) -> None:
-    others = renamed(make_identities(20, 4, 16, rank=RANK, between=3.0, seed=3), "other")
+    others = renamed(make_identities(20, 4, 16, rank=RANK, between=3.0, seed=11), "other")
     result = quick(fit_on=others)
     assert [set(seen.names) for seen in fitted_on] == [set(others.names)] * 3
     assert result.fit_source is not None
@@ -96,6 +96,25 @@ def test_another_set_to_fit_on_is_used_instead_and_told(fitted_on: list[Embeddin
     erasure = space(result, "isp").erasure
     assert erasure is not None
     assert (erasure.fitted_on, erasure.fit_identities, erasure.fit_images) == ("other.npz", 20, 80)
+
+
+def test_the_same_pictures_under_other_names_cannot_be_fitted_on_or_spared() -> None:
+    again = f"{len(PEOPLE)} vectors of it also in the audited set"
+    assert again in refusal(fit_on=renamed(PEOPLE, "other"))
+    assert again in refusal(utility_aware=renamed(PEOPLE, "other"))
+
+
+def test_options_that_have_nothing_to_act_on_are_refused() -> None:
+    others = renamed(make_identities(40, 5, 16, rank=RANK, between=3.0, seed=11), "other")
+    for option, given in (("--transfer", {"transfer": others}), ("--fit-on", {"fit_on": others})):
+        assert refusal(erasers=(), **given).startswith(f"{option}: no eraser is fitted in this audit")
+    assert refusal(erasers=(), fit_counts=(12,)).startswith("--fit-counts: no eraser is fitted")
+    assert refusal(fit_counts=(1, 1000)).startswith("--fit-counts: none lies above rank")
+
+
+def test_a_set_fitted_on_may_not_be_the_one_transferred_to() -> None:
+    others = renamed(make_identities(100, 6, 16, rank=RANK, between=3.0, seed=11), "other")
+    assert f"{len(others.names)} identities of it also in" in refusal(fit_on=others, transfer=others)
 
 
 def test_a_set_of_another_space_cannot_be_fitted_on() -> None:

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.auditing.looped import PEOPLE, looped, quick, space, tar
+from tests.auditing.looped import PEOPLE, looped, quick, renamed, space, tar
 from unface import make_identities
 from unface.auditing import AuditResult
 from unface.auditing.schema import Sweep
@@ -93,7 +93,7 @@ def test_fit_counts_hold_the_smaller_ones_and_leave_out_what_cannot_be_had(monke
 
 
 def test_without_a_fitted_eraser_there_is_nothing_to_sweep_over() -> None:
-    assert quick(erasers=(), sweep=True, fit_counts=(12,)).sweeps == []
+    assert quick(erasers=(), sweep=True).sweeps == []
 
 
 def test_a_sweep_reports_each_step_it_announced() -> None:
@@ -109,7 +109,9 @@ def test_a_sweep_reports_each_step_it_announced() -> None:
             self.done[task] = self.done.get(task, 0) + steps
 
     told = Told()
-    quick(sweep=True, fit_counts=(12, 36), progress=told, transfer=make_identities(100, 5, 16, seed=8))
+    quick(
+        sweep=True, fit_counts=(12, 36), progress=told, transfer=renamed(make_identities(100, 5, 16, seed=8), "other")
+    )
     assert told.totals == told.done
     assert told.totals["sweep over rank"] == 1 + 3 * 8
     assert told.totals["sweep over identities"] == 2

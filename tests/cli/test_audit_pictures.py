@@ -63,16 +63,48 @@ def test_json_of_several_encoders_is_a_list_of_their_audits(tmp_path: Path, face
     assert [one["source"]["encoder"] for one in found] == ["tiny", "other"]
 
 
+def cleared(out: Path) -> Path:
+    """As a run leaves it that was cut off after encoding."""
+    (out / "audit.json").unlink()
+    (out / "report.html").unlink()
+    return out / "embeddings" / "tiny.parquet"
+
+
 def test_embeddings_of_other_pictures_are_not_taken_for_these(tmp_path: Path, faces: Path) -> None:
     out = tmp_path / "out"
     audit(faces, out, "--encoder", "tiny")
-    (out / "audit.json").unlink()
+    made = cleared(out)
     others = write_zip(tmp_path / "others.zip", people(31, 4))
     done = audit(others, out, "--encoder", "tiny")
     assert done.code == 1
     assert done.err == (
-        f"unface: {out / 'embeddings' / 'tiny.parquet'}: is of other pictures; choose another --out or pass --force\n"
+        f"unface: {made}: is of other pictures, weights or detector; choose another --out or pass --force\n"
     )
+
+
+def test_an_audit_cut_off_after_encoding_goes_on_with_what_was_encoded(tmp_path: Path, faces: Path) -> None:
+    out = tmp_path / "out"
+    first = json.loads(audit(faces, out, "--encoder", "tiny", "--json").out)
+    before = cleared(out).stat().st_mtime_ns
+    assert json.loads(audit(faces, out, "--encoder", "tiny", "--json").out)["spaces"] == first["spaces"]
+    assert (out / "embeddings" / "tiny.parquet").stat().st_mtime_ns == before
+
+
+def test_damaged_embeddings_are_told_in_one_line(tmp_path: Path, faces: Path) -> None:
+    out = tmp_path / "out"
+    audit(faces, out, "--encoder", "tiny")
+    made = cleared(out)
+    made.write_bytes(made.read_bytes()[:1000])
+    done = audit(faces, out, "--encoder", "tiny")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "not a readable Parquet file" in done.err
+
+
+def test_an_encoder_that_is_not_there_is_told_before_another_is_run(tmp_path: Path, faces: Path) -> None:
+    done = audit(faces, tmp_path / "out", "--encoder", "tiny,absent")
+    assert done.code == 1
+    assert "absent" in done.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_finished_audit_of_any_encoder_is_refused_before_anything_is_encoded(tmp_path: Path, faces: Path) -> None:

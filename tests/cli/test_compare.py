@@ -47,8 +47,9 @@ def test_every_usual_eraser_is_compared_at_one_rank_beside_both_controls(faces: 
 def test_options_reach_the_comparison_and_the_library_gives_the_same(faces: Path, tmp_path: Path) -> None:
     things = make_identities(6, 8, 16, between=2.0, seed=9)
     write_embeddings(things, tmp_path / "things.parquet")
-    names = [f"other {PEOPLE.names[code]}" for code in PEOPLE.identities]
-    write_embeddings(EmbeddingSet.from_arrays(PEOPLE.vectors, names), tmp_path / "others.parquet")
+    people = make_identities(40, 6, 16, rank=3, between=3.0, seed=11)
+    names = [f"other {people.names[code]}" for code in people.identities]
+    write_embeddings(EmbeddingSet.from_arrays(people.vectors, names), tmp_path / "others.parquet")
     done = unface(
         *["compare", faces, "--out", tmp_path / "out", "--json", "--erasers", "sal", "--erasers", "isp", *QUICK],
         *["--utility", tmp_path / "things.parquet", "--fit-on", tmp_path / "others.parquet"],

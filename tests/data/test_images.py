@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.data.pictures import jpeg, people, write_folder, write_tar, write_zip
-from unface.data import BadPicture, ImageSet, read_images
+from unface.data import BadPicture, ImageRef, ImageSet, read_images
 from unface.errors import UnfaceError
 
 
@@ -213,3 +213,8 @@ def test_parquet_without_pictures_says_what_there_is(tmp_path: Path) -> None:
 
 def test_the_repr_names_nobody(tmp_path: Path) -> None:
     assert repr(read_images(as_zip(tmp_path, people()))) == "ImageSet('faces.zip': 6 pictures, 3 identities)"
+
+
+def test_a_name_that_is_not_utf8_is_told_before_any_work() -> None:
+    with pytest.raises(UnfaceError, match=r"the name 'a/caf\\udce9.png' is not UTF-8; rename it"):
+        ImageSet((ImageRef("a/caf\udce9.png", "a", bytes),), "faces")

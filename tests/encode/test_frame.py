@@ -6,6 +6,7 @@ import pytest
 from tests.encode.tiny import SIZE, card, noise
 from unface.encode import framed, tensor_of
 from unface.errors import UnfaceError
+from unface.models import Input
 
 
 def wide() -> np.ndarray:
@@ -62,3 +63,12 @@ def test_the_tensor_is_what_the_card_says() -> None:
 def test_what_is_no_picture_is_one_sentence(image: np.ndarray) -> None:
     with pytest.raises(UnfaceError, match=r"expected uint8 RGB \(height, width, 3\)"):
         framed(image, card().input)
+
+
+def test_a_strip_of_one_pixel_is_framed_from_its_middle_and_not_blown_up() -> None:
+    """Scaled whole by its short side, this one would take ten gigabytes."""
+    strip = np.zeros((1, 65_000, 3), dtype=np.uint8)
+    strip[:, 32_400:32_600] = 255
+    wanted = Input(224, "NCHW", "RGB", "float32", (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), "none", "crop")
+    assert (framed(strip, wanted) == 255).all()
+    assert (framed(np.ascontiguousarray(strip.transpose(1, 0, 2)), wanted) == 255).all()

@@ -1,7 +1,10 @@
 """What erasure came to, in sentences: for the verdict, and what a reader must know of it."""
 
+from collections.abc import Sequence
+
 from unface.auditing.schema import Change, Erasure, Finding, Kept, Point, SpaceResult
-from unface.auditing.words import interval, percent, signed_points, times
+from unface.auditing.words import count, interval, percent, signed_points, times
+from unface.data import EmbeddingSet
 
 # What a reader cares for most, first; the neighbours are always there.
 _PREFERRED = ("knn", "linear", "copy recall@1", "copy µAP")
@@ -23,7 +26,7 @@ def after_sentence(spaces: list[SpaceResult], head: Point) -> str:
     among = f", the best of {len(erasers)} on calibrate" if len(erasers) > 1 else ""
     parts = [
         f"After {title(space)}{among} ({erasure.rank} of {erasure.dim} dimensions removed): {percent(found.tar.value)} "
-        f"{interval(found.tar.low, found.tar.high)}, {times(found.times_chance or 0)} chance"
+        f"{interval(found.tar.low, found.tar.high)}, {times(found.times_chance or 0)} chance{_at(found, head)}"
     ]
     controls = [
         f"{percent(worst.tar.value)} after {_CONTROL_NAMES[other.erasure.method]}"
@@ -37,6 +40,10 @@ def after_sentence(spaces: list[SpaceResult], head: Point) -> str:
     if space.utility:
         parts.append(kept_words(_telling(space.utility)))
     return "; ".join(parts) + "."
+
+
+def _at(found: Point, head: Point) -> str:
+    return "" if found.k == head.k else f" (worst with {count(found.k, 'picture')})"
 
 
 def title(space: SpaceResult) -> str:
@@ -62,6 +69,10 @@ def erasure_findings(spaces: list[SpaceResult], head: Point | None) -> list[Find
         if erasure.degenerate:
             text = f"{erasure.degenerate:,} vectors have nothing left after it; they become zero and match nobody"
             found.append(Finding(severity="warning", about=space.name, text=text))
+        if erasure.fit_identities is None:
+            text = "nobody knows here whom this projection was fitted on; if on people of this set, it leaves more of "
+            text += "others than these numbers say"
+            found.append(Finding(severity="warning", about=space.name, text=text))
         if erasure.control or head is None:
             continue
         at = [change for change in space.changes if (change.k, change.far) == (head.k, head.far)]
@@ -69,6 +80,21 @@ def erasure_findings(spaces: list[SpaceResult], head: Point | None) -> list[Find
             _beaten_by(space.name, change, spaces) for change in at if change.high >= 0 and _is_base(change, spaces)
         ]
         found += _limited(space.name, erasure)
+    return found
+
+
+def spared_findings(spared: EmbeddingSet | None, utility: Sequence[EmbeddingSet]) -> list[Finding]:
+    """An eraser that was to spare the very vectors its usefulness is measured on."""
+    if spared is None:
+        return []
+    known = {row.tobytes() for row in spared.unit().vectors}
+    found = []
+    for source in utility:
+        again = sum(row.tobytes() in known for row in source.unit().vectors)
+        if again:
+            text = f"{count(again, 'vector')} of {source.source} were also given to be spared; what is kept there "
+            text += "flatters erasers that spare a task: measure on other pictures, best of other classes"
+            found.append(Finding(severity="warning", about="utility", text=text))
     return found
 
 
@@ -102,7 +128,9 @@ def _limited(name: str, erasure: Erasure) -> list[Finding]:
 
 
 def _worst(space: SpaceResult, head: Point) -> Point | None:
-    return next((p for p in space.points if p.worst and p.tar and (p.k, p.far) == (head.k, head.far)), None)
+    """At the headline's rate, and at the k that is worst in this space itself, by calibrate."""
+    at = [point for point in space.points if point.worst and point.tar and point.far == head.far]
+    return max(at, key=lambda point: point.calibrate_tar or 0.0, default=None)
 
 
 def _calibrate(point: Point | None) -> float:

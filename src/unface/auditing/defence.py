@@ -60,6 +60,18 @@ def require_strangers(audited: EmbeddingSet, other: EmbeddingSet) -> None:
             f"{other.source}: {count(len(shared), 'identity', 'identities')} of it also in the audited set, such as "
             f"{min(shared)!r}; nobody may have two roles: take them out, or rename them if they are other people"
         )
+    require_other_vectors(audited, other)
+
+
+def require_other_vectors(audited: EmbeddingSet, other: EmbeddingSet) -> None:
+    """The same picture under another name, or under none, would be learned from and judged on all the same."""
+    known = {row.tobytes() for row in audited.unit().vectors}
+    again = sum(row.tobytes() in known for row in other.unit().vectors)
+    if again:
+        raise UnfaceError(
+            f"{other.source}: {count(again, 'vector')} of it also in the audited set; what erasers learn from must be "
+            "other pictures than those they are judged on: take them out"
+        )
 
 
 def fit_erasers(

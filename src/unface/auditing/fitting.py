@@ -10,7 +10,7 @@ from unface.auditing.defender import Defender
 from unface.auditing.inputs import prepare
 from unface.auditing.ranks import RankRule, choose_rank, parse_target, plain_rank
 from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space, split_identities
-from unface.erase import Projection, certificate
+from unface.erase import UTILITY_AWARE, Projection, certificate
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
 from unface.probe import PROBES, Plan, draw_bootstrap, pick_probes
@@ -42,6 +42,10 @@ def fit_certified(
     given = read_embeddings(embeddings)
     rule = RankRule(rank, energy, None if target is None else parse_target(target))
     progress = progress or Silent()
+    if utility_aware is not None and method not in UTILITY_AWARE:
+        raise UnfaceError(
+            f"{method}: spares no task; leave --utility-aware out, or take --method {' or '.join(UTILITY_AWARE)}"
+        )
     task = _task(given, utility_aware)
     if rule.target is not None:
         plan = Plan(fars=(rule.target.far,), seed=seed, threads=threads)

@@ -13,6 +13,7 @@ from unface.auditing.defence import (
     fit_erasers,
     fit_set,
     ready_defence,
+    require_other_vectors,
     require_strangers,
 )
 from unface.auditing.defender import Defender
@@ -74,6 +75,7 @@ class Found:
     transfers: list[Transfer] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
     attribute_swaps: list[AttributeSwap] = field(default_factory=list)
+    not_measured: list[str] = field(default_factory=list)
 
 
 def measure_loop(loop: Loop, progress: Progress) -> Found:
@@ -82,10 +84,13 @@ def measure_loop(loop: Loop, progress: Progress) -> Found:
     defender = _defender(loop)
     useful = survival(prepared.embeddings, extras.utility, attack.plan.seed, attack.bootstrap.level)
     codes = None if extras.attribute is None else attribute_codes(prepared, extras.attribute)
-    other = None if extras.transfer is None else _second_side(extras.transfer, prepared.embeddings, attack)
+    other = None if extras.transfer is None else _second_side(extras.transfer, loop, defender)
     defences = _defences(loop, defender, progress)
     fitted = [defence for defence in defences if defence.fit is not None and not defence.control]
+    _require_use(loop, fitted)
     theirs = [] if other is None else [fit_there(defence, other, defender.task) for defence in fitted]
+    if extras.attribute is not None and codes is not None:  # what cannot be had is told before the long part
+        swap_part("raw", prepared.embeddings.vectors, prepared, extras.attribute, codes, attack.plan.seed)
 
     found = Found(spaces=_spaces(loop, defences, useful, progress))
     erasers = [defence for defence in defences if not defence.control]
@@ -93,8 +98,11 @@ def measure_loop(loop: Loop, progress: Progress) -> Found:
     shown = [("raw", vectors), *((defence.name, defence.apply(vectors)) for defence in erasers)]
     if extras.attribute is not None and codes is not None:
         for name, space in shown:
-            part = swap_part(name, space, prepared, extras.attribute, codes, attack.plan.seed)
-            found.attribute_swaps.append(part)
+            try:
+                part = swap_part(name, space, prepared, extras.attribute, codes, attack.plan.seed)
+                found.attribute_swaps.append(part)
+            except UnfaceError as error:  # so little is left that there is nothing to move along
+                found.not_measured.append(f"attribute swap in {name}: {error}")
     if extras.maps:
         drawn = [tsne_map(name, space, prepared.roles.test, attack.plan.seed) for name, space in shown[:2]]
         found.maps += [one for one in drawn if one is not None]
@@ -116,12 +124,30 @@ def measure_loop(loop: Loop, progress: Progress) -> Found:
     return found
 
 
+def _require_use(loop: Loop, fitted: Sequence[Defence]) -> None:
+    """An option that has nothing to act on is a mistake, not a wish to be passed over."""
+    extras = loop.extras
+    idle = {
+        "--transfer": extras.transfer is not None,
+        "--fit-counts": bool(extras.fit_counts),
+        "--fit-on": extras.fit_on is not None,
+    }
+    asked = [option for option, given in idle.items() if given]
+    if asked and not fitted:
+        raise UnfaceError(f"{asked[0]}: no eraser is fitted in this audit; name one with --eraser, or leave it out")
+    for defence in fitted:
+        rank, most = defence.projection.rank, len(defence.fit.names) if defence.fit else 0
+        if extras.fit_counts and not any(rank < number <= most for number in extras.fit_counts):
+            raise UnfaceError(f"--fit-counts: none lies above rank {rank} and within the {most} fit identities")
+
+
 def _defender(loop: Loop) -> Defender:
     people = fit_set(loop.prepared, loop.extras.fit_on, loop.attack.plan.variant)
     if loop.extras.utility_aware is None:
         return Defender(people)
     task = loop.extras.utility_aware.unit()
     require_same_space(people.space, task.space)
+    require_other_vectors(loop.prepared.embeddings, task)
     return Defender(people, task.vectors)
 
 
@@ -171,8 +197,10 @@ def _rivals(defence: Defence, defences: list[Defence], attacked: dict[str, Attac
     return {name: attacked[name] for name in ("raw", *equal)}
 
 
-def _second_side(given: EmbeddingSet, audited: EmbeddingSet, attack: Attack) -> Side:
-    require_strangers(audited, given)
+def _second_side(given: EmbeddingSet, loop: Loop, defender: Defender) -> Side:
+    for people in (loop.prepared.embeddings, defender.people):
+        require_strangers(people, given)
+    attack = loop.attack
     plan = attack.plan
     prepared = prepare(
         given, images=None, ks=None, split_column=None, group=None, context=None, variant=plan.variant, seed=plan.seed

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from unface._version import __version__
+from unface.auditing.aftermath import spared_findings
 from unface.auditing.attack import Attack
 from unface.auditing.describe import (
     controls_part,
@@ -136,12 +137,13 @@ def audit(
     doubles, lost = lookalikes(prepared.embeddings), strays(prepared.embeddings)
     controls = controls_part(control, duplicates, doubles, lost)
     findings = find(found.spaces, controls, prepared.dropped_ks, prepared.curation.images)
+    findings += spared_findings(extras.utility_aware, extras.utility)
     names = [probe.name for probe in chosen]
     return AuditResult(
         valid=not any(finding.severity == "invalid" for finding in findings),
         verdict=verdict(found.spaces, findings),
         findings=findings,
-        not_measured=not_measured(found.spaces, found.transfers, bool(utility), names),
+        not_measured=[*found.not_measured, *not_measured(found.spaces, found.transfers, bool(utility), names)],
         source=given_part(given),
         curated=curated_part(prepared),
         roles=role_counts(prepared),
@@ -152,6 +154,7 @@ def audit(
         maps=found.maps,
         attribute_swaps=found.attribute_swaps,
         utility_sources=[given_part(source) for source in extras.utility],
+        utility_aware_source=None if extras.utility_aware is None else given_part(extras.utility_aware),
         fit_source=None if extras.fit_on is None else given_part(extras.fit_on),
         controls=controls,
         run=Run(

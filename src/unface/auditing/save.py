@@ -24,8 +24,9 @@ def require_free(folder: Path, *, force: bool) -> None:
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         raise UnfaceError(f"{folder}: cannot be written, {there} does not allow it; choose another --out")
-    if (folder / AUDIT_FILE).exists() and not force:
-        raise UnfaceError(f"{folder / AUDIT_FILE}: exists already; choose another --out or pass --force")
+    for name in (AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE):
+        if (folder / name).exists() and not force:
+            raise UnfaceError(f"{folder / name}: exists already; choose another --out or pass --force")
 
 
 def save_audit(result: AuditResult, folder: Path, *, force: bool = False) -> Path:

@@ -1,7 +1,7 @@
 """What erasure leaves of use: the utility tasks of an audit, measured raw once and then after each projection."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unface.auditing.schema import Bounds, Kept
 from unface.data import EmbeddingSet, require_same_space
@@ -40,8 +40,20 @@ def survival(audited: EmbeddingSet, sources: Sequence[EmbeddingSet], seed: int, 
     """Neighbours in the audited set itself, and what each labelled or copy-detection source can be used for."""
     for source in sources:
         require_same_space(audited.space, source.unit().space)
-    tasks = [neighbour_task(audited), *(task for source in sources for task in utility_tasks(source, seed))]
+    tasks: list[Task] = [neighbour_task(audited, seed=seed)]
+    tasks += [task for source in _named_apart(sources) for task in utility_tasks(source, seed)]
     return Survival(tuple((task, task.outcomes(task.vectors)) for task in tasks), level)
+
+
+def _named_apart(sources: Sequence[EmbeddingSet]) -> list[EmbeddingSet]:
+    """Two sources of one name would read as one."""
+    seen: dict[str, int] = {}
+    found = []
+    for source in sources:
+        seen[source.source] = seen.get(source.source, 0) + 1
+        again = seen[source.source]
+        found.append(source if again == 1 else replace(source, source=f"{source.source} ({again})"))
+    return found
 
 
 def _bounds(share: Share) -> Bounds:

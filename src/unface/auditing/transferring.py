@@ -42,8 +42,8 @@ def fit_there(defence: Defence, second: Side, task: NDArray[np.float32] | None) 
 
 def transfer(defence: Defence, there: Projection, first: Side, second: Side, progress: Progress) -> Transfer:
     """The 2 × 2 of one eraser: raw, fitted here and fitted there, on both sets; thresholds from the set tested on."""
-    second = _apart(first, second)
-    fitted = ((None, None), (first.given.source, defence.projection), (second.given.source, there))
+    second = _apart(defence, first, second)
+    fitted = ((None, None), (defence.fitted_on, defence.projection), (second.given.source, there))
     progress.start("transfer", _CELLS)
     cells = []
     for side in (first, second):
@@ -62,9 +62,9 @@ def transfer(defence: Defence, there: Projection, first: Side, second: Side, pro
     )
 
 
-def _apart(first: Side, second: Side) -> Side:
+def _apart(defence: Defence, first: Side, second: Side) -> Side:
     """Two sets of one name would read as one."""
-    if first.given.source != second.given.source:
+    if second.given.source not in (first.given.source, defence.fitted_on):
         return second
     return replace(second, given=replace(second.given, source=f"{second.given.source} (2)"))
 

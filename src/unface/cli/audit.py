@@ -71,17 +71,14 @@ def audit(
     from unface.auditing import audit as run_audit
     from unface.auditing import require_free
     from unface.cli.bars import progress_bars
-    from unface.cli.pictures import encoded
-    from unface.cli.tell import tell, tell_side_by_side
+    from unface.cli.pictures import FOLDER, encoded, load_all
+    from unface.cli.tell import keep, tell, tell_side_by_side
     from unface.data import EmbeddingSet, read_embeddings, read_images
     from unface.erase import Projection
     from unface.probe import PROBES
     from unface.progress import Progress
 
-    encoders = names(encoder)
-    folders = {name: out / name for name in encoders} if len(encoders) > 1 else dict.fromkeys(encoders, out)
-    for folder in folders.values() or (out,):
-        require_free(folder, force=force)
+    require_free(out, force=force)
 
     def run(embeddings: EmbeddingSet, around: str | None, progress: Progress) -> "AuditResult":
         return run_audit(
@@ -117,6 +114,7 @@ def audit(
             progress=progress,
         )
 
+    encoders = names(encoder)
     if not encoders:
         embeddings = read_embeddings(
             source,
@@ -130,26 +128,26 @@ def audit(
             result = run(embeddings, context, progress)
         tell(result, out, force=force, json=json, quiet=quiet)
         return
-    pictures = read_images(source)
     around = None if group or detector == "none" else "context"
     results = {}
     with progress_bars(quiet=quiet or json) as progress:
+        loaded, found = load_all(encoders, detector, accept_licence=accept_licence, threads=threads, progress=progress)
+        folders = {name: out / name if len(loaded) > 1 else out for name in loaded}
+        for folder in folders.values():
+            require_free(folder, force=force)
+        pictures = read_images(source)
         for name, folder in folders.items():
+            path = out / FOLDER / f"{name}.parquet"
             embeddings = encoded(
-                pictures,
-                name,
-                out,
-                detector=detector,
-                accept_licence=accept_licence,
-                threads=threads,
-                force=force,
-                progress=progress,
+                pictures, loaded[name], path, detector=found, threads=threads, force=force, progress=progress
             )
             results[name] = (run(embeddings, around, progress), folder)
+            if len(folders) > 1:
+                keep(*results[name], force=force)  # so that what goes wrong with the next one costs nothing
     if len(results) == 1:
         tell(*results.popitem()[1], force=force, json=json, quiet=quiet)
     else:
-        tell_side_by_side(results, out, force=force, json=json, quiet=quiet)
+        tell_side_by_side(results, out, json=json, quiet=quiet)
 
 
 def _erasers(given: list[str]) -> list[str] | None:

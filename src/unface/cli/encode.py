@@ -42,8 +42,8 @@ def encode(
     require_free(out, force=force)
     pictures = read_images(images, identities=identities, image=image_column, identity=identity_column, id=id_column)
     with progress_bars(quiet=quiet or json) as progress:
-        found = None if detector == "none" else load_detector(detector, accept_licence=accept_licence)
         loaded = load_encoder(encoder, accept_licence=accept_licence, threads=threads, progress=progress)
+        found = None if detector == "none" else load_detector(detector, accept_licence=accept_licence)
         encoded = encode_images(
             pictures, loaded, out, detector=found, batch=batch, threads=threads, force=force, progress=progress
         )

@@ -34,12 +34,13 @@ def fit(
     """Fit an eraser and save its projection, certified on identities it was not fitted on."""
     from unface.auditing import fit_certified
     from unface.cli.bars import progress_bars
-    from unface.cli.files import require_new
+    from unface.cli.files import require_distinct, require_new
     from unface.data import read_embeddings
 
     for path in (out, onnx):
         if path is not None:
             require_new(path, force=force)
+    require_distinct(out, onnx, source, utility_aware)
     embeddings = read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows)
     with progress_bars(quiet=quiet) as progress:
         projection = fit_certified(

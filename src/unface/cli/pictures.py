@@ -1,36 +1,57 @@
 """Pictures given where embeddings are expected: encoded first, beside the audit, and gone on with if cut off."""
 
+import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from unface.data import EmbeddingSet, ImageSet, read_embeddings
 from unface.errors import UnfaceError
 from unface.progress import Progress
 
+if TYPE_CHECKING:
+    from unface.encode import Encoder
+    from unface.faces import Detector
+
 FOLDER = "embeddings"
+
+
+def load_all(
+    encoders: Sequence[str], detector: str, *, accept_licence: bool, threads: int | None, progress: Progress
+) -> "tuple[dict[str, Encoder], Detector | None]":
+    """Every encoder by a name fit for a folder, and the detector: what is missing is told before any work is done."""
+    from unface.encode import load_encoder
+    from unface.faces import load_detector
+
+    loaded = {}
+    for name in encoders:
+        encoder = load_encoder(name, accept_licence=accept_licence, threads=threads, progress=progress)
+        folder = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)
+        if folder in (FOLDER, ".", "..") or folder in loaded:
+            raise UnfaceError(f"encoder {name!r}: its name cannot be that of a folder here; add it under another one")
+        loaded[folder] = encoder
+    return loaded, None if detector == "none" else load_detector(detector, accept_licence=accept_licence)
 
 
 def encoded(
     pictures: ImageSet,
-    encoder: str,
-    out: Path,
+    encoder: "Encoder",
+    path: Path,
     *,
-    detector: str,
-    accept_licence: bool,
+    detector: "Detector | None",
     threads: int | None,
     force: bool,
     progress: Progress,
 ) -> EmbeddingSet:
-    """The vectors of one encoder, kept in ``out``/embeddings; what surrounds each face comes as a label."""
-    from unface.encode import encode_images, load_encoder, pictures_of
-    from unface.faces import load_detector
+    """The vectors of one encoder, made or found at ``path``; what surrounds each face comes as a label."""
+    from unface.encode import encode_images, made_of
 
-    path = out / FOLDER / f"{encoder}.parquet"
-    if path.exists() and not force:
-        if pictures_of(path) != pictures.sha256():
-            raise UnfaceError(f"{path}: is of other pictures; choose another --out or pass --force")
-        return read_embeddings(path, context="context")
-    loaded = load_encoder(encoder, accept_licence=accept_licence, threads=threads, progress=progress)
-    found = None if detector == "none" else load_detector(detector, accept_licence=accept_licence)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    encode_images(pictures, loaded, path, detector=found, threads=threads, force=force, progress=progress)
-    return read_embeddings(path, context="context")
+    if not path.exists() or force:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        encode_images(pictures, encoder, path, detector=detector, threads=threads, force=force, progress=progress)
+    made = made_of(path)
+    if not made.fits(pictures, encoder, detector):
+        raise UnfaceError(f"{path}: is of other pictures, weights or detector; choose another --out or pass --force")
+    found = read_embeddings(path, context="context")
+    return replace(found, notes=(*found.notes, *pictures.notes, *made.notes))

@@ -6,18 +6,23 @@ from pathlib import Path
 
 import typer
 
-from unface.auditing import REPORT_FILE, SUSPECTS_FILE, AuditResult, save_audit
+from unface.auditing import AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE, AuditResult, save_audit
 
 Results = Mapping[str, tuple[AuditResult, Path]]
 """By encoder: the audit, and the folder it belongs in."""
 
 
-def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
-    """Save audit.json and report.html, and show."""
+def keep(result: AuditResult, out: Path, *, force: bool) -> tuple[Path, Path]:
+    """Save audit.json and report.html."""
     from unface.report.html import write_report
 
     path = save_audit(result, out, force=force)
-    page = write_report(result, out / REPORT_FILE)
+    return path, write_report(result, out / REPORT_FILE)
+
+
+def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
+    """Save audit.json and report.html, and show."""
+    path, page = keep(result, out, force=force)
     if json:
         typer.echo(path.read_text(encoding="utf-8"), nl=False)
     elif not quiet:
@@ -34,17 +39,14 @@ def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool
         console.print(Text(f"{page}: the report"), soft_wrap=True)
 
 
-def tell_side_by_side(results: Results, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
-    """Each audit in a folder of its own, one page and one table that set them beside each other."""
-    from unface.report.html import write_report
+def tell_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -> None:
+    """One page and one table that set audits, each kept in a folder of its own, beside each other."""
     from unface.report.side_by_side import side_by_side_table, write_side_by_side
 
     audits = {name: result for name, (result, _) in results.items()}
-    paths = [save_audit(result, folder, force=force) for result, folder in results.values()]
-    pages = {name: write_report(result, folder / REPORT_FILE) for name, (result, folder) in results.items()}
-    page = write_side_by_side(
-        audits, {name: str(one.relative_to(out)) for name, one in pages.items()}, out / REPORT_FILE
-    )
+    paths = [folder / AUDIT_FILE for _, folder in results.values()]
+    links = {name: f"{folder.relative_to(out).as_posix()}/{REPORT_FILE}" for name, (_, folder) in results.items()}
+    page = write_side_by_side(audits, links, out / REPORT_FILE)
     if json:
         typer.echo(dumps([loads(path.read_text(encoding="utf-8")) for path in paths], indent=2))
     elif not quiet:

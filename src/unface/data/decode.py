@@ -1,6 +1,7 @@
 """Bytes of a picture as 8-bit RGB, or a reason that can be counted; nothing is decoded before its size is known."""
 
 import struct
+import warnings
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,10 @@ def decode(content: bytes) -> NDArray[np.uint8]:
     if not content:
         raise BadPicture("empty file")
     try:
-        with Image.open(BytesIO(content), formats=_FORMATS) as image:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # we have a limit of our own
+            opened = Image.open(BytesIO(content), formats=_FORMATS)
+        with opened as image:
             if image.width * image.height > _MOST_PIXELS:
                 raise BadPicture("too many pixels")
             try:

@@ -35,6 +35,10 @@ class ImageSet:
             if image.id in seen:
                 raise UnfaceError(f"{self.source}: picture {image.id!r} occurs more than once; make ids unique")
             seen.add(image.id)
+            try:
+                f"{image.id}{image.identity}".encode()
+            except UnicodeEncodeError:
+                raise UnfaceError(f"{self.source}: the name {image.id!a} is not UTF-8; rename it") from None
 
     def __len__(self) -> int:
         return len(self.images)

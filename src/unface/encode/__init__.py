@@ -5,16 +5,17 @@ from unface.encode.load import load_encoder
 from unface.encode.parts import require_free
 from unface.encode.pipeline import Encoded, encode_images
 from unface.encode.ports import Encoder, TorchBacked
-from unface.encode.table import pictures_of
+from unface.encode.table import Made, made_of
 
 __all__ = [
     "Encoded",
     "Encoder",
+    "Made",
     "TorchBacked",
     "encode_images",
     "framed",
     "load_encoder",
-    "pictures_of",
+    "made_of",
     "require_free",
     "tensor_of",
 ]

@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from unface.errors import UnfaceError
 from unface.models import Input
 
+# Sides of a picture that is still resized whole before its middle is cut out.
+_LONGEST = 8
+
 
 def framed(image: NDArray[np.uint8], wanted: Input) -> NDArray[np.uint8]:
     """The picture at the model's size: stretched, cut from the middle, or with black bars; still 8-bit RGB.
@@ -22,6 +25,9 @@ def framed(image: NDArray[np.uint8], wanted: Input) -> NDArray[np.uint8]:
         return image
     if wanted.resize == "stretch":
         return _resized(image, size, size)
+    if wanted.resize == "crop":
+        image = _less_extreme(image)
+        height, width = image.shape[:2]
     scale = size / (min if wanted.resize == "crop" else max)(height, width)
     rows, columns = max(round(height * scale), 1), max(round(width * scale), 1)
     whole = _resized(image, rows, columns)
@@ -32,6 +38,14 @@ def framed(image: NDArray[np.uint8], wanted: Input) -> NDArray[np.uint8]:
     top, left = (size - rows) // 2, (size - columns) // 2
     frame[top : top + rows, left : left + columns] = whole
     return frame
+
+
+def _less_extreme(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The middle of a very long picture: scaled by its short side, a strip of one pixel would fill the memory."""
+    height, width = image.shape[:2]
+    most = _LONGEST * min(height, width)
+    top, left = max((height - most) // 2, 0), max((width - most) // 2, 0)
+    return image[top : top + most, left : left + most]
 
 
 def tensor_of(images: Sequence[NDArray[np.uint8]], wanted: Input) -> NDArray[np.uint8] | NDArray[np.float32]:

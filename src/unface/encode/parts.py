@@ -72,8 +72,6 @@ def opened_parts(out: Path, plan: dict[str, object], *, force: bool) -> Iterator
     require_free(out, force=force)
     folder = out.with_name(f".{out.name}.parts")
     try:
-        if force:
-            shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "lock").open("w") as lock:
             try:
@@ -82,6 +80,10 @@ def opened_parts(out: Path, plan: dict[str, object], *, force: bool) -> Iterator
                 raise UnfaceError(
                     f"{out}: another process is writing it; wait for it or choose another --out"
                 ) from None
+            if force:
+                for old in folder.iterdir():
+                    if old.name != "lock":
+                        old.unlink()
             _agree(folder / _MANIFEST, plan, out)
             yield Parts(out, folder)
     except OSError as error:

@@ -95,7 +95,7 @@ def encode_images(
         with closing(ready):
             for number in missing:
                 parts.write(number, _part(chunks[number], ready, encoder, batch, progress))
-        return _finish(parts, len(chunks), images, encoder.dim, space)
+        return _finish(parts, len(chunks), images, encoder.dim, space, plan)
 
 
 def _contents(refs: Sequence[ImageRef]) -> Iterator[bytes | BadPicture]:
@@ -131,7 +131,7 @@ def _part(
     return part_table(rows, vectors, skipped, encoder.dim)
 
 
-def _finish(parts: Parts, count: int, images: ImageSet, dim: int, space: Space) -> Encoded:
+def _finish(parts: Parts, count: int, images: ImageSet, dim: int, space: Space, plan: Mapping[str, object]) -> Encoded:
     skipped: list[tuple[str, str]] = []
     notes: Counter[str] = Counter()
     rows = 0
@@ -153,7 +153,5 @@ def _finish(parts: Parts, count: int, images: ImageSet, dim: int, space: Space) 
             csv.writer(file, lineterminator="\n").writerows([("id", "reason"), *skipped])
     else:
         listing.unlink(missing_ok=True)
-    parts.join(
-        count, part_schema(dim, space, json.dumps({"pictures": len(images), "of": images.sha256(), "skipped": counted}))
-    )
+    parts.join(count, part_schema(dim, space, json.dumps({**plan, "skipped": counted})))
     return Encoded(parts.out, len(images), rows, dim, counted, {note: n for note, n in notes.items() if n})

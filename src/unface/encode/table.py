@@ -1,7 +1,8 @@
 """Encoded pictures as a table: what a part and the finished file hold."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from unface.data import ImageRef, Space
+from unface.data import ImageRef, ImageSet, Space
 from unface.data.space import METADATA_KEY
+from unface.encode.ports import Encoder
 from unface.encode.prepare import Prepared
 from unface.errors import UnfaceError
-from unface.faces import CONTEXT_DIM
+from unface.faces import CONTEXT_DIM, Detector
 
 _SKIPPED = b"unface.skipped"
 _ENCODED = b"unface.encoded"
@@ -39,11 +41,37 @@ def part_schema(dim: int, space: Space | None = None, encoded: str | None = None
     )
 
 
-def pictures_of(path: Path) -> str | None:
-    """The hash of the set that a finished file was encoded from; None if it does not say."""
-    said = (pq.read_schema(path).metadata or {}).get(_ENCODED)
-    found = json.loads(said).get("of") if said else None
-    return found if isinstance(found, str) else None
+@dataclass(frozen=True)
+class Made:
+    """How a finished file says it was made; empty where it does not say."""
+
+    plan: Mapping[str, object]
+
+    def fits(self, images: ImageSet, encoder: Encoder, detector: Detector | None) -> bool:
+        """Whether these pictures, this encoder and this detector would make the same file."""
+        wanted = {
+            "pictures": images.sha256(),
+            "weights": encoder.card.sha256,
+            "detector": None if detector is None else detector.name,
+        }
+        return all(name in self.plan and self.plan[name] == value for name, value in wanted.items())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, for whoever uses the vectors."""
+        skipped = self.plan.get("skipped")
+        counts = skipped.items() if isinstance(skipped, dict) else ()
+        return tuple(f"pictures left out, {reason}: {number}" for reason, number in counts)
+
+
+def made_of(path: Path) -> Made:
+    """Read the metadata of a file that ``encode_images`` finished."""
+    try:
+        said = (pq.read_schema(path).metadata or {}).get(_ENCODED)
+        found = json.loads(said) if said else {}
+    except (pa.ArrowException, OSError, ValueError):
+        raise UnfaceError(f"{path}: not a readable Parquet file; remove it, or pass --force") from None
+    return Made(found if isinstance(found, dict) else {})
 
 
 def part_table(

@@ -85,6 +85,8 @@ def _beside(result: AuditResult) -> list[_Given]:
     given = []
     if result.utility_sources:
         given.append(_Given("--utility", "utility", [source.name for source in result.utility_sources]))
+    if result.utility_aware_source is not None:
+        given.append(_Given("--utility-aware", "utility_aware", result.utility_aware_source.name))
     if result.transfers:
         given.append(_Given("--transfer", "transfer", result.transfers[0].second.name))
     if result.attribute_swaps:

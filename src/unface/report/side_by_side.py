@@ -33,7 +33,7 @@ def comparison(audits: Audits) -> Table:
     for name, result in audits.items():
         for space in result.spaces:
             cells = [_cell(result, space, far) for far in fars]
-            rows.append((Cell(name, _licence(result)), _space(space), *cells))
+            rows.append((Cell(name, _used(result)), _space(space), *cells))
     columns = ("encoder", "space", *(f"worst-case TAR at FAR {rate(far)}" for far in fars))
     return table("The same pictures by each encoder", columns, rows)
 
@@ -66,5 +66,6 @@ def _space(space: SpaceResult) -> Cell:
     return Cell(space.name, f"{space.erasure.rank} of {space.erasure.dim} removed")
 
 
-def _licence(result: AuditResult) -> str:
-    return f"weights: {result.source.licence}" if result.source.licence else ""
+def _used(result: AuditResult) -> str:
+    licence = f"; weights: {result.source.licence}" if result.source.licence else ""
+    return f"{result.source.rows:,} pictures, {result.curated.identities:,} identities used{licence}"

@@ -40,6 +40,10 @@ def sanitise_file(projection: Projection, source: Path, out: Path, *, vector: st
     if source.resolve() == out.resolve():
         raise UnfaceError(f"{short_name(out)}: is the source itself; write to another file")
     given = read_vector_file(source, vector)
+    kinds = {".parquet": "parquet", ".npz": "npz"}
+    kind = "npz" if isinstance(given.whole, dict) else "parquet"
+    if kinds.get(out.suffix.lower(), kind) != kind:
+        raise UnfaceError(f"{short_name(out)}: {short_name(source)} is {kind}, and so is what is written; name it so")
     require_raw(projection, given.space)
     erased = released_vectors(projection, given.vectors, short_name(source))
     write_vector_file(given, erased, released_space(projection, given.space), out)

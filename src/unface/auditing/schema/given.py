@@ -53,8 +53,8 @@ class Protocol(Frozen):
     """How it was measured."""
 
     variant: Literal["unface", "paper"]
-    fars: list[float]
-    ks: list[int]
+    fars: list[float] = Field(min_length=1)
+    ks: list[int] = Field(min_length=1)
     seeds: int
     seed: int
     probes: list[str]

@@ -4,7 +4,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unface.auditing.schema.erasure import AttributeSwap, Map, SpaceResult, Sweep, Transfer
 from unface.auditing.schema.given import Curated, Finding, Given, Protocol, RoleCounts, Run
@@ -26,17 +26,24 @@ class AuditResult(Frozen):
     curated: Curated
     roles: RoleCounts
     protocol: Protocol
-    spaces: list[SpaceResult] = Field(description="raw first, then erasers, then the controls")
+    spaces: list[SpaceResult] = Field(min_length=1, description="raw first, then erasers, then the controls")
     sweeps: list[Sweep] = []
     transfers: list[Transfer] = []
     maps: list[Map] = []
     attribute_swaps: list[AttributeSwap] = []
     utility_sources: list[Given] = []
+    utility_aware_source: Given | None = Field(default=None, description="vectors that an eraser was to spare")
     fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
     controls: Controls
     run: Run
     suspects: list[tuple[str, str, str, str, str]] = Field(default=[], exclude=True, repr=False)
     """(why, id, identity, id, identity): kept beside audit.json, never in it."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "AuditResult":
+        if self.valid and any(finding.severity == "invalid" for finding in self.findings):
+            raise ValueError("valid, but a finding says that it is not")
+        return self
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write audit.json, and suspects.csv where there are any; returns the path of audit.json."""
