@@ -34,7 +34,7 @@ def run() -> list[Ratio]:
             faces = cpu_seconds(whole(encoder, images, folder, detector), 2)
             found += [
                 ratio(f"bare ONNX Runtime / encode with {model}", bare, plain, 0.9),
-                ratio(f"bare ONNX Runtime / encode with {model}, faces found and context noted", bare, faces, 0.8),
+                ratio(f"bare ONNX Runtime / encode with {model}, faces found and context noted", bare, faces, 0.9),
             ]
     return found
 

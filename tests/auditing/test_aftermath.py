@@ -5,6 +5,8 @@ import numpy as np
 from tests.auditing.looped import PEOPLE, axes, looped, named, quick, space, worst
 from unface import make_identities
 from unface.auditing import headline
+from unface.auditing.aftermath import after_sentence
+from unface.auditing.schema import SpaceResult
 from unface.auditing.words import interval, percent, times
 from unface.data import EmbeddingSet
 
@@ -66,3 +68,45 @@ def test_a_fit_whose_directions_are_all_used_up_says_so() -> None:
     few = make_identities(40, 6, 16, between=2.0, seed=1)
     told = [finding.text for finding in quick(few, fars=(0.05,), rank=11).findings if finding.severity == "note"]
     assert "all 11 directions of 12 fit identities go; more need more identities" in told
+
+
+def at_k(one: SpaceResult, calibrate: dict[int, float]) -> SpaceResult:
+    """The worst case of a space at several k, with these TARs on calibrate and ten times as much on test."""
+    (point,) = [point for point in one.points if point.worst]
+    assert point.tar is not None
+    made = [
+        point.model_copy(
+            update={"k": k, "calibrate_tar": tar, "tar": point.tar.model_copy(update={"value": 10 * tar})},
+        )
+        for k, tar in calibrate.items()
+    ]
+    return one.model_copy(update={"points": made})
+
+
+def test_what_is_left_is_said_at_the_k_that_is_worst_after_erasure_and_not_before_it() -> None:
+    result = looped()
+    raw, isp = at_k(result.raw, {1: 0.05, 4: 0.09}), at_k(space(result, "isp"), {1: 0.02, 4: 0.01})
+    head = headline(raw.points)
+    assert head is not None
+    assert head.k == 4
+    said = after_sentence([raw, isp], head)
+    assert f": {percent(0.2)} [" in said
+    assert "chance (worst with 1 picture)" in said
+
+
+def test_a_ready_projection_is_said_to_be_of_unknown_people() -> None:
+    told = [finding.text for finding in quick(projections=[axes(0)]).findings if finding.about == "projection"]
+    assert any(text.startswith("nobody knows here whom this projection was fitted on") for text in told)
+    assert not any("nobody knows here" in finding.text for finding in looped().findings)
+
+
+def test_usefulness_measured_on_the_very_vectors_that_were_spared_is_told() -> None:
+    things = make_identities(6, 8, 16, between=2.0, seed=9)
+    others = make_identities(6, 8, 16, between=2.0, seed=10)
+    told = [finding for finding in quick(utility=[things], utility_aware=things).findings if finding.about == "utility"]
+    assert [finding.severity for finding in told] == ["warning"]
+    assert told[0].text.startswith(f"{len(things)} vectors of synthetic were also given to be spared")
+    clean = quick(utility=[things], utility_aware=others)
+    assert not [finding for finding in clean.findings if finding.about == "utility"]
+    assert clean.utility_aware_source is not None
+    assert clean.utility_aware_source.sha256 == others.sha256()

@@ -110,3 +110,9 @@ def test_what_cannot_be_carried_over_is_refused_before_anything_long(monkeypatch
     assert refusal(transfer=short, ks=(2, 4)) == (
         "short.npz: 4 images for each identity; k = 4 needs 6 of them in both sets: ask for a smaller --k"
     )
+
+
+def test_cells_name_the_set_that_was_fitted_on_and_not_the_audited_one() -> None:
+    third = renamed(make_identities(60, 5, 16, rank=RANK, between=3.0, seed=12), "third")
+    (found,) = quick(transfer=OTHERS, fit_on=third).transfers
+    assert {cell.fitted_on for cell in found.cells} == {None, "third.npz", "other.npz"}

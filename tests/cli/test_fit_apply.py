@@ -181,3 +181,34 @@ def test_what_cannot_be_applied_is_one_line_and_no_file(faces: Path, fitted: Pat
     told = "faces.parquet: is the source itself; write to another file"
     assert line_of(unface("apply", fitted, faces, faces, "--force")) == told
     assert not out.exists()
+
+
+def test_fit_never_writes_over_what_it_reads_or_over_itself(faces: Path, tmp_path: Path) -> None:
+    before = faces.read_bytes()
+    assert "is named twice" in line_of(unface("fit", faces, "--out", faces, "--rank", "3", "--force"))
+    assert faces.read_bytes() == before
+    out = tmp_path / "p.safetensors"
+    assert "is named twice" in line_of(unface("fit", faces, "--out", out, "--onnx", out, "--rank", "3"))
+    assert not out.exists()
+
+
+def test_fit_refuses_a_task_that_its_method_would_not_spare(faces: Path, tmp_path: Path) -> None:
+    done = unface("fit", faces, "--out", tmp_path / "p.safetensors", "--rank", "3", "--utility-aware", faces)
+    assert line_of(done).startswith("isp: spares no task; leave --utility-aware out, or take --method utility-pca")
+
+
+def test_apply_refuses_to_call_parquet_npz(faces: Path, fitted: Path, tmp_path: Path) -> None:
+    told = line_of(unface("apply", fitted, faces, tmp_path / "out.npz"))
+    assert told == "out.npz: faces.parquet is parquet, and so is what is written; name it so"
+    assert not (tmp_path / "out.npz").exists()
+
+
+@pytest.mark.parametrize("name", ["report.html", "suspects.csv"])
+def test_an_audit_leaves_files_alone_that_are_not_its_own(faces: Path, tmp_path: Path, name: str) -> None:
+    (tmp_path / "out").mkdir()
+    mine = tmp_path / "out" / name
+    mine.write_text("mine")
+    assert line_of(unface("audit", faces, "--out", tmp_path / "out")) == (
+        f"{mine}: exists already; choose another --out or pass --force"
+    )
+    assert mine.read_text() == "mine"

@@ -1,5 +1,7 @@
 """What a reader must know before using the numbers, and the verdict in one sentence."""
 
+from collections.abc import Sequence
+
 from unface.auditing.aftermath import after_sentence, erasure_findings
 from unface.auditing.schema import Controls, Finding, Point, SpaceResult
 from unface.auditing.words import count, interval, one_in, percent, rate, times
@@ -46,11 +48,13 @@ def headline(points: list[Point]) -> Point | None:
     return None
 
 
-def find(spaces: list[SpaceResult], controls: Controls, dropped_ks: list[int], images: int) -> list[Finding]:
-    """Everything worth saying, the gravest first."""
+def find(
+    spaces: list[SpaceResult], controls: Controls, dropped_ks: list[int], images: int, more: Sequence[Finding] = ()
+) -> list[Finding]:
+    """Everything worth saying, and ``more`` that others found, the gravest first."""
     points = spaces[0].points
     found = [*_control(controls), *_labels(points), *_duplicates(controls), *_context(points), *_rates(points)]
-    found += erasure_findings(spaces, headline(points))
+    found += [*erasure_findings(spaces, headline(points)), *more]
     if dropped_ks:
         listed = ", ".join(str(k) for k in dropped_ks)
         text = f"k = {listed} was left out: {images} images for each identity leave no pair to compare"

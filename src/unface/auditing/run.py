@@ -136,8 +136,8 @@ def audit(
     duplicates = near_duplicates(prepared.embeddings, device=device, threads=threads)
     doubles, lost = lookalikes(prepared.embeddings), strays(prepared.embeddings)
     controls = controls_part(control, duplicates, doubles, lost)
-    findings = find(found.spaces, controls, prepared.dropped_ks, prepared.curation.images)
-    findings += spared_findings(extras.utility_aware, extras.utility)
+    spared = spared_findings(extras.utility_aware, extras.utility)
+    findings = find(found.spaces, controls, prepared.dropped_ks, prepared.curation.images, spared)
     names = [probe.name for probe in chosen]
     return AuditResult(
         valid=not any(finding.severity == "invalid" for finding in findings),

@@ -1,5 +1,6 @@
 """Files that commands write: never over a finished one unless told to."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from unface.errors import UnfaceError
@@ -15,11 +16,11 @@ def require_new(path: Path, *, force: bool) -> None:
         raise UnfaceError(f"{path}: there is no folder {path.absolute().parent}; make it first")
 
 
-def require_distinct(*paths: Path | None) -> None:
-    """Refuse to read and write, or to write twice, one file."""
-    seen: set[Path] = set()
-    for path in paths:
+def require_distinct(written: Sequence[Path | None], read: Sequence[Path | None]) -> None:
+    """Refuse to write one file twice, or over what is read."""
+    taken = {path.resolve() for path in read if path is not None}
+    for path in written:
         if path is not None:
-            if path.resolve() in seen:
-                raise UnfaceError(f"{path}: is named twice; what is read and what is written must be different files")
-            seen.add(path.resolve())
+            if path.resolve() in taken:
+                raise UnfaceError(f"{path}: is named twice; what is written must be a file of its own")
+            taken.add(path.resolve())

@@ -40,7 +40,7 @@ def fit(
     for path in (out, onnx):
         if path is not None:
             require_new(path, force=force)
-    require_distinct(out, onnx, source, utility_aware)
+    require_distinct((out, onnx), (source, utility_aware))
     embeddings = read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows)
     with progress_bars(quiet=quiet) as progress:
         projection = fit_certified(
