@@ -1,0 +1,142 @@
+"""If this fails, INSwapper is given another donor or another crop than it was made for, or its face lands elsewhere."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from tests.faces.test_face_swap import DONOR, HOST, drawn
+from unface.errors import UnfaceError
+from unface.faces import ARCFACE_112, align_face, face_ellipse
+from unface.faces.face_swap import put_face, swap_face, swap_place
+from unface.faces.inswapper import InSwapper
+from unface.seeds import stream
+
+EMAP = stream(0, "emap").normal(size=(512, 512)).astype(np.float32)  # not symmetric: its sides matter
+TILES = np.kron(np.eye(16), np.ones((1, 8))).astype(np.float32)  # (16, 128)
+STRENGTH = np.float32(3.0)
+
+
+def written(path: Path, *, emap: NDArray[np.float32] = EMAP, dim: int = 512, factor: float = 1.0) -> Path:
+    """A generator in INSwapper's layout: the target with the source's first 256 numbers added as tiles of 8 pixels."""
+    first, shape = np.arange(256), np.array([1, 1, 16, 16])
+    constants = {
+        "first": first, "shape": shape, "tiles": TILES, "upright": TILES.T.copy(),
+        "strength": STRENGTH, "factor": np.float32(factor), "emap": emap,
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("Gather", ["source", "first"], ["some"], axis=1),
+        helper.make_node("Reshape", ["some", "shape"], ["grid"]),
+        helper.make_node("MatMul", ["upright", "grid"], ["rows"]),
+        helper.make_node("MatMul", ["rows", "tiles"], ["pattern"]),
+        helper.make_node("Mul", ["pattern", "strength"], ["strong"]),
+        helper.make_node("Add", ["target", "strong"], ["sum"]),
+        helper.make_node("Mul", ["sum", "factor"], ["output"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "swapper",
+        [
+            helper.make_tensor_value_info("target", TensorProto.FLOAT, [1, 3, 128, 128]),
+            helper.make_tensor_value_info("source", TensorProto.FLOAT, [1, dim]),
+        ],
+        [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, 3, 128, 128])],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, str(path))
+    return path
+
+
+def embed(face: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """512 numbers that depend on where the picture is bright."""
+    assert face.shape == (112, 112, 3)
+    return face[::7, ::7].astype(np.float32).reshape(-1)[:512] - 128
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("swapper") / "inswapper_128.onnx")
+
+
+def test_the_generator_sees_the_hosts_crop_and_the_mapped_donor_and_its_face_is_put_back(model: Path) -> None:
+    """The same by hand: v · emap of length one, the crop of 128 with InsightFace's points, RGB from 0 to 1."""
+    host, donor = drawn(HOST, 0), drawn(DONOR, 1)
+    latent = embed(align_face(donor, DONOR, ARCFACE_112, 112)) @ EMAP
+    latent = latent / np.linalg.norm(latent)
+    points = np.array(
+        [(46.2946, 51.6963), (81.5318, 51.5014), (64.0252, 71.7366), (49.5493, 92.3655), (78.7299, 92.2041)]
+    )
+    crop = align_face(host, HOST, points, 128) / 255
+    crop += STRENGTH * (TILES.T @ latent[:256].reshape(16, 16) @ TILES)[..., None]
+    face = np.rint(np.clip(crop, 0, 1) * 255).astype(np.uint8)
+    place = swap_place(host, HOST, donor, DONOR)
+    assert not isinstance(place, str)
+    expected = put_face(host, place, face, points)
+    found = InSwapper(model, embed)(host, HOST, donor, DONOR)
+    assert found.ok
+    np.testing.assert_array_equal(found.mask, expected.mask)
+    # A rounding of the crop may fall to either side; nothing else differs.
+    assert np.abs(found.image.astype(int) - expected.image).mean() < 0.05
+    assert np.abs(found.image.astype(int) - host)[found.mask].mean() > 3
+
+
+def test_another_donor_gives_another_face_and_the_length_of_its_vector_does_not_matter(model: Path) -> None:
+    host, first, second = drawn(HOST, 0), drawn(DONOR, 1), drawn(DONOR, 2)
+    swapper = InSwapper(model, embed)
+    one, other = (swapper(host, HOST, donor, DONOR).image.astype(int) for donor in (first, second))
+    assert np.abs(one - other)[face_ellipse(HOST, host.shape)].mean() > 2
+    longer = InSwapper(model, lambda face: 64 * embed(face))(host, HOST, first, DONOR)
+    np.testing.assert_allclose(longer.image, one, atol=1)
+
+
+def test_outside_the_mask_the_host_is_untouched(model: Path) -> None:
+    host = drawn(HOST, 0)
+    swapped = InSwapper(model, embed)(host, HOST, drawn(DONOR, 1), DONOR)
+    np.testing.assert_array_equal(swapped.image[~swapped.mask], host[~swapped.mask])
+    assert 0.9 < swapped.mask.sum() / face_ellipse(HOST, host.shape).sum() < 1.2
+
+
+def test_what_cannot_be_swapped_has_the_reason_swap_face_gives(model: Path) -> None:
+    host, donor, swapper = drawn(HOST, 0), drawn(DONOR, 1), InSwapper(model, embed)
+    for bad in (np.ones((5, 2)), HOST - (60, 0), HOST * 0.3 + 60, HOST[:4]):
+        for arguments in ((host, bad, donor, DONOR), (host, HOST, donor, bad)):
+            swapped = swapper(*arguments)
+            assert swapped.reason == swap_face(*arguments).reason
+            assert not swapped.ok
+            np.testing.assert_array_equal(swapped.image, host)
+
+
+@pytest.mark.parametrize("fill", [0.0, np.nan, np.inf])
+def test_a_donor_without_a_direction_is_a_reason(model: Path, fill: float) -> None:
+    swapper = InSwapper(model, lambda _: np.full(512, fill, dtype=np.float32))
+    assert swapper(drawn(HOST, 0), HOST, drawn(DONOR, 1), DONOR).reason == "donor: no vector of the face"
+
+
+def test_a_generator_that_gives_no_numbers_is_a_reason(tmp_path: Path) -> None:
+    swapper = InSwapper(written(tmp_path / "broken.onnx", factor=np.inf), embed)
+    host = drawn(HOST, 0)
+    swapped = swapper(host, HOST, drawn(DONOR, 1), DONOR)
+    assert swapped.reason == "INSwapper drew no face"
+    np.testing.assert_array_equal(swapped.image, host)
+
+
+def test_files_of_another_kind_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "text.onnx").write_text("no model")
+    with pytest.raises(UnfaceError, match=r"text\.onnx: not a readable ONNX file \(.*\); give inswapper_128\.onnx"):
+        InSwapper(tmp_path / "text.onnx", embed)
+    with pytest.raises(UnfaceError, match=r"absent\.onnx: not a readable ONNX file"):
+        InSwapper(tmp_path / "absent.onnx", embed)
+    with pytest.raises(UnfaceError, match=r"small\.onnx: takes .*'source': \[300\].* INSwapper takes"):
+        InSwapper(written(tmp_path / "small.onnx", dim=300), embed)
+    with pytest.raises(UnfaceError, match=r"map\.onnx: its last initializer is \(512, 4\), expected the emap"):
+        InSwapper(written(tmp_path / "map.onnx", emap=EMAP[:, :4].copy()), embed)
+
+
+def test_vectors_of_another_recogniser_are_one_sentence(model: Path) -> None:
+    swapper = InSwapper(model, lambda _: np.ones(128, dtype=np.float32))
+    with pytest.raises(UnfaceError, match="embed gave 128 numbers, expected 512; give it w600k_r50"):
+        swapper(drawn(HOST, 0), HOST, drawn(DONOR, 1), DONOR)
