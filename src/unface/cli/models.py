@@ -31,14 +31,15 @@ def list_models() -> None:
     from unface.models import cards, whereabouts
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("name", "family", "dim", "size", "licence", "here?", "caution"):
+    for title in ("name", "family", "dim", "size", "licence", "here?", "measured; caution"):
         right = title in ("dim", "size")
         table.add_column(title, justify="right" if right else "left", no_wrap=right or title == "name")
     found = cards()
     for card in found:
         licence = card.licence.name + (" *" if card.licence.research_only else "")
         cells = (card.family, str(card.dim or "–"), _size(card.bytes), licence, whereabouts(card))
-        table.add_row(card.name, *(Text(cell) for cell in cells), Text("; ".join(card.cautions)))
+        told = "; ".join(filter(None, (card.measured, *card.cautions)))
+        table.add_row(card.name, *(Text(cell) for cell in (*cells, told)))
     console = Console()
     console.print(table)
     console.print(Text("* research only, or unclear: pass --accept-licence to fetch it"), style="dim")

@@ -118,7 +118,8 @@ class Part(_Strict):
 class Card(_Strict):
     """A model. ``file`` is what it is called in the cache, ``beside`` what has to lie next to it (a config.json).
 
-    ``output`` is the name of the tensor that holds the vectors, None the first output.
+    ``output`` is the name of the tensor that holds the vectors, None the first output. ``measured`` says how good
+    these very weights were found to be at their own job, "" where nobody has looked.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Card(_Strict):
     bytes: int
     sha256: str
     beside: tuple[Part, ...] = ()
+    measured: str = ""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
