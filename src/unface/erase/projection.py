@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,10 @@ from unface.erase.certificate import Certificate
 from unface.erase.linear import LinearMap, cheapest_map
 from unface.erase.rows import map_one, map_rows
 from unface.errors import UnfaceError
+
+if TYPE_CHECKING:
+    import faiss
+    import torch
 
 # Factors are orthonormal to about 1e-14; more than this is another matrix, not rounding.
 _ROUNDING = 1e-9
@@ -99,6 +104,22 @@ class Projection:
         from unface.erase.onnx_model import save_onnx
 
         save_onnx(self, Path(path))
+
+    def torch_module(self) -> "torch.nn.Module":
+        """The same as ``apply`` on torch tensors of any float type and device; needs ``torch``."""
+        try:
+            from unface.erase.torch_module import Erasure
+        except ImportError:
+            raise UnfaceError("torch_module: torch is not installed; pip install 'unface[torch]'") from None
+        return Erasure(self)
+
+    def faiss_transform(self) -> "list[faiss.VectorTransform]":
+        """For queries to an index of erased vectors, each to stand before it in order; needs ``faiss``."""
+        try:
+            from unface.erase.faiss_transform import faiss_transforms
+        except ImportError:
+            raise UnfaceError("faiss_transform: FAISS is not installed; pip install 'unface[stores]'") from None
+        return faiss_transforms(self)
 
     @cached_property
     def linear(self) -> LinearMap:

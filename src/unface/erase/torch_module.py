@@ -1,0 +1,43 @@
+"""A Projection as a torch module, to stand behind an encoder."""
+
+import torch
+from torch import nn
+
+from unface.erase.projection import Projection
+from unface.erase.rows import VANISHED
+
+
+class Erasure(nn.Module):
+    """Vectors (…, d) of any float type and device to erased ones of the same, as ``Projection.apply`` does.
+
+    Its buffers are in float64, for the reason that LinearMap gives: moving it to a device keeps them, ``half()`` and
+    the like would not. Gradients flow; a vector that vanishes has none.
+    """
+
+    left: torch.Tensor
+    right: torch.Tensor | None
+    offset: torch.Tensor | None
+
+    def __init__(self, projection: Projection) -> None:
+        super().__init__()
+        linear = projection.linear
+        self.subtract, self.normalise = linear.subtract, projection.normalise
+        for name, array in (("left", linear.left), ("right", linear.right), ("offset", linear.offset)):
+            self.register_buffer(name, None if array is None else torch.tensor(array))
+
+    def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        exact = vectors.to(torch.float64)
+        mapped = exact @ self.left
+        if self.right is not None:
+            mapped = mapped @ self.right
+        if self.subtract:
+            mapped = exact - mapped
+        if self.offset is not None:
+            mapped = mapped + self.offset
+        before = exact.square().sum(dim=-1, keepdim=True)
+        after = mapped.square().sum(dim=-1, keepdim=True)
+        vanished = after <= VANISHED**2 * before
+        if self.normalise:
+            # Before the root: its slope at zero is infinite, and NaN would come back through what is thrown away.
+            mapped = mapped / torch.where(vanished, 1, after).sqrt()
+        return torch.where(vanished, 0, mapped).to(vectors.dtype)

@@ -1,0 +1,78 @@
+"""A .npy file of vectors, block by block through memory maps: its size is no limit."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+
+from unface.data.files import reason, short_name, unopened
+from unface.errors import UnfaceError
+from unface.progress import Progress
+from unface.stores.beside import BesideFile
+from unface.stores.ports import Erase, Holding
+
+_BLOCK_BYTES = 1 << 24
+
+
+class NpyStore:
+    """(n, d) float16, float32 or float64, which it stays. A killed ``stage`` begins anew: it only reads and writes."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = BesideFile(path)
+
+    def inspect(self) -> Holding:
+        rows, dim = _opened(self._file.path).shape
+        return self._file.holding(rows, dim)
+
+    def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
+        if self._file.is_staged(mark):
+            return
+        raw = _opened(self._file.path)
+        column_by_column = raw.flags.f_contiguous and not raw.flags.c_contiguous
+        progress.start("erase", len(raw))
+        with self._file.staging(mark) as unfinished:
+            out = open_memmap(unfinished, "w+", raw.dtype, raw.shape, column_by_column)
+            for rows in _blocks(raw):
+                out[rows] = erase(raw[rows])
+                progress.advance("erase", len(raw[rows]))
+            out.flush()
+
+    def staged(self) -> Iterator[NDArray[np.floating]]:
+        vectors = _opened(self._file.staged())
+        for rows in _blocks(vectors):
+            yield np.array(vectors[rows])
+
+    def unmatched(self) -> int:
+        return abs(len(_opened(self._file.path)) - len(_opened(self._file.staged())))
+
+    def swap(self, mark: str) -> None:
+        self._file.swap(mark)
+
+    def purge(self) -> list[str]:
+        return self._file.purge()
+
+
+def _opened(path: Path) -> NDArray[np.floating]:
+    """A memory map of vectors, or UnfaceError."""
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise unopened(path, error) from None
+    except (ValueError, EOFError) as error:
+        raise UnfaceError(f"{short_name(path)}: not a .npy array of numbers ({reason(error)})") from None
+    if not isinstance(found, np.ndarray):
+        raise UnfaceError(f"{short_name(path)}: a .npz archive; give it to `unface apply` as a file")
+    if found.ndim != 2 or found.dtype.name not in {"float16", "float32", "float64"}:
+        raise UnfaceError(
+            f"{short_name(path)}: {found.dtype} of shape {found.shape};"
+            " expected float16, float32 or float64 of shape (n, d)"
+        )
+    return found
+
+
+def _blocks(vectors: NDArray[np.floating]) -> Iterator[slice]:
+    step = max(1, _BLOCK_BYTES // max(1, 8 * vectors.shape[1]))
+    for start in range(0, len(vectors), step):
+        yield slice(start, start + step)

@@ -1,0 +1,79 @@
+"""A store sanitised: staged beside the raw vectors, read back, swapped, and the raw ones purged if asked."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.erase import Projection
+from unface.errors import UnfaceError
+from unface.progress import Progress, Silent
+from unface.scale import released_vectors
+from unface.scale.check import Check
+from unface.scale.receipt import Receipt, Verified
+from unface.stores.ports import Holding, Store
+
+
+def sanitise_store(
+    projection: Projection, store: Store, *, purge: bool = False, progress: Progress | None = None
+) -> Receipt:
+    """Replace every vector of a store; the same call goes on with one that was cut off, and purges one that is done.
+
+    Nothing is swapped before all of it was read back and found erased.
+    """
+    held, mark = store.inspect(), projection.sha256
+    if held.sanitised_with is not None:
+        return _purged(projection, store, held, purge=purge)
+    if held.dim != projection.dim:
+        raise UnfaceError(f"{held.where}: vectors of {held.dim} dimensions; this projection is for {projection.dim}")
+
+    def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
+        return released_vectors(projection, vectors, held.where)
+
+    store.stage(erase, mark, progress or Silent())
+    check = Check(projection)
+    for vectors in store.staged():
+        check.add(vectors)
+    check.require(held.rows, held.where)
+    apart = store.unmatched()
+    if apart:
+        raise UnfaceError(
+            f"{held.where}: {apart:,} ids are only among the raw or only among the erased vectors;"
+            " was it written to meanwhile? stop writers and run it again"
+        )
+    store.swap(mark)
+    notes = store.purge() if purge else []
+    return Receipt.of(
+        projection,
+        held.where,
+        rows=check.rows,
+        degenerate=check.degenerate,
+        named_space=False,
+        raw_purged=purge,
+        verified=Verified.by(check),
+        notes=notes,
+    )
+
+
+def _purged(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
+    """The raw vectors of a store that was sanitised before and kept them."""
+    if held.sanitised_with != projection.sha256:
+        raise UnfaceError(
+            f"{held.where}: sanitised already, with the projection {str(held.sanitised_with)[:12]}…;"
+            " two never go over one another, start from the raw vectors"
+        )
+    if not held.raw_kept:
+        raise UnfaceError(f"{held.where}: sanitised with this projection already; nothing to do")
+    if not purge:
+        raise UnfaceError(
+            f"{held.where}: sanitised with this projection already; raw vectors still lie beside, --purge removes them"
+        )
+    notes = store.purge()
+    return Receipt.of(
+        projection,
+        held.where,
+        rows=held.rows,
+        degenerate=0,
+        named_space=False,
+        raw_purged=True,
+        verified=None,
+        notes=notes,
+    )

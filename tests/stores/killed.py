@@ -1,0 +1,75 @@
+"""A run of sanitise_store in a process of its own that is ended by SIGKILL, at a moment or before a change."""
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.stores.contract import projection
+from unface.stores import Store, sanitise_store
+
+# Forks of a process that has loaded everything and computed nothing: they start in milliseconds.
+_PROCESSES = multiprocessing.get_context("forkserver")
+_PROCESSES.set_forkserver_preload(["unface.stores.npy", "unface.stores.faiss_index", "faiss"])
+
+Open = Callable[[], Store]
+
+
+@dataclass(frozen=True)
+class End:
+    """How a run came to its end."""
+
+    cut: bool
+    seconds: float
+
+
+def killed_after(seconds: float | None, store: Open) -> End:
+    """By the clock; None to let it finish."""
+    return _ended(partial(_sanitise, store), seconds)
+
+
+def killed_before(change: int, store: Open) -> End:
+    """Right before its nth change of names or flush of bytes."""
+    return _ended(partial(_sanitise_until, change, store), None)
+
+
+def _ended(run: Callable[[Any], None], seconds: float | None) -> End:
+    ready, told = _PROCESSES.Pipe(duplex=False)
+    process = _PROCESSES.Process(target=run, args=(told,))
+    process.start()
+    told.close()
+    ready.recv()
+    started = time.perf_counter()
+    process.join(seconds)
+    process.kill()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL), "it failed by itself"
+    return End(process.exitcode != 0, time.perf_counter() - started)
+
+
+def _sanitise(store: Open, ready: Any) -> None:
+    opened, by = store(), projection()
+    ready.send(None)
+    sanitise_store(by, opened, purge=True)
+
+
+def _sanitise_until(change: int, store: Open, ready: Any) -> None:
+    made = [0]
+
+    def ending(real: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **named: Any) -> Any:
+            made[0] += 1
+            if made[0] > change:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*given, **named)
+
+        return run
+
+    for owner, name in ((Path, "replace"), (Path, "unlink"), (os, "link"), (os, "fsync")):
+        setattr(owner, name, ending(getattr(owner, name)))
+    _sanitise(store, ready)

@@ -1,0 +1,303 @@
+"""If these fail, an index comes back as another kind, with other settings, or knowing something of raw vectors."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.stores.contract import DIM, Vectors, erased, projection, raw_vectors
+from unface import UnfaceError
+from unface.erase import Projection
+from unface.stores import sanitise_store
+from unface.stores.faiss_index import FaissStore
+
+faiss = pytest.importorskip("faiss", reason="faiss is not installed")
+
+PROJECTION = projection()
+RAW = raw_vectors(600)
+ERASED = PROJECTION.apply(RAW)
+IP, L2 = faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "faces.index"
+
+
+def written(index: Any, path: Path, vectors: Vectors = RAW, ids: Any = None) -> Path:
+    index.train(vectors)
+    index.add(vectors) if ids is None else index.add_with_ids(vectors, ids)
+    faiss.write_index(index, str(path))
+    return path
+
+
+def sanitised(path: Path, **options: bool) -> Any:
+    sanitise_store(PROJECTION, FaissStore(path, **options), purge=True)
+    return faiss.read_index(str(path))
+
+
+def left(vectors: Any) -> float:
+    """Of length one as they are, how much is left along what was removed."""
+    return float(np.abs(np.asarray(vectors, np.float64) @ PROJECTION.directions).max())
+
+
+def refused(path: Path, **options: bool) -> str:
+    """One line; and not a byte of the folder changed."""
+    before = {entry.name: entry.read_bytes() for entry in path.parent.iterdir()}
+    with pytest.raises(UnfaceError) as caught:
+        sanitise_store(PROJECTION, FaissStore(path, **options), purge=True)
+    assert {entry.name: entry.read_bytes() for entry in path.parent.iterdir()} == before
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("metric", [IP, L2, faiss.METRIC_L1, faiss.METRIC_Lp])
+def test_a_flat_index_is_the_one_that_would_be_built_from_erased_vectors(path: Path, metric: int) -> None:
+    index = faiss.IndexFlat(DIM, metric)
+    index.metric_arg = 3
+    found = sanitised(written(index, path))
+    wanted = faiss.IndexFlat(DIM, metric)
+    wanted.metric_arg = 3
+    wanted.add(ERASED)
+    assert faiss.serialize_index(found).tobytes() == faiss.serialize_index(wanted).tobytes()
+
+
+def test_hnsw_keeps_its_settings_and_finds_as_well(path: Path) -> None:
+    index = faiss.IndexHNSWFlat(DIM, 12, IP)
+    index.hnsw.efConstruction, index.hnsw.efSearch = 77, 33
+    found = sanitised(written(index, path))
+    assert type(found) is faiss.IndexHNSWFlat
+    assert found.hnsw.nb_neighbors(1) == 12
+    assert (found.hnsw.efConstruction, found.hnsw.efSearch, found.metric_type) == (77, 33, IP)
+    assert np.array_equal(found.reconstruct_n(0, len(RAW)), ERASED)
+    exact = np.argsort(-ERASED[:100] @ ERASED.T, axis=1)[:, :5]
+    near = found.search(ERASED[:100], 5)[1]
+    assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, near, strict=True)]) > 0.95
+
+
+@pytest.mark.parametrize("metric", [IP, L2])
+@pytest.mark.parametrize("coarse", [faiss.IndexFlat, lambda dim, metric: faiss.IndexHNSWFlat(dim, 8, metric)])
+def test_lists_are_chosen_anew_by_centroids_that_know_nothing_of_raw_vectors(
+    path: Path, metric: int, coarse: Callable[[int, int], Any]
+) -> None:
+    quantizer = coarse(DIM, metric)
+    index = faiss.IndexIVFFlat(quantizer, DIM, 9, metric)
+    index.nprobe = 4
+    ids = np.arange(len(RAW)) * 10**12 + 5
+    found = sanitised(written(index, path, ids=ids))
+    assert type(found) is faiss.IndexIVFFlat
+    assert (found.nlist, found.nprobe, found.metric_type, found.ntotal) == (9, 4, metric, len(RAW))
+    centroids = faiss.downcast_index(found.quantizer).reconstruct_n(0, 9)
+    assert left(centroids) < 1e-6
+    assert left(faiss.downcast_index(quantizer).reconstruct_n(0, 9)) > 0.01
+    if metric == IP:
+        assert np.linalg.norm(centroids, axis=1) == pytest.approx(1, abs=1e-5)
+    # Every vector lies in the list that a search for it looks into first.
+    found.nprobe = 1
+    assert (found.search(ERASED, 1)[1][:, 0] == ids).mean() > 0.99
+    assert [found.invlists.list_size(one) for one in range(9)] != [index.invlists.list_size(one) for one in range(9)]
+
+
+@pytest.mark.parametrize("kind", ["NoMap", "Array", "Hashtable"])
+def test_a_map_from_ids_to_lists_is_kept(path: Path, kind: str) -> None:
+    index = faiss.index_factory(DIM, "IVF5,Flat", IP)
+    index.set_direct_map_type(getattr(faiss.DirectMap, kind))
+    found = sanitised(written(index, path))
+    assert found.direct_map.type == getattr(faiss.DirectMap, kind)
+    if kind != "NoMap":
+        assert np.array_equal(found.reconstruct(17), ERASED[17])
+
+
+def test_ids_that_repeat_and_ids_below_zero_are_kept(path: Path) -> None:
+    ids = np.where(np.arange(len(RAW)) % 2, -1 - np.arange(len(RAW)), 7)
+    found = sanitised(written(faiss.IndexIDMap(faiss.IndexFlatIP(DIM)), path, ids=ids))
+    assert np.array_equal(faiss.vector_to_array(found.id_map), ids)
+    assert np.array_equal(faiss.downcast_index(found.index).reconstruct_n(0, len(ids)), ERASED)
+
+
+@pytest.mark.parametrize("factory", ["IDMap,IVF5,Flat", "IDMap2,IVF5,Flat"])
+def test_ids_over_lists_stay_with_their_vectors(path: Path, factory: str) -> None:
+    ids = 10**9 - 17 * np.random.default_rng(0).permutation(len(RAW))
+    index = faiss.index_factory(DIM, factory, IP)
+    faiss.downcast_index(index.index).nprobe = 5
+    found = sanitised(written(index, path, ids=ids))
+    assert np.array_equal(found.search(ERASED, 1)[1][:, 0], ids)
+
+
+def test_fewer_vectors_than_lists_will_do(path: Path) -> None:
+    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(DIM), DIM, 50, IP)
+    index.train(RAW)
+    index.add(RAW[:7])
+    faiss.write_index(index, str(path))
+    found = sanitised(path)
+    assert (found.nlist, found.ntotal) == (50, 7)
+    assert left(faiss.downcast_index(found.quantizer).reconstruct_n(0, 50)) < 1e-6
+
+
+@pytest.mark.parametrize("factory", ["IVF5,Flat", "IDMap,IVF5,Flat"])
+def test_lists_without_vectors_forget_the_centroids_of_raw_ones(path: Path, factory: str) -> None:
+    index = faiss.index_factory(DIM, factory, IP)
+    index.train(RAW)
+    faiss.write_index(index, str(path))
+    found = sanitised(path)
+    assert not found.is_trained
+    assert faiss.extract_index_ivf(found).quantizer.ntotal == 0
+
+
+def test_a_vector_with_nan_is_refused_and_nothing_is_left_lying_about(path: Path) -> None:
+    broken = RAW.copy()
+    broken[3, 3] = np.nan
+    index = faiss.IndexFlatIP(DIM)
+    index.add(broken)
+    faiss.write_index(index, str(path))
+    assert "has NaN or Inf" in refused(path)
+
+
+@pytest.mark.parametrize("factory", ["Flat,RFlat", "SQ8,RFlat", "IVF5,PQ4x4np,RFlat"])
+def test_codes_refined_by_whole_vectors_are_exact_and_learned_again(path: Path, factory: str) -> None:
+    index = faiss.index_factory(DIM, factory, IP)
+    index.k_factor = 7
+    found = sanitised(written(index, path))
+    assert found.k_factor == 7
+    assert np.array_equal(faiss.downcast_index(found.refine_index).reconstruct_n(0, len(RAW)), ERASED)
+    wanted = faiss.index_factory(DIM, factory, IP)
+    wanted.train(ERASED)
+    wanted.add(ERASED)
+    base, built = (faiss.downcast_index(one.base_index) for one in (found, wanted))
+    assert base.reconstruct_n(0, 600) == pytest.approx(built.reconstruct_n(0, 600), abs=1e-6)
+
+
+LOSSY = ["SQ8", "SQfp16", "PQ8x4np", "LSH", "IVF5,SQ8", "IVF5,PQ8x4np", "HNSW8_SQ8", "IDMap,PQ8x4np"]
+
+
+@pytest.mark.parametrize("factory", LOSSY)
+def test_codes_are_refused_with_the_reason(path: Path, factory: str) -> None:
+    ids = np.arange(len(RAW)) if "IDMap" in factory else None
+    told = refused(written(faiss.index_factory(DIM, factory), path, ids=ids))
+    assert "keeps codes, so only rounded vectors can be erased" in told
+    assert "its code book was learned from raw ones" in told
+
+
+@pytest.mark.parametrize("factory", [*LOSSY, pytest.param("HNSW8_PQ8x4", marks=pytest.mark.slow)])
+def test_codes_are_those_of_the_erased_rounded_vectors_if_that_is_allowed(path: Path, factory: str) -> None:
+    ids = np.arange(len(RAW)) if "IDMap" in factory else None
+    index = faiss.index_factory(DIM, factory)
+    written(index, path, ids=ids)
+    rounded = decoded(index)
+    found = sanitised(path, lossy_ok=True)
+    assert type(found) is type(faiss.downcast_index(index))
+    wanted = erased(PROJECTION, rounded, "float32")
+    if factory.startswith("IVF"):  # lists give another order, and so a slightly other code book
+        assert np.abs(decoded(found) - wanted).mean() < 0.5 * np.abs(wanted).mean()
+    else:
+        again = faiss.index_factory(DIM, factory)
+        written(again, path.with_name("again"), wanted, ids)
+        assert np.array_equal(decoded(found), decoded(again))
+    assert sorted(entry.name for entry in path.parent.iterdir() if entry.name.startswith(".")) == []
+
+
+def decoded(index: Any) -> Vectors:
+    inner = faiss.downcast_index(index.index) if hasattr(index, "id_map") else index
+    if hasattr(inner, "make_direct_map"):
+        inner.make_direct_map()
+    found: Vectors = inner.reconstruct_n(0, inner.ntotal)
+    return found
+
+
+def test_the_erased_vectors_that_codes_are_checked_by_do_not_stay(path: Path) -> None:
+    written(faiss.index_factory(DIM, "SQ8"), path)
+    sanitise_store(PROJECTION, FaissStore(path, lossy_ok=True))
+    left = sorted(entry.name for entry in path.parent.iterdir())
+    assert left == ["faces.index", "faces.index.raw", "faces.index.unface.json"]
+
+
+def test_codes_of_other_vectors_than_the_erased_ones_are_not_swapped_in(path: Path) -> None:
+    written(faiss.index_factory(DIM, "PQ8x4np"), path)
+    store = FaissStore(path, lossy_ok=True)
+    store.stage(PROJECTION.apply, PROJECTION.sha256, Nobody())
+    rows = next(path.parent.glob(".*.rows"))
+    kept = np.lib.format.open_memmap(rows, "r+")
+    kept[5] = -kept[5]
+    kept.flush()
+    with pytest.raises(UnfaceError, match="its codes are not those of the erased vectors"):
+        list(store.staged())
+
+
+class Nobody:
+    def start(self, task: str, total: int) -> None: ...
+
+    def advance(self, task: str, steps: int = 1) -> None: ...
+
+
+def test_what_cannot_be_rebuilt_is_refused_by_name(path: Path) -> None:
+    told = refused(written(faiss.index_factory(DIM, "PCA8,Flat"), path))
+    assert "projecting only queries protects nobody" in told
+    assert "IndexPQFastScan cannot be rebuilt" in refused(written(faiss.index_factory(DIM, "PQ8x4fs"), path))
+    assert "IndexNSGFlat cannot be rebuilt" in refused(written(faiss.index_factory(DIM, "NSG8,Flat"), path))
+    assert "MultiIndexQuantizer, which cannot" in refused(written(faiss.index_factory(DIM, "IMI2x2,Flat"), path))
+    faiss.write_index_binary(faiss.IndexBinaryFlat(64), str(path))
+    assert "a binary index" in refused(path)
+    path.write_bytes(b"not an index at all")
+    assert refused(path).startswith("faces.index: not a FAISS index that can be read (Index type")
+    path.write_bytes(b"")
+    assert "faces.index: not a FAISS index" in refused(path)
+    path.unlink()
+    assert refused(path) == "faces.index: no such file or directory"
+
+
+def test_lists_on_disk_are_refused(path: Path) -> None:
+    index = faiss.index_factory(DIM, "IVF5,Flat")
+    lists = faiss.OnDiskInvertedLists(5, index.code_size, str(path.with_name("lists")))
+    index.replace_invlists(lists)
+    assert "its inverted lists are OnDiskInvertedLists" in refused(written(index, path))
+
+
+def test_lists_that_lost_a_vector_with_nan_are_refused(path: Path) -> None:
+    index = faiss.index_factory(DIM, "IVF5,Flat")
+    index.train(RAW)
+    broken = RAW.copy()
+    broken[3, 3] = np.nan
+    index.add(broken)
+    faiss.write_index(index, str(path))
+    assert "counts 600 vectors and keeps 599; FAISS loses those with NaN" in refused(path)
+
+
+def test_ids_that_removals_took_from_under_their_vectors_are_refused(path: Path) -> None:
+    index = faiss.index_factory(DIM, "IDMap,IVF5,Flat")
+    index.train(RAW)
+    index.add_with_ids(RAW, np.arange(len(RAW)) + 10)
+    index.remove_ids(np.arange(20))
+    faiss.write_index(index, str(path))
+    assert "its ids and its vectors do not match" in refused(path)
+
+
+@pytest.mark.parametrize("factory", ["PQ8x4np", "IVF5,SQ8", "PQ8x4np,RFlat"])
+def test_codes_without_vectors_are_refused_since_their_book_is_all_they_hold(path: Path, factory: str) -> None:
+    index = faiss.index_factory(DIM, factory)
+    index.train(RAW)
+    faiss.write_index(index, str(path))
+    assert "only what was learned from raw ones" in refused(path, lossy_ok=True)
+
+
+def test_a_transform_for_queries_alone_is_refused_since_raw_vectors_would_stay(path: Path) -> None:
+    written(faiss.IndexFlatIP(DIM), path)
+    told = refused(path, query_only=True)
+    assert "leaves every raw vector in the index and protects nobody" in told
+
+
+def test_without_faiss_it_says_what_to_install(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(UnfaceError, match=r"pip install 'unface\[stores\]'"):
+        FaissStore(path)
+
+
+def test_a_projection_that_keeps_lengths_serves_an_index_by_l2(path: Path) -> None:
+    by = Projection(PROJECTION.kind, PROJECTION.directions, PROJECTION.spectrum, PROJECTION.space, normalise=False)
+    written(faiss.IndexFlatL2(DIM), path)
+    sanitise_store(by, FaissStore(path))
+    found = faiss.read_index(str(path)).reconstruct_n(0, len(RAW))
+    assert found == pytest.approx(by.apply(RAW), abs=1e-6)
+    assert np.linalg.norm(found, axis=1).max() < 0.999

@@ -1,0 +1,245 @@
+"""If these fail, a .npy file comes back in another form, or its name is lost or left raw by a crash."""
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.stores.contract import erased, projection, raw_vectors
+from unface import UnfaceError
+from unface.progress import Silent
+from unface.stores import sanitise_store
+from unface.stores.npy import NpyStore
+
+PROJECTION, OTHER = projection(), projection(seed=1)
+MARK = PROJECTION.sha256
+RAW = raw_vectors()
+ERASED = erased(PROJECTION, RAW, "float32")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    np.save(tmp_path / "faces.npy", RAW)
+    return tmp_path / "faces.npy"
+
+
+def sanitise(path: Path, *, purge: bool = False) -> None:
+    sanitise_store(PROJECTION, NpyStore(path), purge=purge)
+
+
+def refused(path: Path) -> str:
+    """One line; and not a byte of the folder changed."""
+    before = contents(path.parent)
+    with pytest.raises(UnfaceError) as caught:
+        sanitise(path, purge=True)
+    assert contents(path.parent) == before
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {entry.name: entry.read_bytes() for entry in folder.iterdir() if entry.is_file()}
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f2", "<f4", ">f4", "<f8"])
+def test_type_and_order_are_kept(path: Path, order: Any, dtype: str) -> None:
+    np.save(path, np.asarray(RAW, dtype, order=order))
+    sanitise(path)
+    found = np.load(path)
+    assert found.dtype == np.dtype(dtype)
+    assert found.flags.f_contiguous == (order == "F")
+    assert np.array_equal(found, erased(PROJECTION, RAW.astype(dtype), found.dtype.name))
+
+
+def test_blocks_join_without_a_seam(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.stores.npy._BLOCK_BYTES", 8 * 32 * 7)
+    sanitise(path)
+    assert np.array_equal(np.load(path), ERASED)
+
+
+def test_beside_the_file_lie_only_the_raw_one_and_the_sidecar_and_after_a_purge_only_that(path: Path) -> None:
+    before = path.read_bytes()
+    path.chmod(0o640)
+    sanitise(path)
+    assert sorted(contents(path.parent)) == ["faces.npy", "faces.npy.raw", "faces.npy.unface.json"]
+    assert path.with_name("faces.npy.raw").read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o640
+    sanitise(path, purge=True)
+    assert sorted(contents(path.parent)) == ["faces.npy", "faces.npy.unface.json"]
+
+
+def test_where_there_are_no_hard_links_the_raw_file_is_copied(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(*_: object) -> None:
+        raise OSError(95, "Operation not supported")
+
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "link", link)
+    sanitise(path)
+    assert path.with_name("faces.npy.raw").read_bytes() == before
+    assert np.array_equal(np.load(path), ERASED)
+    sanitise(path, purge=True)
+    assert sorted(contents(path.parent)) == ["faces.npy", "faces.npy.unface.json"]
+
+
+def test_a_link_to_the_file_stays_one_and_what_it_points_to_is_sanitised(path: Path, tmp_path: Path) -> None:
+    link = tmp_path / "elsewhere" / "link.npy"
+    link.parent.mkdir()
+    link.symlink_to(path)
+    sanitise(link, purge=True)
+    assert link.is_symlink()
+    assert np.array_equal(np.load(path), ERASED)
+    assert list(link.parent.iterdir()) == [link]
+
+
+def test_another_hard_link_to_the_raw_file_is_told(path: Path) -> None:
+    os.link(path, path.with_name("second.npy"))
+    told = sanitise_store(PROJECTION, NpyStore(path), purge=True).notes
+    assert told[0] == "faces.npy: the raw file has 1 more names (hard links) elsewhere"
+    assert len(sanitise_store(PROJECTION, NpyStore(path.with_name("second.npy")), purge=True).notes) == 1
+
+
+class Cut(BaseException):
+    """Stands for the end of the process."""
+
+
+def cut_before(change: int, patched: pytest.MonkeyPatch, *, linked: bool) -> None:
+    """End at this change of names or bytes, and at every later one: no cleaning up comes after."""
+    made = [0]
+
+    def standing_in(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **named: Any) -> Any:
+            made[0] += 1
+            if made[0] > change:
+                raise Cut
+            if name == "link" and not linked:
+                raise OSError(95, "Operation not supported")
+            return real(*given, **named)
+
+        return run
+
+    for owner, name in ((Path, "replace"), (Path, "unlink"), (os, "link"), (os, "fsync")):
+        patched.setattr(owner, name, standing_in(name, getattr(owner, name)))
+
+
+@pytest.mark.parametrize("linked", [True, False])
+@pytest.mark.parametrize("purge", [True, False])
+def test_cut_off_before_any_change_to_the_folder_the_same_call_ends_the_same(
+    path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool, purge: bool
+) -> None:
+    for change in itertools.count():
+        for entry in list(path.parent.iterdir()):
+            entry.unlink()
+        np.save(path, RAW)
+        with monkeypatch.context() as patched, contextlib.suppress(Cut):
+            cut_before(change, patched, linked=linked)
+            sanitise(path, purge=purge)
+            break
+        held, whole = NpyStore(path).inspect(), np.load(path)
+        assert np.array_equal(whole, RAW if held.sanitised_with is None else ERASED)
+        if held.sanitised_with is None or held.raw_kept:
+            sanitise(path, purge=True)
+        assert np.array_equal(np.load(path), ERASED)
+        assert [name for name, held in contents(path.parent).items() if RAW[7].tobytes() in held] == []
+        assert not NpyStore(path).inspect().raw_kept
+    assert change > 8
+
+
+def test_a_file_written_to_after_staging_is_staged_again_and_not_lost(path: Path) -> None:
+    store = NpyStore(path)
+    store.stage(PROJECTION.apply, MARK, Silent())
+    np.save(path, RAW[:100])
+    with pytest.raises(UnfaceError, match="was written to while it was staged"):
+        store.swap(MARK)
+    assert np.array_equal(np.load(path), RAW[:100])
+    sanitise(path, purge=True)
+    assert np.array_equal(np.load(path), ERASED[:100])
+
+
+def test_what_another_projection_left_staged_is_cleared_away(path: Path) -> None:
+    NpyStore(path).stage(OTHER.apply, OTHER.sha256, Silent())
+    sanitise(path)
+    assert sorted(contents(path.parent)) == ["faces.npy", "faces.npy.raw", "faces.npy.unface.json"]
+
+
+def test_marks_that_begin_alike_are_told_apart(path: Path) -> None:
+    alike = MARK[:8] + 56 * "0"
+    NpyStore(path).stage(OTHER.apply, alike, Silent())
+    with pytest.raises(UnfaceError, match="run it again"):
+        NpyStore(path).swap(MARK)
+    sanitise(path)
+    assert np.array_equal(np.load(path), ERASED)
+
+
+def test_a_staged_file_that_was_damaged_is_not_swapped_in(path: Path) -> None:
+    store = NpyStore(path)
+    store.stage(PROJECTION.apply, MARK, Silent())
+    staged = next(path.parent.glob(".faces.npy.unface-*"))
+    staged.write_bytes(staged.read_bytes()[:-5])
+    with pytest.raises(UnfaceError, match="run it again"):
+        store.swap(MARK)
+    sanitise(path)
+    assert np.array_equal(np.load(path), ERASED)
+
+
+def test_a_file_written_to_after_it_was_sanitised_is_neither_taken_for_raw_nor_for_erased(path: Path) -> None:
+    sanitise(path, purge=True)
+    np.save(path, np.concatenate([ERASED, RAW[:1]]))
+    told = refused(path)
+    assert "was written to since it was sanitised" in told
+    assert told.endswith("start from raw ones, and remove faces.npy.unface.json")
+    path.with_name("faces.npy.unface.json").unlink()
+    np.save(path, RAW)
+    sanitise(path)
+
+
+def test_a_sanitised_file_that_was_copied_with_its_sidecar_is_still_known(path: Path, tmp_path: Path) -> None:
+    sanitise(path, purge=True)
+    other = tmp_path / "other"
+    other.mkdir()
+    for name, held in contents(path.parent).items():
+        (other / name).write_bytes(held)
+    assert NpyStore(other / "faces.npy").inspect().sanitised_with == MARK
+
+
+def test_somebody_elses_file_of_the_name_for_the_raw_one_is_not_written_over(path: Path) -> None:
+    path.with_name("faces.npy.raw").write_bytes(b"theirs")
+    assert refused(path) == "faces.npy: faces.npy.raw is in the way; move it elsewhere"
+
+
+def test_raw_vectors_that_are_all_there_is_are_not_purged(path: Path) -> None:
+    with pytest.raises(UnfaceError, match="not sanitised yet"):
+        NpyStore(path).purge()
+    assert np.array_equal(np.load(path), RAW)
+
+
+def test_a_full_disk_leaves_everything_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unface.stores.npy.open_memmap", full)
+    assert refused(path) == "faces.npy: cannot be staged beside it (No space left on device)"
+
+
+def test_what_is_no_file_of_vectors_is_refused(path: Path) -> None:
+    np.save(path, RAW[0])
+    told = "faces.npy: float32 of shape (32,); expected float16, float32 or float64 of shape (n, d)"
+    assert refused(path) == told
+    np.save(path, RAW.astype(np.int8))
+    assert "int8 of shape (300, 32)" in refused(path)
+    np.save(path, np.array([{"a": 1}]), allow_pickle=True)
+    assert "not a .npy array of numbers" in refused(path)
+    path.write_bytes(b"")
+    assert "not a .npy array of numbers" in refused(path)
+    np.savez(path.with_suffix(".npz"), vectors=RAW)
+    assert "a .npz archive" in refused(path.with_suffix(".npz"))
+    path.with_name("faces.npy.unface.json").write_text("{}")
+    np.save(path, RAW)
+    assert refused(path).startswith("faces.npy.unface.json: not as unface wrote it")
+    path.unlink()
+    assert refused(path) == "faces.npy: no such file or directory"

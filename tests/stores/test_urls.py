@@ -1,0 +1,65 @@
+"""If these fail, a URL opens another collection than the one it names, or a mistake in it goes unnoticed."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unface import UnfaceError
+from unface.stores import open_store, urls
+
+
+def test_a_relative_an_absolute_and_a_quoted_path_name_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("the faces.npy", np.ones((3, 4), np.float32))
+    for url in ("npy:the%20faces.npy", f"npy:{tmp_path}/the faces.npy", f"npy://{tmp_path}/the%20faces.npy"):
+        assert open_store(url).inspect().rows == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("faces.npy", "no scheme: not a store"),
+        ("mysql://host/db", "mysql: not a store"),
+        ("npy:", "has no path"),
+        ("npy:faces.npy?table=a", "does not know table"),
+        ("lancedb:folder", "does not say which table; add ?table=NAME"),
+        ("lancedb:folder?table=a&kolumn=b", "does not know kolumn"),
+        ("qdrant:folder", "does not say which collection"),
+        ("postgresql://me:secret@host/db", "does not say which table"),
+    ],
+)
+def test_a_url_that_cannot_be_meant_is_refused(url: str, said: str) -> None:
+    with pytest.raises(UnfaceError, match=said.replace("?", r"\?")) as raised:
+        open_store(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_lossy_codes_are_allowed_only_where_there_are_any() -> None:
+    with pytest.raises(UnfaceError, match="only FAISS"):
+        open_store("npy:faces.npy", lossy_ok=True)
+
+
+def test_the_driver_gets_its_own_options_as_libpq_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, str]] = []
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given: seen.append(given))
+    open_store("postgresql://me@host/db?table=media.faces&column=v&sslmode=require&options=-c%20lock_timeout%3D10s")
+    assert seen == [("postgresql://me@host/db?sslmode=require&options=-c%20lock_timeout%3D10s", "media.faces", "v")]
+
+
+def test_another_package_brings_a_store_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = EntryPoint("milvus", "tests.stores.test_urls:opened", "unface.stores")
+
+    def registered(*, group: str, name: str) -> EntryPoints:
+        return EntryPoints([own]).select(group=group, name=name)
+
+    monkeypatch.setattr(urls, "entry_points", registered)
+    found: object = open_store("milvus://host/faces")
+    assert found == "opened milvus://host/faces"
+
+
+def opened(url: str) -> str:
+    return f"opened {url}"
