@@ -1,0 +1,56 @@
+"""Where identity lives: whether an encoder's similarity rests on the face or on what is around it."""
+
+from unface.attribute.canvas import FCR, Canvas, canvas_of
+from unface.attribute.locate import locate
+from unface.attribute.mask import Axes
+from unface.attribute.measure import RAW, attribute
+from unface.attribute.perturb import REVEALED, SIGMAS
+from unface.attribute.ports import FaceSwap, LocatedPicture, Reader, Swapped
+from unface.attribute.reader import reader_of
+from unface.attribute.result import (
+    Attribution,
+    Blurred,
+    BStar,
+    Cpi,
+    Crossover,
+    Estimate,
+    Fii,
+    LeftOut,
+    Quality,
+    Revealed,
+    Share,
+    SpaceAttribution,
+    Spread,
+    Step,
+)
+
+__all__ = [
+    "FCR",
+    "RAW",
+    "REVEALED",
+    "SIGMAS",
+    "Attribution",
+    "Axes",
+    "BStar",
+    "Blurred",
+    "Canvas",
+    "Cpi",
+    "Crossover",
+    "Estimate",
+    "FaceSwap",
+    "Fii",
+    "LeftOut",
+    "LocatedPicture",
+    "Quality",
+    "Reader",
+    "Revealed",
+    "Share",
+    "SpaceAttribution",
+    "Spread",
+    "Step",
+    "Swapped",
+    "attribute",
+    "canvas_of",
+    "locate",
+    "reader_of",
+]

@@ -1,0 +1,129 @@
+"""Where identity lives on real faces: FII, CPI and B* of encoders, raw and after ISP, as one JSON file and a table.
+
+    python -m studies.attribution IMAGES OUT.json --encoder arcface-mbf --encoder sscd-int8 [--accept-licence]
+
+IMAGES is a folder or archive of <identity>/<image>. ISP is fitted on the whole canvases of one half of the
+identities, the measures are taken on the other half, and which half is whose is the same for every encoder.
+"""
+
+import argparse
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from unface.attribute import (
+    Attribution,
+    Canvas,
+    Estimate,
+    LocatedPicture,
+    Reader,
+    Share,
+    attribute,
+    canvas_of,
+    locate,
+    reader_of,
+)
+from unface.data import EmbeddingSet, ImageSet, Role, Space, Split, read_images, split_identities
+from unface.encode import Encoder, load_encoder
+from unface.erase import ISP, Projection, fit_projection
+from unface.faces import Detector, load_detector
+from unface.faces.face_swap import swap_face
+
+HALVES = {Role.FIT: 0.5, Role.TEST: 0.5}
+RANK = 192
+BATCH = 32
+
+
+def main() -> None:
+    """Measure each encoder, write what is there after each, and print the table."""
+    asked = options()
+    images = read_images(asked.images)
+    halves = split_identities((image.identity for image in images), shares=HALVES, seed=asked.seed)
+    fit, test = (of_role(images, halves, role) for role in (Role.FIT, Role.TEST))
+    detector = load_detector(asked.detector, accept_licence=asked.accept_licence)
+    found: list[Attribution] = []
+    for name in asked.encoder:
+        encoder = load_encoder(name, accept_licence=asked.accept_licence)
+        found.append(study(encoder, fit, test, detector, asked.seed))
+        asked.out.write_text(json.dumps([plain(one) for one in found], indent=1) + "\n", encoding="utf-8")
+    for line in table(found):
+        print(line)
+
+
+def study(encoder: Encoder, fit: ImageSet, test: ImageSet, detector: Detector, seed: int) -> Attribution:
+    """One encoder."""
+    reader = reader_of(encoder)
+    eraser = isp_of(encoder, reader, locate(fit, detector))
+    return attribute(locate(test, detector), reader, swap_face, projections={"isp": eraser}, seed=seed)
+
+
+def isp_of(encoder: Encoder, reader: Reader, pictures: Iterable[LocatedPicture]) -> Projection:
+    """Fitted on canvases as they are, seen as attribution will see them."""
+    canvases = [made for picture in pictures if isinstance(made := canvas_of(picture, reader.size), Canvas)]
+    frames = [reader.view(canvas.image, canvas.face) for canvas in canvases]
+    vectors = [reader.encode(frames[start : start + BATCH]) for start in range(0, len(frames), BATCH)]
+    space = Space(encoder.name, encoder.card.sha256 or None, encoder.dim, normalised=False)
+    names = np.array([canvas.identity for canvas in canvases])
+    people = EmbeddingSet.from_arrays(np.concatenate(vectors), names, source="fit half", space=space).unit()
+    rank = min(RANK, 3 * encoder.dim // 8, len(people.names) - 1)
+    return fit_projection(ISP(rank), people)
+
+
+def of_role(images: ImageSet, halves: Split, role: Role) -> ImageSet:
+    """The pictures of the identities of one role."""
+    return images.take([row for row, image in enumerate(images) if halves.role_of(image.identity) is role])
+
+
+def plain(result: Attribution) -> dict[str, object]:
+    """For JSON: all but the names of pictures, of which only the counts by reason are kept."""
+    given = asdict(result)
+    given["quality"]["left_out"] = {step.value: counts for step, counts in result.quality.counts().items()}
+    return given
+
+
+def table(results: Sequence[Attribution]) -> Iterator[str]:
+    """A line of Markdown for each encoder and space."""
+    header = ["encoder", "space", "FII", "CPI(0)", "CPI(8)", "ΔCPI", "σ*", "B*", "B* = 0", "B* = 1", "to donor"]
+    yield row(header)
+    yield row(["---"] * len(header))
+    for result in results:
+        for space in result.spaces:
+            cells = [result.encoder, space.name, cell(None if space.fii is None else space.fii.index)]
+            if space.cpi is None or space.b_star is None:
+                yield row([*cells, *["not measured"] * 8])
+                continue
+            cpi, b_star = space.cpi, space.b_star
+            crossover = "none" if cpi.crossover.value is None else f"{cpi.crossover.value:.1f}"
+            cells += [cell(cpi.at[0].preferred), cell(cpi.at[-1].preferred), cell(cpi.change), crossover]
+            cells += [f"{b_star.median.value:g} ({b_star.crossing.value:.2f})"]
+            yield row([*cells, *(cell(share) for share in (b_star.at_zero, b_star.at_one, cpi.donor_nearer))])
+
+
+def cell(number: Estimate | Share | None) -> str:
+    """Value and interval."""
+    if number is None:
+        return "not measured"
+    return f"{number.value:.3f} [{number.interval.low:.3f}, {number.interval.high:.3f}]"
+
+
+def row(cells: Sequence[str]) -> str:
+    """A line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def options() -> argparse.Namespace:
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("images", type=Path)
+    given.add_argument("out", type=Path)
+    given.add_argument("--encoder", action="append", required=True)
+    given.add_argument("--detector", default="yunet")
+    given.add_argument("--seed", type=int, default=0)
+    given.add_argument("--accept-licence", action="store_true")
+    return given.parse_args()
+
+
+if __name__ == "__main__":
+    main()
