@@ -6,7 +6,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-BENCHMARKS = ("pairs_speed", "panel_speed", "erase_speed", "lda_speed", "encode_speed")
+BENCHMARKS = (
+    "pairs_speed",
+    "panel_speed",
+    "erase_speed",
+    "many_identities",
+    "lda_speed",
+    "encode_speed",
+    "scale_speed",
+    "attribute_speed",
+    "pgvector_speed",
+    "ray_speed",
+)
 
 
 def main() -> None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from unface.errors import UnfaceError
 from unface.threads import parallel_map
 
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 2048
 _BLOCKS_AT_ONCE = 16
-_FEW_BLOCKS = 4
+_FEW_BLOCKS = 8
 _GROWTH = 1.25
 
 
@@ -87,13 +87,26 @@ class MomentStream:
         """How many were seen so far."""
         return len(self._codes)
 
-    def add(self, vectors: NDArray[np.floating], identities: NDArray[np.generic]) -> None:
-        """A batch of (n, d) vectors and the n identities they belong to: numbers or text, in an array."""
-        codes = self._coded(identities)
+    def add(
+        self,
+        vectors: NDArray[np.number],
+        identities: NDArray[np.generic],
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        """A batch of (n, d) vectors and the n identities they belong to: numbers or text, in an array.
+
+        Each vector is multiplied by its weight, so that none has to be copied to be scaled; one of weight 0 takes no
+        part, whatever is in it.
+        """
+        if weights is None:
+            codes = self._coded(identities)
+        else:
+            codes = np.full(len(identities), -1)
+            codes[weights != 0] = self._coded(identities[weights != 0])
         self._make_room()
-        self._counts[: self.identities] += np.bincount(codes, minlength=self.identities)
+        self._counts[: self.identities] += np.bincount(codes[codes >= 0], minlength=self.identities)
         starts = range(0, len(vectors), _ROWS_AT_ONCE)
-        work = partial(_block_moments, vectors, codes, scatter=self._scatter is not None)
+        work = partial(_block_moments, vectors, codes, weights, scatter=self._scatter is not None)
         # A few blocks without their scatter are read before threads have started.
         threads = 1 if self._scatter is None and len(starts) <= _FEW_BLOCKS else None
         # So many blocks at a time: each brings a d × d scatter of its own until they are added up, in order.
@@ -112,6 +125,20 @@ class MomentStream:
         if self._scatter is None:
             raise UnfaceError("moments: these batches were summed without their scatter; fit again from the first one")
         return ClassMoments(self._counts[: self.identities], self._sums[: self.identities], self._scatter)
+
+    def merged(self, other: "MomentStream") -> "MomentStream":
+        """Both together, in a new one; identities go by what they are called."""
+        both = MomentStream(self.dim, scatter=self._scatter is not None)
+        both._codes = dict(self._codes)
+        rows = np.array([both._codes.setdefault(name, len(both._codes)) for name in other._codes], np.int64)
+        both._make_room()
+        for one, where in ((self, np.arange(self.identities)), (other, rows)):
+            sums = one.sums()
+            both._counts[where] += sums.counts
+            both._sums[where] += sums.sums
+        if both._scatter is not None:
+            both._scatter += self.moments().scatter + other.moments().scatter
+        return both
 
     def _coded(self, identities: NDArray[np.generic]) -> NDArray[np.int64]:
         known = self._codes
@@ -136,19 +163,41 @@ class MomentStream:
 
 
 def _block_moments(
-    vectors: NDArray[np.floating], codes: NDArray[np.int64], start: int, *, scatter: bool
+    vectors: NDArray[np.number],
+    codes: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+    start: int,
+    *,
+    scatter: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64] | None]:
-    exact = np.asarray(vectors[start : start + _ROWS_AT_ONCE], np.float64)
-    present, rows = np.unique(codes[start : start + _ROWS_AT_ONCE], return_inverse=True)
-    return present, _class_sums(exact, rows, len(present)), exact.T @ exact if scatter else None
+    block = slice(start, start + _ROWS_AT_ONCE)
+    if weights is None:
+        exact = np.asarray(vectors[block], np.float64)
+        present, rows = np.unique(codes[block], return_inverse=True)
+        return present, _class_sums(exact, rows, len(present)), exact.T @ exact if scatter else None
+    taken = codes[block] >= 0
+    exact = vectors[block][taken].astype(np.float64)
+    present, rows = np.unique(codes[block][taken], return_inverse=True)
+    share = weights[block][taken]
+    sums = _class_sums(exact, rows, len(present), share)
+    if not scatter:
+        return present, sums, None
+    exact *= share[:, None]
+    return present, sums, exact.T @ exact
 
 
-def _class_sums(exact: NDArray[np.float64], codes: NDArray[np.integer], classes: int) -> NDArray[np.float64]:
-    """Sums (classes, d) of the rows of each code."""
+def _class_sums(
+    exact: NDArray[np.float64],
+    codes: NDArray[np.integer],
+    classes: int,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Sums (classes, d) of the rows of each code, each by its weight."""
     from scipy.sparse import csc_array
 
+    entries = np.ones(len(codes)) if weights is None else weights
     # One entry in each column, so the parts of the matrix are known without sorting.
-    members = csc_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(classes, len(codes)))
+    members = csc_array((entries, codes, np.arange(len(codes) + 1)), shape=(classes, len(codes)))
     sums: NDArray[np.float64] = members @ exact
     return sums
 

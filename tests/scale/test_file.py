@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from unface.data import Space
 from unface.data.space import METADATA_KEY
 from unface.erase import Projection
 from unface.scale import Sanitised, sanitise_file
+from unface.scale.sink import Sink
 
 
 @pytest.fixture
@@ -21,11 +23,11 @@ def source(tmp_path: Path) -> Path:
     return written(table(), tmp_path / "faces.parquet")
 
 
-def refused(source: Path, out: Path, by: Projection | None = None, **options: str) -> str:
+def refused(source: Path, out: Path, by: Projection | None = None, vector: str = "vector") -> str:
     """One line; and nothing was written."""
     before = sorted(path.name for path in out.parent.iterdir())
     with pytest.raises(UnfaceError) as caught:
-        sanitise_file(by or projection(), source, out, **options)
+        sanitise_file(by or projection(), source, out, vector=vector)
     assert sorted(path.name for path in out.parent.iterdir()) == before
     assert "\n" not in str(caught.value)
     return str(caught.value)
@@ -184,11 +186,17 @@ def test_a_write_that_fails_half_way_leaves_neither_half_nor_a_new_file(
     old = written(table(), tmp_path / "out.parquet")
     before = old.read_bytes()
 
-    def half(content: pa.Table, path: Path, **options: object) -> None:
-        Path(path).write_bytes(b"PAR1 half a file")
-        raise OSError(28, "No space left on device")
+    class Full:
+        """Of a disk on which nothing more fits."""
 
-    monkeypatch.setattr("unface.data.columns.pq.write_table", half)
+        def __init__(self, file: IO[bytes]) -> None:
+            self.file = file
+
+        def write(self, data: bytes) -> None:
+            self.file.write(b"half of it")
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unface.scale.file.Sink", lambda file, called: Sink(Full(file), called))  # type: ignore[arg-type]
     assert refused(source, old) == "out.parquet: cannot be written (No space left on device)"
     assert refused(source, tmp_path / "new.parquet") == "new.parquet: cannot be written (No space left on device)"
     assert old.read_bytes() == before

@@ -1,27 +1,101 @@
-"""``unface apply``: the erased vectors of a file, everything else passed through."""
+"""``unface apply``: the erased vectors of a file or of a collection of files, everything else passed through."""
 
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import FORCE, QUIET
+from unface.cli.options import FORCE, QUIET, THREADS
+
+if TYPE_CHECKING:
+    from unface.erase import Projection
 
 
 def apply(
     projection: Path = typer.Argument(..., metavar="P", help="A projection that 'unface fit' saved."),
-    source: Path = typer.Argument(..., metavar="SRC", help="Parquet or .npz file; identities are not needed."),
-    out: Path = typer.Argument(..., metavar="OUT", help="The file to write, of the same kind."),
+    source: str | None = typer.Argument(
+        None, metavar="SRC", help="Parquet or .npz file, a folder of Parquet files, or its URL; identities not needed."
+    ),
+    out: str | None = typer.Argument(None, metavar="OUT", help="The file, folder or URL to write, of the same kind."),
+    store: str | None = typer.Option(
+        None, "--store", metavar="URL", help="A store in place: faiss:, npy:, lancedb:, qdrant:, postgresql:."
+    ),
+    purge: bool = typer.Option(False, "--purge", help="Then remove the raw vectors from the store's own files."),
+    lossy_ok: bool = typer.Option(False, "--lossy-ok", help="Rebuild FAISS indexes that hold rounded vectors."),
+    receipt: Path | None = typer.Option(None, "--receipt", help="Write what was done to the store as JSON."),
     vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors)."),
+    verify: bool = typer.Option(False, "--verify", help="Read everything back and see that it is erased."),
+    ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to work on: auto, HOST:PORT, …"),
+    threads: int | None = THREADS,
     force: bool = FORCE,
     quiet: bool = QUIET,
 ) -> None:
-    """Write SRC with every vector erased; other columns, their order and the rows stay as they are."""
+    """Write SRC with every vector erased; other columns, their order and the rows stay as they are.
+
+    With --store, the vectors of a store are replaced where they are. A run over a folder, URL or store that was cut
+    off goes on when the same command is given again.
+    """
+    from unface.cli.bars import progress_bars
     from unface.cli.files import require_new
     from unface.erase import Projection
-    from unface.scale import sanitise_file
+    from unface.errors import UnfaceError
+    from unface.scale import sanitise_directory, sanitise_file
 
     loaded = Projection.load(projection)
-    require_new(out, force=force)
-    done = sanitise_file(loaded, source, out, vector=vector_column)
+    if store is not None:
+        if source is not None or ray is not None:
+            raise UnfaceError("--store: replaces vectors where they are; leave out SRC, OUT and --ray")
+        _apply_to_store(loaded, store, purge=purge, lossy_ok=lossy_ok, receipt=receipt, force=force, quiet=quiet)
+        return
+    if purge or lossy_ok or receipt is not None:
+        raise UnfaceError("--purge, --lossy-ok and --receipt are about a store; name it with --store")
+    if source is None or out is None:
+        raise UnfaceError("apply: nothing to apply it to; give SRC and OUT, or --store URL")
+    if "://" not in source and not Path(source).is_dir():
+        if ray is not None:
+            raise UnfaceError("--ray: works on folders and URLs, file by file; leave it out for one file")
+        require_new(Path(out), force=force)
+        done = sanitise_file(
+            loaded, Path(source), Path(out), vector=vector_column, verify=verify, threads=threads
+        ).sentence()
+    else:
+        with ExitStack() as stack:
+            run = None
+            if ray is not None:
+                from unface.scale.cluster import ray_executor
+
+                run = stack.enter_context(ray_executor(ray))
+            done = sanitise_directory(
+                loaded,
+                source,
+                out,
+                vector=vector_column,
+                verify=verify,
+                force=force,
+                threads=threads,
+                executor=run,
+                progress=stack.enter_context(progress_bars(quiet=quiet)),
+            ).sentence()
     if not quiet:
-        typer.echo(done.sentence())
+        typer.echo(done)
+
+
+def _apply_to_store(
+    projection: "Projection", url: str, *, purge: bool, lossy_ok: bool, receipt: Path | None, force: bool, quiet: bool
+) -> None:
+    from unface.cli.bars import progress_bars
+    from unface.cli.files import require_new
+    from unface.stores import open_store, sanitise_store
+
+    if receipt is not None:
+        require_new(receipt, force=force)
+    with progress_bars(quiet=quiet) as progress:
+        done = sanitise_store(projection, open_store(url, lossy_ok=lossy_ok), purge=purge, progress=progress)
+    if receipt is not None:
+        done.save(receipt)
+    if not quiet:
+        for line in (done.sentence(), *done.notes):
+            typer.echo(line)
+        if not done.raw_purged:
+            typer.echo("raw vectors are kept beside; the same command with --purge removes them")

@@ -1,14 +1,29 @@
 """``unface fit``: learn what tells people apart in a set and save the projection that removes it."""
 
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 import typer
 
 from unface.cli.options import FORCE, QUIET, THREADS
 
+if TYPE_CHECKING:
+    from unface.scale.executor import Executor
+    from unface.scale.sums import Gather
+
+
+class Spread(TypedDict, total=False):
+    """Where a fit is summed up, if not in this process."""
+
+    executor: "Executor"
+    gather: "Gather"
+
 
 def fit(
-    source: Path = typer.Argument(..., metavar="EMB", help="Parquet or .npz file, or a folder of Parquet files."),
+    source: str = typer.Argument(
+        ..., metavar="EMB", help="Parquet or .npz file, a folder of Parquet files, or its URL."
+    ),
     out: Path = typer.Option(..., "--out", help="The projection, a .safetensors file."),
     method: str = typer.Option("isp", "--method", help="isp, leace, sal and others, as --eraser of audit."),
     rank: int | None = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them]."),
@@ -27,34 +42,64 @@ def fit(
     vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors."),
     skip_bad_rows: bool = typer.Option(False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity."),
     seed: int = typer.Option(0, "--seed", min=0, help="Of every random choice."),
+    ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to sum up folders and URLs on."),
     threads: int | None = THREADS,
     force: bool = FORCE,
     quiet: bool = QUIET,
 ) -> None:
     """Fit an eraser and save its projection, certified on identities it was not fitted on."""
-    from unface.auditing import fit_certified
+    from unface.auditing import fit_certified, fit_streamed, is_streamed
     from unface.cli.bars import progress_bars
     from unface.cli.files import require_distinct, require_new
     from unface.data import read_embeddings
+    from unface.errors import UnfaceError
 
     for path in (out, onnx):
         if path is not None:
             require_new(path, force=force)
-    require_distinct((out, onnx), (source, utility_aware))
-    embeddings = read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows)
-    with progress_bars(quiet=quiet) as progress:
-        projection = fit_certified(
-            embeddings,
-            method,
-            rank=rank,
-            energy=energy,
-            target=target,
-            utility_aware=utility_aware,
-            hold_out=hold_out,
-            seed=seed,
-            threads=threads,
-            progress=progress,
-        )
+    require_distinct((out, onnx), (Path(source), utility_aware))
+    url = "://" in source
+    streamed = (url or Path(source).is_dir()) and is_streamed(method) and target is None and utility_aware is None
+    if url and not streamed:
+        raise UnfaceError(f"{method}: needs all vectors in memory; copy them to a folder of this machine first")
+    if ray is not None and not streamed:
+        raise UnfaceError("--ray: sums up folders and URLs for isp, leace and others that need sums; leave it out here")
+    with ExitStack() as stack:
+        progress = stack.enter_context(progress_bars(quiet=quiet))
+        if streamed:
+            spread: Spread = {}
+            if ray is not None:
+                from unface.scale.cluster import ray_executor
+
+                run = stack.enter_context(ray_executor(ray))
+                spread = {"executor": run, "gather": run.gather}
+            projection = fit_streamed(
+                source,
+                method,
+                rank=rank,
+                energy=energy,
+                hold_out=hold_out,
+                vector=vector_column,
+                identity=identity_column,
+                skip_bad_rows=skip_bad_rows,
+                seed=seed,
+                threads=threads,
+                progress=progress,
+                **spread,
+            )
+        else:
+            projection = fit_certified(
+                read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows),
+                method,
+                rank=rank,
+                energy=energy,
+                target=target,
+                utility_aware=utility_aware,
+                hold_out=hold_out,
+                seed=seed,
+                threads=threads,
+                progress=progress,
+            )
     projection.save(out)
     if onnx is not None:
         projection.export(onnx)

@@ -1,6 +1,6 @@
 """Embeddings and pictures and whose they are: reading, writing, curating, splitting, and sets of nobody."""
 
-from unface.data.columns import VectorFile, read_vector_file, write_vector_file
+from unface.data.columns import read_vector_arrays, write_vector_arrays
 from unface.data.curate import Curation, curate, usual_images
 from unface.data.decode import BadPicture, decode
 from unface.data.embeddings import EmbeddingSet
@@ -8,7 +8,15 @@ from unface.data.images import ImageRef, ImageSet
 from unface.data.read import Source, read_embeddings
 from unface.data.read_images import read_images
 from unface.data.space import Space, require_same_space
-from unface.data.split import DEFAULT_SHARES, PAPER_SHARES, Role, Split, split_from_column, split_identities
+from unface.data.split import (
+    DEFAULT_SHARES,
+    PAPER_SHARES,
+    Role,
+    Split,
+    split_from_column,
+    split_identities,
+    split_order,
+)
 from unface.data.synthetic import identity_basis, make_identities
 from unface.data.write import write_embeddings
 
@@ -24,18 +32,18 @@ __all__ = [
     "Source",
     "Space",
     "Split",
-    "VectorFile",
     "curate",
     "decode",
     "identity_basis",
     "make_identities",
     "read_embeddings",
     "read_images",
-    "read_vector_file",
+    "read_vector_arrays",
     "require_same_space",
     "split_from_column",
     "split_identities",
+    "split_order",
     "usual_images",
     "write_embeddings",
-    "write_vector_file",
+    "write_vector_arrays",
 ]

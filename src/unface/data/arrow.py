@@ -20,7 +20,7 @@ def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[s
     wanted = chosen_columns(table.schema, columns, source)
     described = (table.schema.metadata or {}).get(METADATA_KEY)
     if columns.id in wanted:
-        ids = _text(table.column(columns.id), f"{source}: {columns.id!r}")
+        ids = text_of(table.column(columns.id), f"{source}: {columns.id!r}")
     else:
         ids = object_array([str(row) for row in range(table.num_rows)])
     vectors, nulls = matrix_of(table.column(columns.vector), ids, source, columns.vector)
@@ -29,7 +29,7 @@ def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[s
         source=source,
         columns=columns,
         vectors=vectors,
-        identities=_text(table.column(columns.identity), f"{source}: {columns.identity!r}"),
+        identities=text_of(table.column(columns.identity), f"{source}: {columns.identity!r}"),
         ids=ids,
         labels={name: _label(table.column(name), ids, source, name) for name in labels},
         nulls=nulls,
@@ -85,7 +85,8 @@ def _is_string(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _text(column: pa.ChunkedArray, what: str) -> NDArray[np.object_]:
+def text_of(column: pa.ChunkedArray, what: str) -> NDArray[np.object_]:
+    """A column of names or ids as str, None where missing; ``what`` begins the error."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (_is_string(kind) or pa.types.is_integer(kind)):
         raise UnfaceError(f"{what} holds {column.type}; expected text or integers")

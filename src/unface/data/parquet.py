@@ -1,6 +1,7 @@
-"""Parquet files as Arrow tables: only the columns we can hold, and never another exception than ours."""
+"""Parquet files as Arrow tables, whole or in batches of rows, and never another exception than ours."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,8 @@ from unface.errors import UnfaceError
 # Far above what a real footer holds, far below what a corrupt one can claim.
 _LONGEST_STRING = 64 << 20
 _LONGEST_LIST = 8 << 20
+# Without one (and with pre_buffer) pyarrow reads all of a row group, gigabytes of vectors, before its first row.
+_BUFFER = 1 << 20
 
 
 def read_parquet(path: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
@@ -24,32 +27,47 @@ def read_parquet(path: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...
     return table, left_out(schema, table.column_names)
 
 
-def read_all_columns(path: Path) -> pa.Table:
-    """One file as a table, whatever is in it."""
-    return _checked(path, lambda schema: schema.names)[0]
-
-
-def _checked(path: Path, choose: Callable[[pa.Schema], list[str]]) -> tuple[pa.Table, pa.Schema]:
-    source = short_name(path)
+@contextmanager
+def opened_parquet(file: Path | pa.NativeFile, source: str) -> Iterator[pq.ParquetFile]:
+    """A file whose footer was read; what fails while it is open is told as a file that cannot be read."""
     try:
         with pq.ParquetFile(
-            path,
+            file,
+            buffer_size=_BUFFER,
+            pre_buffer=False,
             thrift_string_size_limit=_LONGEST_STRING,
             thrift_container_size_limit=_LONGEST_LIST,
             page_checksum_verification=True,
-        ) as file:
-            schema = file.schema_arrow
-            wanted = choose(schema)
-            _require_agreement(file.metadata, source)
-            table = file.read(columns=wanted)
-            _require_all_rows(table, file.metadata.num_rows, source)
-            # Or a corrupt dictionary index would be followed out of its array.
-            table.validate(full=True)
+        ) as opened:
+            _require_agreement(opened.metadata, source)
+            yield opened
     except UnfaceError:
         raise
     # A corrupt file makes pyarrow raise nearly anything: OSError, ArrowException, MemoryError, OverflowError.
     except Exception as error:
         raise UnfaceError(f"{source}: not a readable Parquet file ({reason(error)}); write or copy it again") from None
+
+
+def row_batches(
+    file: pq.ParquetFile, source: str, rows: int, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """All rows in order, at most so many at a time and never a whole row group; some columns or all."""
+    there = 0
+    for batch in file.iter_batches(rows, columns=columns, use_threads=False):
+        # Or a corrupt dictionary index would be followed out of its array.
+        batch.validate(full=True)
+        there += batch.num_rows
+        yield batch
+    _require_all_rows(there, file.metadata.num_rows, source)
+
+
+def _checked(path: Path, choose: Callable[[pa.Schema], list[str]]) -> tuple[pa.Table, pa.Schema]:
+    source = short_name(path)
+    with opened_parquet(path, source) as file:
+        schema = file.schema_arrow
+        table = file.read(columns=choose(schema))
+        _require_all_rows(table.num_rows, file.metadata.num_rows, source)
+        table.validate(full=True)
     return table.replace_schema_metadata(schema.metadata), schema
 
 
@@ -100,7 +118,7 @@ def _require_agreement(metadata: pq.FileMetaData, source: str) -> None:
         )
 
 
-def _require_all_rows(table: pa.Table, promised: int, source: str) -> None:
+def _require_all_rows(there: int, promised: int, source: str) -> None:
     # Where fewer values are there than promised, pyarrow gives those and says nothing.
-    if table.num_rows != promised:
-        raise UnfaceError(f"{source}: the footer promises {promised} rows, {table.num_rows} are there; copy it again")
+    if there != promised:
+        raise UnfaceError(f"{source}: the footer promises {promised} rows, {there} are there; copy it again")

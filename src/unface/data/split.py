@@ -63,12 +63,17 @@ def split_identities(names: Iterable[str], *, shares: Mapping[Role, float] = DEF
     Each role with a share gets at least two identities: with one there is no impostor pair.
     """
     _require_shares(shares)
-    ordered = sorted(set(names), key=lambda name: _digest(f"{seed}\x1f{name}"))
+    ordered = sorted(set(names), key=lambda name: split_order(name, seed))
     sizes = _sizes(len(ordered), shares)
     if not _enough(sizes, shares):
         raise UnfaceError(_too_few(len(ordered), shares))
     roles = [role for role, size in sizes.items() for _ in range(size)]
     return Split({_hidden(name): role for name, role in zip(ordered, roles, strict=True)}, seed)
+
+
+def split_order(name: str, seed: int) -> str:
+    """By this, identities are sorted before they are cut: a role is an interval of it, which needs no list of names."""
+    return _digest(f"{seed}\x1f{name}")
 
 
 def split_from_column(names: Iterable[str], roles: Iterable[str]) -> Split:

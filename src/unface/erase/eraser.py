@@ -77,21 +77,23 @@ class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         )
         return self
 
-    def _checked(self, X: ArrayLike, *, reset: bool) -> NDArray[np.floating]:
+    def _checked(self, X: ArrayLike, *, reset: bool, finite: bool = True) -> NDArray[np.floating]:
+        numbers = {"dtype": [np.float32, np.float64], "ensure_all_finite": finite}
         try:
-            array: NDArray[np.floating] = validate_data(self, X, reset=reset, dtype=[np.float32, np.float64])
+            array: NDArray[np.floating] = validate_data(self, X, reset=reset, **numbers)
         except ValueError as error:
             raise FitError(f"{self.kind}: {_one_line(error)}") from None
         return array
 
     def _checked_both(
-        self, X: ArrayLike, y: ArrayLike | None, *, reset: bool
+        self, X: ArrayLike, y: ArrayLike | None, *, reset: bool, finite: bool = True
     ) -> tuple[NDArray[np.floating], NDArray[np.generic]]:
         if not self.uses_identities:
-            array = self._checked(X, reset=reset)
+            array = self._checked(X, reset=reset, finite=finite)
             return array, np.zeros(len(array), np.int64)
         try:
-            array, labels = validate_data(self, X, y, reset=reset, dtype=[np.float32, np.float64])
+            numbers = {"dtype": [np.float32, np.float64], "ensure_all_finite": finite}
+            array, labels = validate_data(self, X, y, reset=reset, **numbers)
         except ValueError as error:
             raise FitError(f"{self.kind}: {_one_line(error)}") from None
         # NaN is the one value that differs from itself.
@@ -112,11 +114,23 @@ class ClosedFormEraser(Eraser):
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """X (n, d) vectors, y (n,) identities: text or integers. Forgets what was fitted before."""
         self._moments = self._projection = None
-        return self._add(X, y, reset=True)._solved()
+        # NaN and Inf show in the sums, which are far fewer than the samples to be looked through.
+        self._add(X, y, reset=True, finite=False)
+        if not np.isfinite(self._seen().sums().sums).all():
+            self._moments = None
+            self._checked_both(X, y, reset=True)
+            raise FitError(f"{self.kind}: values too large to be summed; scale the vectors")
+        return self._solved()
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """One batch more, in any order and size; the projection is worked out when it is next asked for."""
         return self._add(X, y, reset=getattr(self, "_moments", None) is None)
+
+    def fit_moments(self, seen: MomentStream) -> Self:
+        """From sums that were made elsewhere, such as over many files; with their scatter if ``needs_scatter``."""
+        self._moments, self._projection = seen, None
+        self.n_features_in_ = seen.dim
+        return self._solved()
 
     @property
     def projection_(self) -> Projection:
@@ -128,30 +142,34 @@ class ClosedFormEraser(Eraser):
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_moments", None) is not None
 
-    def _needs_scatter(self) -> bool:
+    def needs_scatter(self) -> bool:
+        """Whether sums alone do not do."""
         return True
 
     @abstractmethod
     def _remove(self, seen: MomentStream) -> Removal:
         """Decide from what was seen."""
 
-    def _add(self, X: ArrayLike, y: ArrayLike | None, *, reset: bool) -> Self:
-        vectors, identities = self._checked_both(X, y, reset=reset)
-        if reset:
-            self._moments = MomentStream(vectors.shape[1], scatter=self._needs_scatter())
+    def _seen(self) -> MomentStream:
         assert self._moments is not None
-        self._moments.add(vectors, identities)
+        return self._moments
+
+    def _add(self, X: ArrayLike, y: ArrayLike | None, *, reset: bool, finite: bool = True) -> Self:
+        vectors, identities = self._checked_both(X, y, reset=reset, finite=finite)
+        if reset:
+            self._moments = MomentStream(vectors.shape[1], scatter=self.needs_scatter())
+        self._seen().add(vectors, identities)
         self._stale = True
         return self
 
     def _solved(self) -> Self:
-        assert self._moments is not None
-        if int(self._moments.sums().counts.sum()) < 2:
+        seen = self._seen()
+        if int(seen.sums().counts.sum()) < 2:
             raise FitError(f"{self.kind}: 1 sample; at least two are needed")
-        if self.uses_identities and self._moments.identities < 2:
+        if self.uses_identities and seen.identities < 2:
             raise FitError(f"{self.kind}: one identity (1 class) only; at least two are needed")
         with one_blas_thread():
-            self._keep(self._remove(self._moments))
+            self._keep(self._remove(seen))
         self._stale = False
         return self
 

@@ -35,7 +35,7 @@ class ISP(ClosedFormEraser):
         self.whitened = whitened
         self.normalise = normalise
 
-    def _needs_scatter(self) -> bool:
+    def needs_scatter(self) -> bool:
         return self.whitened
 
     def _remove(self, seen: MomentStream) -> Removal:

@@ -21,7 +21,7 @@ class SAL(ClosedFormEraser):
         self.energy = energy
         self.normalise = normalise
 
-    def _needs_scatter(self) -> bool:
+    def needs_scatter(self) -> bool:
         return False
 
     def _remove(self, seen: MomentStream) -> Removal:

@@ -65,7 +65,7 @@ class UtilityLEACE(ClosedFormEraser):
         self.energy = energy
         self.normalise = normalise
 
-    def _needs_scatter(self) -> bool:
+    def needs_scatter(self) -> bool:
         return False
 
     def _remove(self, seen: MomentStream) -> Removal:

@@ -1,0 +1,121 @@
+"""``unface fit`` over more than memory holds: sums of one read, for the erasers that need no more than sums."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from unface.auditing.ranks import RankRule
+from unface.data import Space, require_same_space
+from unface.data.identities import codes_of
+from unface.data.matrix import matrix_of
+from unface.data.parquet import opened_parquet
+from unface.data.space import METADATA_KEY, space_from_json
+from unface.erase import CONTROLS, ERASERS, ISP, ClosedFormEraser, Projection, certificate, make_eraser, usual_rank
+from unface.errors import UnfaceError
+from unface.moments import MomentStream
+from unface.progress import Progress, Silent
+from unface.scale.executor import Executor, local_executor
+from unface.scale.names import NamesJob, cut_identities
+from unface.scale.place import Place, place_at
+from unface.scale.stream import NO_IDS
+from unface.scale.sums import Gather, PartSums, SumsJob, gather_here
+
+_MOST_HELD_ROWS = 200_000
+"""For the certificate: whole identities up to so many rows are kept, whatever the size of the collection."""
+
+
+def is_streamed(method: str) -> bool:
+    """Whether a method is fitted from sums, so that it can be on a collection of any size."""
+    known = {**ERASERS, **CONTROLS}
+    return method == "random" or (method in known and isinstance(known[method](1), ClosedFormEraser))
+
+
+def fit_streamed(
+    source: str | os.PathLike[str],
+    method: str = "isp",
+    *,
+    rank: int | None = None,
+    energy: float | None = None,
+    hold_out: float = 0.2,
+    vector: str = "vector",
+    identity: str = "identity",
+    skip_bad_rows: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    gather: Gather = gather_here,
+    progress: Progress | None = None,
+) -> Projection:
+    """As ``fit_certified``, over the Parquet files of a folder or a URL: identities are read first, then vectors once.
+
+    Holds a sum for each identity and the rows of the certificate, no file. Ids are not looked at.
+    """
+    rule = RankRule(rank, energy)
+    place = place_at(source)
+    files = [found.name for found in place.parquet_files()]
+    if not files:
+        raise UnfaceError(f"{place.shown}: no .parquet files in this directory")
+    space = _one_space(place, files, vector)
+    named = [NamesJob(place.address, name, identity) for name in files]
+    cut = cut_identities(executor or local_executor(threads), named, hold_out, seed, _MOST_HELD_ROWS)
+    eraser = make_eraser(method, 1)
+    scatter = isinstance(eraser, ClosedFormEraser) and eraser.needs_scatter()
+    jobs = [SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, skip_bad_rows) for name in files]
+    sums = gather(jobs, progress or Silent())
+    projection = replace(_fitted(method, rule, sums.moments), space=replace(space, normalised=True))
+    return projection if hold_out == 0 else _certified(projection, sums)
+
+
+def _fitted(method: str, rule: RankRule, moments: MomentStream) -> Projection:
+    if rule.rank is not None:
+        rank = rule.rank
+    elif rule.energy is not None:
+        rank = ISP(energy=rule.energy).fit_moments(moments).projection_.rank
+    else:
+        rank = usual_rank(moments.dim, moments.identities)
+    eraser = make_eraser(method, rank)
+    if isinstance(eraser, ClosedFormEraser):
+        return eraser.fit_moments(moments).projection_
+    # Of the vectors it needs their length alone.
+    return eraser.fit(np.zeros((2, moments.dim), np.float32)).projection_
+
+
+def _certified(projection: Projection, sums: PartSums) -> Projection:
+    try:
+        codes = codes_of(np.concatenate(sums.held_names).tolist())[0] if sums.held else np.empty(0, np.int64)
+        vectors = np.concatenate(sums.held) if sums.held else np.empty((0, projection.dim), np.float32)
+        return replace(projection, certificate=certificate(projection, vectors, codes))
+    except UnfaceError as error:
+        raise UnfaceError(f"{error}; raise --hold-out, or take 0 for no certificate") from None
+
+
+def _one_space(place: Place, files: Sequence[str], vector: str) -> Space:
+    """Of all files, read from their schemas; two spaces, or two lengths of vectors, never mix."""
+    said: list[Space | None] = []
+    dim = None
+    for name in files:
+        with place.opened(name) as file, opened_parquet(file, name) as opened:
+            schema = opened.schema_arrow
+            if vector not in schema.names:
+                raise UnfaceError(f"{name}: has no column {vector!r}; there are {', '.join(schema.names)}")
+            kind = schema.field(vector).type
+            matrix_of(pa.chunked_array([], kind), NO_IDS, name, vector)
+            text = (schema.metadata or {}).get(METADATA_KEY)
+            said.append(None if text is None else space_from_json(text, name))
+            if dim is None and pa.types.is_fixed_size_list(kind):
+                dim = kind.list_size
+            elif dim is None and opened.metadata.num_rows:
+                first = next(opened.iter_batches(1, columns=[vector])).column(0)[0]
+                dim = len(first) if first.is_valid else None
+        if (said[0] is None) != (said[-1] is None):
+            raise UnfaceError(
+                f"{files[0]} and {name}: only one of them says which space it is in; two embedding spaces never mix"
+            )
+        if said[0] is not None and said[-1] is not None:
+            require_same_space(said[0], said[-1])
+    if dim is None:
+        raise UnfaceError(f"{place.shown}: no rows; at least two identities are needed")
+    return said[0] or Space(encoder=None, weights_sha256=None, dim=dim, normalised=False)

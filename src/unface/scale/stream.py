@@ -1,0 +1,156 @@
+"""The one way Parquet is erased: batches of rows are read, erased and written at the same time, never a whole file."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from unface.data import Space
+from unface.data.files import reason
+from unface.data.matrix import matrix_of
+from unface.data.parquet import opened_parquet, row_batches
+from unface.data.space import METADATA_KEY, space_from_json
+from unface.erase import Projection
+from unface.errors import UnfaceError
+from unface.scale.overlap import overlapped
+from unface.scale.released import Released, bad_rows, is_named, release, released_space, require_dim, require_raw
+from unface.scale.sink import Sink
+from unface.threads import one_blas_thread
+
+_BATCH_BYTES = 16 << 20
+NO_IDS: NDArray[np.object_] = np.empty(0, object)
+"""For matrix_of, which names them where lengths differ: here they are checked, or never told."""
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What was done; ``named`` is whether the file said which encoder it is from."""
+
+    rows: int
+    degenerate: int
+    named: bool
+
+
+def erase_parquet(
+    projection: Projection, file: Path | pa.NativeFile, source: str, sink: Sink, vector: str, threads: int
+) -> Erased:
+    """Every column, row and word of metadata of ``file`` into ``sink``, with the vectors erased."""
+    with opened_parquet(file, source) as opened, one_blas_thread():
+        schema = opened.schema_arrow
+        space = checked_space(projection, schema, vector, source)
+        released = _released_schema(projection, schema, vector, space)
+        given = row_batches(opened, source, batch_rows(projection.dim))
+        work = partial(_erased_batch, projection, released, vector, source)
+        rows = degenerate = 0
+        with _writer(sink, released, vector, source) as writer:
+            for batch, done in overlapped(_numbered(given), work, threads):
+                if len(done.bad):
+                    others = sum(len(later.bad) for _, later in overlapped(_numbered(given, rows), work, threads))
+                    raise bad_rows(source, rows + int(done.bad[0]), len(done.bad) + others)
+                writer.write_table(pa.Table.from_batches([batch]))
+                rows += batch.num_rows
+                degenerate += done.degenerate
+    return Erased(rows, degenerate, is_named(space))
+
+
+def checked_space(projection: Projection, schema: pa.Schema, vector: str, source: str) -> Space | None:
+    """The space that a file says it is in; refuses one that the projection is not for, from its schema alone."""
+    if vector not in schema.names:
+        raise UnfaceError(f"{source}: has no column {vector!r}; there are {', '.join(schema.names)}")
+    for name in schema.names:
+        if schema.names.count(name) > 1:
+            raise UnfaceError(f"{source}: two columns are called {name!r}; rename one")
+    said = (schema.metadata or {}).get(METADATA_KEY)
+    space = None if said is None else space_from_json(said, source)
+    require_raw(projection, space)
+    kind = schema.field(vector).type
+    matrix_of(pa.chunked_array([], kind), NO_IDS, source, vector)
+    if pa.types.is_fixed_size_list(kind):
+        require_dim(projection, kind.list_size, source)
+    return space
+
+
+def batch_rows(dim: int) -> int:
+    """Rows of a batch, so that its vectors are some tens of megabytes."""
+    return max(1, _BATCH_BYTES // (4 * dim))
+
+
+def batch_vectors(batch: pa.RecordBatch, vector: str, dim: int, source: str, first: int) -> NDArray[np.generic]:
+    """(n, dim) of a batch whose first row is number ``first`` of its file; a view of Arrow's memory if it can be."""
+    column = batch.column(vector)
+    require_length(column, vector, dim, source, first)
+    vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, source, vector)
+    if nulls is not None:
+        raise UnfaceError(f"{source}: row {first + int(np.argmax(nulls))} has no vector; fill or drop such rows")
+    # A batch of nothing has lists of no known length.
+    return vectors.reshape(len(column), dim)
+
+
+def require_length(column: pa.Array, vector: str, dim: int, source: str, first: int) -> None:
+    """Refuse lists of another length."""
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(column).cast(pa.int64()), dim))
+    if (lengths != dim).any():
+        row = int(np.argmax(lengths != dim))
+        raise UnfaceError(f"{source}: row {first + row} has {lengths[row]} numbers in {vector!r}; expected {dim}")
+
+
+def _erased_batch(
+    projection: Projection, schema: pa.Schema, vector: str, source: str, given: tuple[int, pa.RecordBatch]
+) -> tuple[pa.RecordBatch, Released]:
+    first, batch = given
+    done = release(projection, batch_vectors(batch, vector, projection.dim, source, first), threads=1)
+    kind = schema.field(vector).type
+    numbers = done.vectors.astype(kind.value_type.to_pandas_dtype(), copy=False)
+    column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), type=kind)
+    columns = [column if name == vector else batch.column(name) for name in schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=schema), done
+
+
+def _released_schema(projection: Projection, schema: pa.Schema, vector: str, space: Space | None) -> pa.Schema:
+    """The same with vectors of one length, in half precision if they were, else in single."""
+    index = schema.get_field_index(vector)
+    field = schema.field(index)
+    number = pa.float16() if field.type.value_type == pa.float16() else pa.float32()
+    if not (pa.types.is_fixed_size_list(field.type) and field.type.value_type == number):
+        field = field.with_type(pa.list_(number, projection.dim))
+    said = {**(schema.metadata or {}), METADATA_KEY: released_space(projection, space).to_json()}
+    return schema.set(index, field).with_metadata(said)
+
+
+@contextmanager
+def _writer(sink: Sink, schema: pa.Schema, vector: str, source: str) -> Iterator[pq.ParquetWriter]:
+    try:
+        # Vectors are noise: neither a dictionary nor compression finds anything in them, and both cost time.
+        others = [path for path in _leaves(schema) if path != f"{vector}.list.element"]
+        with pq.ParquetWriter(
+            sink,
+            schema,
+            use_dictionary=others,
+            compression=dict.fromkeys(others, "snappy"),
+            write_statistics=others,
+            write_page_checksum=True,
+        ) as writer:
+            yield writer
+    except pa.ArrowException as error:
+        raise UnfaceError(f"{source}: its copy cannot be written ({reason(error)})") from None
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """What Parquet calls the columns that are written, which for nested ones only writing tells."""
+    empty = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), empty)
+    written = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
+    return [written.column(number).path for number in range(len(written))]
+
+
+def _numbered(batches: Iterator[pa.RecordBatch], first: int = 0) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for batch in batches:
+        yield first, batch
+        first += batch.num_rows

@@ -1,0 +1,133 @@
+"""Class sums of the files of a collection, and how those of several become one: sums add, identities go by name."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from unface.data.matrix import matrix_of
+from unface.data.parquet import opened_parquet, row_batches
+from unface.errors import UnfaceError
+from unface.moments import MomentStream
+from unface.progress import Progress
+from unface.scale.names import FITTED, HELD, NOBODY, Cut, coded_identities
+from unface.scale.overlap import overlapped
+from unface.scale.place import place_at
+from unface.scale.stream import NO_IDS, batch_rows, require_length
+
+_BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class SumsJob:
+    """One file to sum up. Everything in it can be pickled and means the same on another machine that sees the place."""
+
+    source: str
+    """The collection: an absolute path, or a URL."""
+    name: str
+    """Of the file inside it, with "/" between folders."""
+    dim: int
+    scatter: bool
+    cut: Cut
+    vector: str = "vector"
+    identity: str = "identity"
+    skip_bad_rows: bool = False
+
+
+@dataclass
+class PartSums:
+    """Sums over unit vectors of those who are fitted on, and the unit vectors of those who are held out."""
+
+    moments: MomentStream
+    rows: int = 0
+    skipped: int = 0
+    held: list[NDArray[np.float32]] = field(default_factory=list)
+    held_names: list[NDArray[np.object_]] = field(default_factory=list)
+
+
+Gather = Callable[[Sequence[SumsJob], Progress], PartSums]
+"""The sums of all files: in this process one file after the other, or as a tree over machines."""
+
+
+def part_sums(job: SumsJob) -> PartSums:
+    """Stream one file."""
+    sums = PartSums(MomentStream(job.dim, scatter=job.scatter))
+    add_part(job, sums)
+    return sums
+
+
+def merge_sums(a: PartSums, b: PartSums) -> PartSums:
+    """Both together, as something new; associative up to rounding."""
+    return PartSums(
+        a.moments.merged(b.moments),
+        a.rows + b.rows,
+        a.skipped + b.skipped,
+        [*a.held, *b.held],
+        [*a.held_names, *b.held_names],
+    )
+
+
+def gather_here(jobs: Sequence[SumsJob], progress: Progress) -> PartSums:
+    """All files into one sum, in order: nothing is held for each of them."""
+    sums = PartSums(MomentStream(jobs[0].dim, scatter=jobs[0].scatter))
+    progress.start("files", len(jobs))
+    for job in jobs:
+        add_part(job, sums)
+        progress.advance("files")
+    return sums
+
+
+def add_part(job: SumsJob, sums: PartSums) -> None:
+    """One file more."""
+    with place_at(job.source).opened(job.name) as file, opened_parquet(file, job.name) as opened:
+        # The next batch is read while this one is summed up.
+        given = row_batches(opened, job.name, batch_rows(job.dim), [job.vector, job.identity])
+        first = 0
+        for batch in overlapped(given, lambda read: read, 1):
+            _add_batch(job, sums, batch, first)
+            first += batch.num_rows
+
+
+def _add_batch(job: SumsJob, sums: PartSums, batch: pa.RecordBatch, first: int) -> None:
+    known, codes = coded_identities(batch, job.identity, job.name)
+    vectors, nulls = _vectors(job, batch, first)
+    lengths = _lengths(vectors)
+    roles = np.array([job.cut.role(name) for name in known])[codes]
+    nameless = np.array([not name for name in known])[codes]
+    bad = ~(np.isfinite(lengths) & (lengths > 0)) | nameless
+    if nulls is not None:
+        bad |= nulls
+    if bad.any() and not job.skip_bad_rows:
+        row = int(np.argmax(bad))
+        fault = "no identity" if nameless[row] else "no vector, NaN, Inf or only zeros"
+        raise UnfaceError(f"{job.name}: row {first + row} has {fault}; drop it or pass --skip-bad-rows")
+    roles[bad] = NOBODY
+    sums.rows += len(codes)
+    sums.skipped += int(np.count_nonzero(bad))
+    weights = np.zeros(len(codes))
+    np.divide(1, lengths, out=weights, where=roles == FITTED)
+    sums.moments.add(vectors, known[codes], weights)
+    held = np.flatnonzero(roles == HELD)
+    if len(held):
+        sums.held.append((vectors[held] / lengths[held, None]).astype(np.float32))
+        sums.held_names.append(known[codes[held]])
+
+
+def _vectors(job: SumsJob, batch: pa.RecordBatch, first: int) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
+    column = batch.column(job.vector)
+    require_length(column, job.vector, job.dim, job.name, first)
+    vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, job.name, job.vector)
+    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes Inf and is told as such
+        return vectors.reshape(len(column), job.dim).astype(np.float32, copy=False), nulls
+
+
+def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    """In blocks that stay in a core's own cache; not finite where a number is not."""
+    squares = np.empty(len(vectors))
+    step = max(1, _BLOCK_BYTES // (8 * vectors.shape[1]))
+    for start in range(0, len(vectors), step):
+        exact = vectors[start : start + step].astype(np.float64)
+        np.einsum("ij,ij->i", exact, exact, out=squares[start : start + step])
+    return np.sqrt(squares)

@@ -1,0 +1,67 @@
+"""If these fail, fit and apply on the command line treat a folder or a URL otherwise than they say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import Done, unface
+from tests.scale.collection import hashes
+from unface.data import make_identities, write_embeddings
+from unface.erase import Projection
+
+PEOPLE = make_identities(40, 4, 16, rank=3, between=2.0, seed=3)
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    (folder / "more").mkdir(parents=True)
+    half = PEOPLE.identities < 20
+    write_embeddings(PEOPLE.take(half), folder / "a.parquet")
+    write_embeddings(PEOPLE.take(~half), folder / "more" / "b.parquet")
+    return folder
+
+
+def line_of(done: Done) -> str:
+    """What a refused command says, in one line and without its name."""
+    assert (done.code, done.out) == (1, "")
+    (line,) = done.err.splitlines()
+    return line.removeprefix("unface: ")
+
+
+def test_a_folder_is_fitted_sanitised_verified_and_then_finished(raw: Path, tmp_path: Path) -> None:
+    out, clean = tmp_path / "p.safetensors", tmp_path / "clean"
+    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
+    assert Projection.load(out).certificate is not None
+    done = unface("apply", out, raw, clean, "--verify", "--threads", "2")
+    assert done.code == 0
+    assert done.out.startswith("clean: 160 vectors, 3 of 16 dimensions removed (isp); read back: at most ")
+    assert sorted(hashes(clean)) == ["a.parquet", "more/b.parquet"]
+    assert json.loads((clean / "_unface/receipt.json").read_text())["verified"]["rows"] == 160
+    told = line_of(unface("apply", out, raw, clean))
+    assert told == "clean: is finished already; choose another OUT or pass --force"
+    quiet = unface("apply", out, raw, clean, "--force", "--quiet")
+    assert (quiet.code, quiet.out) == (0, "")
+
+
+def test_urls_are_taken_by_both(raw: Path, tmp_path: Path) -> None:
+    for source, name in ((raw.as_uri(), "url"), (str(raw), "folder")):
+        out = tmp_path / f"{name}.safetensors"
+        assert unface("fit", source, "--out", out, "--rank", "3").code == 0
+        assert unface("apply", out, source, (tmp_path / name).as_uri()).code == 0
+    assert hashes(tmp_path / "url") == hashes(tmp_path / "folder")
+
+
+def test_what_needs_all_vectors_is_not_fitted_on_a_url(raw: Path, tmp_path: Path) -> None:
+    done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--method", "rlace", "--rank", "3")
+    assert line_of(done) == "rlace: needs all vectors in memory; copy them to a folder of this machine first"
+    done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--target", "0.05@1e-2")
+    assert line_of(done) == "isp: needs all vectors in memory; copy them to a folder of this machine first"
+
+
+def test_a_cluster_is_for_folders(raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "p.safetensors"
+    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
+    done = unface("apply", out, raw / "a.parquet", tmp_path / "clean.parquet", "--ray", "auto")
+    assert line_of(done) == "--ray: works on folders and URLs, file by file; leave it out for one file"

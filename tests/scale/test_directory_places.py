@@ -1,0 +1,98 @@
+"""If these fail, a collection behind a URL is sanitised differently from one in a folder, or by two at a time."""
+
+import io
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import fsspec
+import pyarrow.parquet as pq
+import pytest
+
+from tests.scale.collection import NAMES, collection, hashes
+from tests.scale.stored import projection
+from unface import UnfaceError
+from unface.scale import lock, place_at, sanitise_directory
+from unface.scale.lock import held
+
+
+@pytest.fixture
+def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setattr(lock, "_RENEWED_S", 0.02)
+    monkeypatch.setattr(lock, "_ABANDONED_S", 0.2)
+    here = f"memory://{uuid.uuid4().hex}"
+    yield here
+    fsspec.filesystem("memory").rm(here, recursive=True)
+
+
+def test_a_file_url_is_the_folder_itself(tmp_path: Path) -> None:
+    source, out = collection(tmp_path / "raw"), tmp_path / "clean"
+    sanitise_directory(projection(), source.as_uri(), out.as_uri())
+    sanitise_directory(projection(), source, tmp_path / "other")
+    assert hashes(out) == hashes(tmp_path / "other")
+    assert place_at(out.as_uri()).local
+
+
+def test_an_object_store_gets_the_same_bytes_goes_on_and_gives_them_back(tmp_path: Path, url: str) -> None:
+    source = collection(tmp_path / "raw")
+    memory = fsspec.filesystem("memory")
+    receipt = sanitise_directory(projection(), source, f"{url}/clean", verify=True)
+    sanitise_directory(projection(), source, tmp_path / "clean")
+    for name in NAMES:
+        assert memory.cat(f"{url}/clean/{name}") == (tmp_path / "clean" / name).read_bytes()
+    assert receipt.where == f"{url}/clean"
+    assert receipt.verified is not None
+    assert receipt.verified.rows == 120
+    memory.rm(f"{url}/clean/_unface/receipt.json")
+    memory.rm(f"{url}/clean/_unface/done/a.parquet.json")
+    assert sanitise_directory(projection(), source, f"{url}/clean").rows == 120
+    assert not memory.exists(f"{url}/clean/_unface/lock")
+
+
+def test_a_source_may_be_an_object_store_too(tmp_path: Path, url: str) -> None:
+    source = collection(tmp_path / "raw")
+    for name in NAMES:
+        fsspec.filesystem("memory").pipe(f"{url}/raw/{name}", (source / name).read_bytes())
+    sanitise_directory(projection(), f"{url}/raw", f"{url}/clean")
+    content = fsspec.filesystem("memory").cat(f"{url}/clean/deep/er/c.parquet")
+    assert pq.read_table(io.BytesIO(content)).num_rows == 69
+
+
+def test_the_lock_of_an_object_store_refuses_a_second_run_and_not_one_after_a_kill(url: str) -> None:
+    place = place_at(f"{url}/clean")
+    with held(place), pytest.raises(UnfaceError, match="another process is writing it"), held(place):
+        pass
+    place.write("_unface/lock", b"of a run that was killed")
+    with held(place):
+        assert place.read("_unface/lock") != b"of a run that was killed"
+    assert place.read("_unface/lock") is None
+
+
+def test_a_folder_is_locked_too(tmp_path: Path) -> None:
+    source, out = collection(tmp_path / "raw"), tmp_path / "clean"
+    with held(place_at(out)), pytest.raises(UnfaceError) as told:
+        sanitise_directory(projection(), source, out)
+    assert str(told.value) == "clean: another process is writing it; wait for it or choose another OUT"
+    assert sanitise_directory(projection(), source, out).rows == 120
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("nowhere://x", "nowhere://x: cannot be opened as a URL ("), ("s3a9://u:secret@h/p?key=1", "s3a9://h/p: cannot")],
+)
+def test_a_url_that_cannot_be_opened_is_told_without_its_password(address: str, told: str) -> None:
+    with pytest.raises(UnfaceError) as caught:
+        place_at(address)
+    assert str(caught.value).startswith(told)
+    assert "secret" not in str(caught.value)
+
+
+def test_half_a_file_is_never_found(tmp_path: Path) -> None:
+    place = place_at(tmp_path)
+    place.write("x", b"old")
+    with suppress(RuntimeError), place.written("x") as sink:
+        sink.write(b"half of the new one")
+        raise RuntimeError("in the middle")
+    assert place.read("x") == b"old"
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["x"]
