@@ -189,3 +189,17 @@ def test_a_listed_model_for_research_asks_for_consent_here_too(tmp_path: Path) -
     assert "pass --accept-licence" in refused(path, name="arcface-mbf")
     with pytest.raises(UnfaceError, match="not arcface-mbf"):
         add_model(path, "arcface-mbf", Description(), accept_licence=True)
+
+
+def test_bare_weights_are_no_graph_for_a_listed_model_that_wants_one(tmp_path: Path, cache: Path) -> None:
+    save_file({"w": np.ones((2, 2), np.float32)}, tmp_path / "weights.safetensors")
+    said = refused(tmp_path / "weights.safetensors", name="sscd")
+    assert said == "weights.safetensors: is safetensors, sscd is torchscript"
+    assert left_behind(cache) == []
+
+
+def test_a_damaged_file_in_the_cache_is_said_to_be_damaged(tmp_path: Path) -> None:
+    made = add_model(pooling_net(tmp_path / "mine.onnx"), "mine", IMAGENET)
+    weights(made).write_bytes(b"something else")
+    with pytest.raises(UnfaceError, match="mine: damaged in the cache, and it can only come from a local file"):
+        weights(made)

@@ -118,7 +118,7 @@ def test_without_a_pin_the_first_hash_is_remembered(downloaded: Path, cache: Pat
     (downloaded / "model.safetensors").unlink()
     assert weights(unpinned, offline=True) == path
     path.write_bytes(CONTENT[::-1])
-    with pytest.raises(UnfaceError, match="not in the cache"):
+    with pytest.raises(UnfaceError, match="damaged in the cache"):
         weights(unpinned, offline=True)
 
 

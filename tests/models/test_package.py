@@ -227,7 +227,7 @@ def test_a_damaged_file_in_the_cache_is_fetched_again(use: Use) -> None:
         path.write_bytes(CONTENT[:-1] + b"!")
         assert weights(tiny_card()).read_bytes() == CONTENT
         path.write_bytes(b"")
-        with pytest.raises(UnfaceError, match="not in the cache"):
+        with pytest.raises(UnfaceError, match="damaged in the cache"):
             weights(tiny_card(), offline=True)
 
 

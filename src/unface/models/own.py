@@ -12,6 +12,7 @@ from unface.models.shelf import CARD_FILE, card_json, shipped
 from unface.models.store import Mismatch, blocks_of, place, sha256_of, staging
 
 _NOTHING_BUT_WEIGHTS = ("safetensors", "state dict")
+_GRAPHS = ("onnx", "torchscript")
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _require_fitting(path: Path, known: Card) -> None:
     if known.sha256:
         return
     kind = kind_of(path)
-    if kind in _NOTHING_BUT_WEIGHTS:
+    if kind in _NOTHING_BUT_WEIGHTS and known.architecture not in _GRAPHS:
         return
     if kind != known.architecture:
         raise UnfaceError(f"{path.name}: is {kind}, {known.name} is {known.architecture}")

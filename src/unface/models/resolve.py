@@ -135,11 +135,12 @@ def _counted(arriving: Iterator[bytes], task: str, progress: Progress) -> Iterat
 
 
 def _why(card: Card, offline: bool, refusals: list[str]) -> str:
+    here = "damaged in the cache" if place(card).exists() else "not in the cache"
     if not card.sources:
-        return "not in the cache, and it can only come from a local file"
+        return f"{here}, and it can only come from a local file"
     if offline:
-        return "not in the cache, and UNFACE_OFFLINE or offline=True forbids to fetch it"
-    return f"not in the cache, and could not be fetched: {', '.join(refusals)}"
+        return f"{here}, and UNFACE_OFFLINE or offline=True forbids to fetch it"
+    return f"{here}, and could not be fetched: {', '.join(refusals)}"
 
 
 def _by_hand(card: Card) -> str:
