@@ -29,7 +29,7 @@ from unface.attribute import (
 from unface.data import EmbeddingSet, ImageSet, Role, Space, Split, read_images, split_identities
 from unface.encode import Encoder, load_encoder
 from unface.erase import ISP, Projection, fit_projection
-from unface.faces import Detector, load_detector
+from unface.faces import Detector, Remembered, load_detector
 from unface.faces.face_swap import swap_face
 
 HALVES = {Role.FIT: 0.5, Role.TEST: 0.5}
@@ -43,7 +43,7 @@ def main() -> None:
     images = read_images(asked.images)
     halves = split_identities((image.identity for image in images), shares=HALVES, seed=asked.seed)
     fit, test = (of_role(images, halves, role) for role in (Role.FIT, Role.TEST))
-    detector = load_detector(asked.detector, accept_licence=asked.accept_licence)
+    detector = Remembered(load_detector(asked.detector, accept_licence=asked.accept_licence))
     found: list[Attribution] = []
     for name in asked.encoder:
         encoder = load_encoder(name, accept_licence=asked.accept_licence)

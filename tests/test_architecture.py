@@ -28,13 +28,13 @@ LEVELS = {
     "encode": 4,
     "scale": 4,
     "attribute": 5,
-    "auditing": 5,
+    "auditing": 6,
     "stores": 5,
-    "gate": 6,
-    "report": 6,
-    "cli": 7,
-    "__init__": 8,
-    "__main__": 8,
+    "gate": 7,
+    "report": 7,
+    "cli": 8,
+    "__init__": 9,
+    "__main__": 9,
 }
 
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report.drawn import full, invalid
+from tests.report.made_attribution import result as attribution
 from tests.report.test_html_safety import evil_page
+from unface.report.attribution_page import render_attribution
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -49,6 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for name, page in (("full", full()), ("invalid", invalid()), ("evil", evil_page())):
         (folder / f"{name}.html").write_text(page.source, encoding="utf-8")
+    (folder / "attribution.html").write_text(render_attribution(attribution("made", "second")), encoding="utf-8")
     return folder
 
 
@@ -146,6 +149,19 @@ def test_nothing_is_complained_of_and_only_the_file_itself_is_read(report: Opene
     assert report.asked == [report.url]
 
 
+def test_the_page_of_attribution_reads_nothing_else_in_light_and_dark(browser: "Browser", folder: Path) -> None:
+    for dark in (False, True):
+        for opened in show(browser, folder / "attribution.html", dark=dark):
+            assert opened.complaints == []
+            assert opened.asked == [opened.url]
+            assert opened.page.get_by_role("img", name="Drawn face, raw").first.is_visible()
+            assert (max(paper(opened)) < 50) == dark
+            ring = opened.page.locator("svg.chart path[stroke-dasharray='5 3']").first
+            assert ring.evaluate("path => getComputedStyle(path).stroke") == (
+                "rgb(185, 190, 199)" if dark else "rgb(74, 79, 87)"
+            )
+
+
 def test_a_script_in_a_name_stays_text(browser: "Browser", folder: Path) -> None:
     for opened in show(browser, folder / "evil.html"):
         opened.page.get_by_role("slider").fill("0")
@@ -171,7 +187,7 @@ def test_dark_paper_for_those_who_ask(report: Opened, in_the_dark: Opened) -> No
     assert label.evaluate("text => getComputedStyle(text).fill") == "rgb(185, 190, 199)"
 
 
-@pytest.mark.parametrize("name", ["full", "invalid", "evil"])
+@pytest.mark.parametrize("name", ["full", "invalid", "evil", "attribution"])
 def test_a_phone_never_scrolls_sideways(browser: "Browser", folder: Path, name: str) -> None:
     for opened in show(browser, folder / f"{name}.html", width=360):
         opened.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")

@@ -56,6 +56,9 @@ def test_urls_are_taken_by_both(raw: Path, tmp_path: Path) -> None:
 def test_what_needs_all_vectors_is_not_fitted_on_a_url(raw: Path, tmp_path: Path) -> None:
     done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--method", "rlace", "--rank", "3")
     assert line_of(done) == "rlace: needs all vectors in memory; copy them to a folder of this machine first"
+    for source in (raw, raw.as_uri()):
+        done = unface("fit", source, "--out", tmp_path / "p", "--method", "rlac")
+        assert line_of(done).startswith("eraser 'rlac' is not known; choose from isp, ")
     done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--target", "0.05@1e-2")
     assert line_of(done) == "isp: needs all vectors in memory; copy them to a folder of this machine first"
 
@@ -65,3 +68,20 @@ def test_a_cluster_is_for_folders(raw: Path, tmp_path: Path) -> None:
     assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
     done = unface("apply", out, raw / "a.parquet", tmp_path / "clean.parquet", "--ray", "auto")
     assert line_of(done) == "--ray: works on folders and URLs, file by file; leave it out for one file"
+    for words in (("apply", out, raw, tmp_path / "clean"), ("fit", raw, "--out", tmp_path / "q")):
+        done = unface(*words, "--ray", "auto", "--threads", "2")
+        assert line_of(done) == "--threads: a cluster works with the cores it has; leave it out with --ray"
+
+
+def test_files_in_folders_are_not_left_out_of_a_fit_in_memory(raw: Path, tmp_path: Path) -> None:
+    done = unface("fit", raw, "--out", tmp_path / "p", "--method", "rlace", "--rank", "3")
+    told = "more/b.parquet: lies in a folder of its own, and what rlace needs is read from one; move it"
+    assert line_of(done) == told
+    assert not (tmp_path / "p").exists()
+
+
+def test_one_file_is_not_written_to_a_url(raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "p.safetensors"
+    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
+    done = unface("apply", out, raw / "a.parquet", "s3://bucket/clean.parquet")
+    assert line_of(done) == "OUT: one file is written on this machine; name a file, or give the folder it is in"

@@ -4,11 +4,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.real import pictures_here, weights_here
 from unface.data import decode, read_images
 from unface.errors import UnfaceError
-from unface.faces import Face, box_crop, load_detector, main_face
+from unface.faces import Face, Remembered, box_crop, load_detector, main_face
 from unface.faces.scrfd import Scrfd, _decoded, _suppressed
 from unface.faces.yunet import YuNet
 
@@ -31,6 +32,25 @@ def test_a_box_is_cut_square_with_its_margin_and_edges_repeat_outside() -> None:
     np.testing.assert_array_equal(crop, image[25:75, 25:75])
     outside = box_crop(image, face(-10, 0, 20, 20), 1.0)
     np.testing.assert_array_equal(outside[:, :10], np.repeat(image[:20, :1], 10, axis=1))
+
+
+class Counting:
+    """Finds as many faces as the picture has rows, and counts how often it was asked."""
+
+    name = "counting"
+    asked = 0
+
+    def detect(self, image: NDArray[np.uint8]) -> list[Face]:
+        self.asked += 1
+        return [face(0, 0, 9, 9)] * len(image)
+
+
+def test_a_picture_is_looked_at_once_and_never_taken_for_another_of_its_bytes() -> None:
+    counting = Counting()
+    remembered = Remembered(counting)
+    wide, tall = (np.zeros(shape, dtype=np.uint8) for shape in ((2, 4, 3), (4, 2, 3)))
+    assert [len(remembered.detect(image)) for image in (wide, tall, wide.copy(), tall)] == [2, 4, 2, 4]
+    assert (counting.asked, remembered.name) == (2, "counting")
 
 
 def test_scrfd_boxes_and_points_are_distances_in_strides_from_cell_corners() -> None:

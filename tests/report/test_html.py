@@ -85,7 +85,9 @@ def test_what_was_not_measured_is_listed_and_is_no_section() -> None:
         assert missing in said
     assert not {"frontier", "erasers", "transfer", "maps", "swaps", "utility"} & set(ids(page))
     assert "After an eraser not measured" in section(page, "verdict")
-    assert "without a part of this page: same-shoot pairs apart from identity." in section(full(), "limits")
+    assert "without a part of this page: face-context attribution; same-shoot pairs apart from identity." in section(
+        full(), "limits"
+    )
 
 
 def test_usefulness_that_nobody_measured_is_called_so_beside_the_verdict() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.scale.collection import NAMES, all_others, all_vectors, collection, hashes
@@ -105,6 +104,16 @@ def test_starting_over_with_other_files_leaves_none_of_the_old_ones(source: Path
     (source / "a.parquet").rename(source / "z.parquet")
     sanitise_directory(projection(), source, out, force=True)
     assert sorted(hashes(out)) == ["b.parquet", "deep/er/c.parquet", "empty.parquet", "z.parquet"]
+
+
+def test_starting_over_removes_nothing_outside_the_output(source: Path, out: Path) -> None:
+    sanitise_directory(projection(), source, out)
+    plan = json.loads((out / "_unface/manifest.json").read_text())
+    plan["files"]["../raw/a.parquet"] = 1
+    (out / "_unface/manifest.json").write_text(json.dumps(plan))
+    before = hashes(source)
+    sanitise_directory(projection(), source, out, force=True)
+    assert hashes(source) == before
 
 
 def unfinished(out: Path, *lost: str) -> None:
@@ -217,13 +226,22 @@ def test_a_flipped_byte_among_the_vectors_is_not_passed_on(source: Path, out: Pa
     assert "a.parquet" not in hashes(out)
 
 
-def test_bad_rows_are_counted_over_the_whole_file_by_their_number_in_it(source: Path, out: Path) -> None:
-    vectors = PEOPLE.vectors.copy()
-    vectors[[70, 71, 119], 2] = np.nan
-    written(table(vectors), source / "a.parquet", row_group_size=7)
-    assert refused(source, out).startswith(
-        "a.parquet: row 70 has NaN or Inf; repair or drop such rows (3 in all); 3 of 4"
-    )
+def test_a_receipt_goes_before_a_file_it_speaks_of_is_made_again(
+    source: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sanitise_directory(projection(), source, out)
+    written(table().slice(0, 49), source / "a.parquet")
+
+    def killed(job: PartJob) -> PartDone:
+        sanitise_part(job)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("unface.scale.directory.sanitise_part", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sanitise_directory(projection(), source, out, verify=True)
+    assert not (out / "_unface/receipt.json").exists()
+    assert sanitise_directory(projection(), source, out).rows == 119
 
 
 def test_what_lies_in_the_output_already_is_not_mixed_with(source: Path, out: Path) -> None:
@@ -254,16 +272,3 @@ def test_zero_vectors_stay_zero_and_are_counted(out: Path, tmp_path: Path) -> No
     receipt = sanitise_directory(oblique(), tmp_path / "raw", out)
     assert receipt.degenerate == 3
     assert not receipt.named_space
-
-
-def test_memory_is_that_of_batches_and_never_of_a_row_group(tmp_path: Path) -> None:
-    """One row group of 64 MB is read in pieces: Arrow never holds half of it."""
-    from unface.data.parquet import opened_parquet, row_batches
-
-    vectors = np.random.default_rng(0).standard_normal((1 << 20, DIM), dtype=np.float32)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), DIM)
-    path = written(pa.table({"vector": column}), tmp_path / "big.parquet", row_group_size=1 << 20)
-    assert pq.read_metadata(path).num_row_groups == 1
-    with opened_parquet(path, "big") as file:
-        held = [pa.total_allocated_bytes() for _ in row_batches(file, "big", 1 << 14)]
-    assert max(held) < vectors.nbytes / 2

@@ -1,6 +1,8 @@
 """If these fail, a collection behind a URL is sanitised differently from one in a folder, or by two at a time."""
 
 import io
+import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,8 +15,9 @@ import pytest
 from tests.scale.collection import NAMES, collection, hashes
 from tests.scale.stored import projection
 from unface import UnfaceError
-from unface.scale import lock, place_at, sanitise_directory
+from unface.scale import Place, lock, place_at, sanitise_directory
 from unface.scale.lock import held
+from unface.scale.sink import Sink
 
 
 @pytest.fixture
@@ -69,6 +72,26 @@ def test_the_lock_of_an_object_store_refuses_a_second_run_and_not_one_after_a_ki
     assert place.read("_unface/lock") is None
 
 
+def test_a_lock_outlives_a_store_that_fails_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a second run would be let in while the first goes on."""
+    place, failed = place_at(f"{url}/clean"), threading.Event()
+    with held(place):
+        real = type(place).write
+
+        def once(self: Place, name: str, content: bytes) -> None:
+            if not failed.is_set():
+                failed.set()
+                raise UnfaceError("the store did not answer")
+            real(self, name, content)
+
+        monkeypatch.setattr(Place, "write", once)
+        assert failed.wait(5)
+        seen = place.read("_unface/lock")
+        until = time.monotonic() + 5
+        while place.read("_unface/lock") == seen:
+            assert time.monotonic() < until, "nobody renews it"
+
+
 def test_a_folder_is_locked_too(tmp_path: Path) -> None:
     source, out = collection(tmp_path / "raw"), tmp_path / "clean"
     with held(place_at(out)), pytest.raises(UnfaceError) as told:
@@ -86,6 +109,19 @@ def test_a_url_that_cannot_be_opened_is_told_without_its_password(address: str, 
         place_at(address)
     assert str(caught.value).startswith(told)
     assert "secret" not in str(caught.value)
+
+
+def test_what_was_written_goes_also_where_closing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk, which it would keep full."""
+
+    def full(sink: Sink) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Sink, "abandon", full)
+    with suppress(RuntimeError), place_at(tmp_path).written("x") as sink:
+        sink.write(b"half of it")
+        raise RuntimeError("in the middle")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_half_a_file_is_never_found(tmp_path: Path) -> None:

@@ -104,7 +104,8 @@ def test_nan_in_other_columns_is_equal_to_itself(tmp_path: Path) -> None:
     given = table()
     prices = pa.array(np.where(np.arange(len(given)) % 2, np.nan, 1.0))
     nested = pa.array([[{"x": float("nan")}] if row % 3 else None for row in range(len(given))])
-    given = given.append_column("maybe", prices).append_column("deep", nested)
+    mapped = pa.array([[("x", float("nan"))]] * len(given), pa.map_(pa.string(), pa.float64()))
+    given = given.append_column("maybe", prices).append_column("deep", nested).append_column("mapped", mapped)
     (tmp_path / "raw").mkdir()
     written(given, tmp_path / "raw" / "a.parquet", row_group_size=31)
     receipt = sanitise_directory(projection(), tmp_path / "raw", tmp_path / "clean", verify=True)
@@ -116,6 +117,9 @@ def test_no_value_is_not_a_value_of_nothing() -> None:
     assert not _same(pa.array([None], kind), pa.array([{"x": None}], kind))
     assert not _same(pa.array([None], pa.list_(kind)), pa.array([[]], pa.list_(kind)))
     assert not _same(pa.array([1.0], pa.float32()), pa.array([1.0], pa.float64()))
+    mapping = pa.map_(pa.string(), pa.float64())
+    assert not _same(pa.array([[("x", 1.0)]], mapping), pa.array([[("x", 2.0)]], mapping))
+    assert not _same(pa.array([[("x", 1.0)]], mapping), pa.array([[("y", 1.0)]], mapping))
 
 
 @pytest.mark.parametrize("kind", ["parquet", "npz"])

@@ -162,6 +162,20 @@ def test_bad_rows_are_named_or_left_out(folder: Path, value: float, name: str | 
     assert np.abs(matrix(skipped) - matrix(fit_certified(both, rank=5))).max() < 1e-6
 
 
+def test_lists_are_as_long_as_the_first_that_is_there(tmp_path: Path) -> None:
+    names = [PEOPLE.names[code] for code in PEOPLE.identities]
+    lists = pa.array([None, *PEOPLE.vectors[1:].tolist()], pa.list_(pa.float32()))
+    pq.write_table(pa.table({"vector": lists, "identity": names}), tmp_path / "a.parquet")
+    with pytest.raises(UnfaceError, match="row 0 has no vector"):
+        fit_streamed(tmp_path, rank=5)
+    expected = EmbeddingSet.from_arrays(PEOPLE.vectors[1:], names[1:])
+    require_equal(fit_streamed(tmp_path, rank=5, skip_bad_rows=True), fit_certified(expected, rank=5))
+    nothing = pa.array([None] * len(names), pa.list_(pa.float32()))
+    pq.write_table(pa.table({"vector": nothing, "identity": names}), tmp_path / "a.parquet")
+    with pytest.raises(UnfaceError, match="no vectors in 'vector'; at least two identities are needed"):
+        fit_streamed(tmp_path, rank=5, skip_bad_rows=True)
+
+
 def test_lists_of_double_precision_and_coded_names_are_read_alike(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -174,6 +188,22 @@ def test_lists_of_double_precision_and_coded_names_are_read_alike(
         given = given.set_column(given.column_names.index("identity"), "identity", coded)
         pq.write_table(given, other / path.name)
     require_equal(fit_streamed(other, rank=5), fit_streamed(folder, rank=5))
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ({"rank": DIM + 1}, "isp: rank 25 with 24 dimensions; expected 0 to 24"),
+        ({"energy": 1.5}, "isp: energy 1.5; expected a share of more than 0 and at most 1"),
+    ],
+)
+def test_a_rank_that_cannot_be_is_told_before_vectors_are_read(
+    folder: Path, rule: dict[str, float], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streamed_fit, "cut_identities", lambda *_: pytest.fail("was read"))
+    with pytest.raises(UnfaceError) as caught:
+        fit_streamed(folder, **rule)  # type: ignore[arg-type]
+    assert str(caught.value) == told
 
 
 def test_two_spaces_never_mix(folder: Path) -> None:

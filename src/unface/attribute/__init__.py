@@ -23,6 +23,8 @@ from unface.attribute.result import (
     Spread,
     Step,
 )
+from unface.attribute.show import ShownFace, shown_faces
+from unface.attribute.swaps import swap_by_inswapper, swap_by_landmarks
 
 __all__ = [
     "FCR",
@@ -45,6 +47,7 @@ __all__ = [
     "Reader",
     "Revealed",
     "Share",
+    "ShownFace",
     "SpaceAttribution",
     "Spread",
     "Step",
@@ -53,4 +56,7 @@ __all__ = [
     "canvas_of",
     "locate",
     "reader_of",
+    "shown_faces",
+    "swap_by_inswapper",
+    "swap_by_landmarks",
 ]

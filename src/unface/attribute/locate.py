@@ -1,11 +1,12 @@
 """A set of pictures with a face found in each, or why not: nothing is left out here, so that all can be counted."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import closing
 from functools import partial
 
 from unface.attribute.ports import LocatedPicture
 from unface.data import BadPicture, ImageRef, ImageSet, decode
+from unface.encode import contents
 from unface.encode.ahead import ahead
 from unface.faces import Detector, main_face
 from unface.progress import Progress, Silent
@@ -14,23 +15,15 @@ from unface.threads import available_cores
 
 def locate(
     images: ImageSet, detector: Detector, *, threads: int | None = None, progress: Progress | None = None
-) -> Iterator[LocatedPicture]:
+) -> Generator[LocatedPicture, None, None]:
     """The pictures in their order, each with its main face."""
     progress, threads = progress or Silent(), threads or available_cores()
     progress.start("finding faces", len(images))
-    with closing(ahead(partial(_located, detector=detector), _contents(images), threads, 4 * threads)) as found:
+    pictures = zip(images, contents(images), strict=True)
+    with closing(ahead(partial(_located, detector=detector), pictures, threads, 4 * threads)) as found:
         for picture in found:
             progress.advance("finding faces")
             yield picture
-
-
-def _contents(images: ImageSet) -> Iterator[tuple[ImageRef, bytes | BadPicture]]:
-    """Bytes in order, on one thread: from some sources that is the only fast way."""
-    for ref in images:
-        try:
-            yield ref, ref.read()
-        except BadPicture as bad:
-            yield ref, bad
 
 
 def _located(item: tuple[ImageRef, bytes | BadPicture], detector: Detector) -> LocatedPicture:

@@ -2,7 +2,7 @@
 
 from unface.auditing.inputs import Prepared
 from unface.auditing.points import control_points
-from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts, SpaceResult, Transfer
+from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts, SpaceResult
 from unface.data import EmbeddingSet, Role, Space
 from unface.metrics import Scheme
 from unface.models import cards
@@ -43,7 +43,9 @@ def controls_part(
     )
 
 
-def not_measured(spaces: list[SpaceResult], transfers: list[Transfer], utility: bool, probes: list[str]) -> list[str]:
+def not_measured(
+    spaces: list[SpaceResult], probes: list[str], *, transfer: bool, utility: bool, attribution: bool
+) -> list[str]:
     """What a reader might take for measured and is not."""
     missing = []
     if not any(point.context_adjusted for point in spaces[0].points):
@@ -56,9 +58,11 @@ def not_measured(spaces: list[SpaceResult], transfers: list[Transfer], utility: 
     else:
         if not utility:
             missing.append("what erasure costs the task the vectors are for: give its labelled vectors as --utility")
-        if not transfers:
+        if not transfer:
             missing.append("whether the projection holds on other faces: give a second set as --transfer")
-    missing += ["template inversion", "face-context attribution"]
+    missing.append("template inversion")
+    if not attribution:
+        missing.append("face-context attribution")
     left_out = [name for name in PROBES if name not in probes]
     if left_out:
         missing.append(f"probes left out: {', '.join(left_out)}")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from unface.auditing.attack import Attack, Attacked, fast_at
+from unface.auditing.attributing import Attributed, Subjects, attributed
 from unface.auditing.comparing import changes
 from unface.auditing.defence import (
     Defence,
@@ -48,6 +49,7 @@ class Extras:
     utility_aware: EmbeddingSet | None
     transfer: EmbeddingSet | None
     attribute: str | None
+    attribution: Subjects | None
     sweep: bool
     fit_counts: tuple[int, ...]
     maps: bool
@@ -75,6 +77,7 @@ class Found:
     transfers: list[Transfer] = field(default_factory=list)
     maps: list[Map] = field(default_factory=list)
     attribute_swaps: list[AttributeSwap] = field(default_factory=list)
+    attribution: Attributed | None = None
     not_measured: list[str] = field(default_factory=list)
 
 
@@ -92,8 +95,9 @@ def measure_loop(loop: Loop, progress: Progress) -> Found:
     if extras.attribute is not None and codes is not None:  # what cannot be had is told before the long part
         swap_part("raw", prepared.embeddings.vectors, prepared, extras.attribute, codes, attack.plan.seed)
 
-    found = Found(spaces=_spaces(loop, defences, useful, progress))
     erasers = [defence for defence in defences if not defence.control]
+    found = Found(attribution=_attributed(loop, erasers, progress))
+    found.spaces = _spaces(loop, defences, useful, progress)
     vectors = prepared.embeddings.vectors
     shown = [("raw", vectors), *((defence.name, defence.apply(vectors)) for defence in erasers)]
     if extras.attribute is not None and codes is not None:
@@ -122,6 +126,17 @@ def measure_loop(loop: Loop, progress: Progress) -> Found:
         for defence, their in zip(fitted, theirs, strict=True):
             found.transfers.append(transfer(defence, their, here, there, progress))
     return found
+
+
+def _attributed(loop: Loop, erasers: Sequence[Defence], progress: Progress) -> Attributed | None:
+    """On pictures of people that no eraser was fitted on; what cannot be had of them is told before the long part."""
+    subjects = loop.extras.attribution
+    if subjects is None:
+        return None
+    fitted = {name for defence in erasers if defence.fit is not None for name in defence.fit.names}
+    projections = {defence.name: defence.projection for defence in erasers}
+    plan = loop.attack.plan
+    return attributed(subjects.without(fitted), projections, seed=plan.seed, threads=plan.threads, progress=progress)
 
 
 def _require_use(loop: Loop, fitted: Sequence[Defence]) -> None:

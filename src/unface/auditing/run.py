@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from unface._version import __version__
 from unface.auditing.aftermath import spared_findings
 from unface.auditing.attack import Attack
+from unface.auditing.attributing import Subjects
 from unface.auditing.describe import (
     controls_part,
     curated_part,
@@ -53,6 +54,7 @@ def audit(
     utility_aware: Source | None = None,
     transfer: Source | None = None,
     attribute: str | None = None,
+    attribution: Subjects | None = None,
     sweep: bool = True,
     fit_counts: Sequence[int] = (),
     maps: bool = True,
@@ -85,7 +87,8 @@ def audit(
 
     ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``;
     ``utility_aware`` is one that a further eraser may spare. ``transfer`` is a second set of faces of the same encoder;
-    ``attribute`` a column of two values. ``sweep`` goes over ranks, ``fit_counts`` over numbers of fit identities;
+    ``attribute`` a column of two values; ``attribution`` the pictures behind the vectors, to tell whether similarity
+    rests on faces or on what is around them. ``sweep`` goes over ranks, ``fit_counts`` over numbers of fit identities;
     ``maps`` draws test identities by t-SNE.
     """
     started, clock = datetime.now(UTC), time.monotonic()
@@ -125,6 +128,7 @@ def audit(
         utility_aware=None if utility_aware is None else read_embeddings(utility_aware),
         transfer=None if transfer is None else read_embeddings(transfer),
         attribute=attribute,
+        attribution=attribution,
         sweep=sweep,
         fit_counts=tuple(fit_counts),
         maps=maps,
@@ -139,11 +143,18 @@ def audit(
     spared = spared_findings(extras.utility_aware, extras.utility)
     findings = find(found.spaces, controls, prepared.dropped_ks, prepared.curation.images, spared)
     names = [probe.name for probe in chosen]
+    unmeasured = not_measured(
+        found.spaces,
+        names,
+        transfer=bool(found.transfers),
+        utility=bool(utility),
+        attribution=found.attribution is not None,
+    )
     return AuditResult(
         valid=not any(finding.severity == "invalid" for finding in findings),
         verdict=verdict(found.spaces, findings),
         findings=findings,
-        not_measured=[*found.not_measured, *not_measured(found.spaces, found.transfers, bool(utility), names)],
+        not_measured=[*found.not_measured, *unmeasured],
         source=given_part(given),
         curated=curated_part(prepared),
         roles=role_counts(prepared),
@@ -153,6 +164,7 @@ def audit(
         transfers=found.transfers,
         maps=found.maps,
         attribute_swaps=found.attribute_swaps,
+        attribution=None if found.attribution is None else found.attribution.part,
         utility_sources=[given_part(source) for source in extras.utility],
         utility_aware_source=None if extras.utility_aware is None else given_part(extras.utility_aware),
         fit_source=None if extras.fit_on is None else given_part(extras.fit_on),
@@ -163,6 +175,7 @@ def audit(
             seconds=round(time.monotonic() - clock, 3),
         ),
         suspects=suspect_rows(duplicates, doubles, lost),
+        left_out=[] if found.attribution is None else found.attribution.left_out,
     )
 
 

@@ -1,15 +1,12 @@
 """audit.json on disk: written whole or not at all, read only when this version understands it."""
 
-import csv
 import json
-import os
-from io import StringIO
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from pydantic import ValidationError
 
 from unface.auditing.schema import SCHEMA, AuditResult
+from unface.auditing.together import LEFT_OUT_FILE, left_out_listing, listing, require_without, write_together
 from unface.errors import UnfaceError
 
 AUDIT_FILE = "audit.json"
@@ -19,27 +16,17 @@ REPORT_FILE = "report.html"
 
 def require_free(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished audit, before any work is done for it."""
-    if folder.exists() and not folder.is_dir():
-        raise UnfaceError(f"{folder}: is a file; --out takes a folder")
-    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UnfaceError(f"{folder}: cannot be written, {there} does not allow it; choose another --out")
-    for name in (AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE):
-        if (folder / name).exists() and not force:
-            raise UnfaceError(f"{folder / name}: exists already; choose another --out or pass --force")
+    require_without(folder, (AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE, LEFT_OUT_FILE), force=force)
 
 
 def save_audit(result: AuditResult, folder: Path, *, force: bool = False) -> Path:
-    """Write audit.json, and suspects.csv where there are any; returns the path of audit.json."""
+    """Write audit.json, and suspects.csv and left-out.csv where there are any; returns the path of audit.json."""
     require_free(folder, force=force)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        suspects = {SUSPECTS_FILE: _csv(result)} if result.suspects else {}
-        _replace(folder, {**suspects, AUDIT_FILE: result.model_dump_json(by_alias=True, indent=2) + "\n"})
-        if not suspects:
-            (folder / SUSPECTS_FILE).unlink(missing_ok=True)
-    except OSError as error:
-        raise UnfaceError(f"{folder}: cannot be written ({error.strerror}); choose another --out") from None
+    named = {
+        SUSPECTS_FILE: listing(("why", "first_id", "first_identity", "second_id", "second_identity"), result.suspects),
+        LEFT_OUT_FILE: left_out_listing(result.left_out),
+    }
+    write_together(folder, {AUDIT_FILE: result.model_dump_json(by_alias=True, indent=2) + "\n"}, named)
     return folder / AUDIT_FILE
 
 
@@ -60,41 +47,3 @@ def load_audit(path: Path) -> AuditResult:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UnfaceError(f"{path}: {where}: {first['msg'].lower()}; was the file changed by hand?") from None
-
-
-def _csv(result: AuditResult) -> str:
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["why", "first_id", "first_identity", "second_id", "second_identity"])
-    writer.writerows([_plain(cell) for cell in row] for row in result.suspects)
-    return text.getvalue()
-
-
-def _plain(cell: str) -> str:
-    """A name that a spreadsheet would take for a formula, marked as text."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _replace(folder: Path, texts: dict[str, str]) -> None:
-    """Nothing is renamed before all is written; suspects.csv has names in it and stays readable by its owner alone."""
-    written: dict[str, Path] = {}
-    try:
-        for name, text in texts.items():
-            with NamedTemporaryFile("w", encoding="utf-8", dir=folder, prefix=f".{name}.", delete=False) as file:
-                written[name] = Path(file.name)
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            if name == AUDIT_FILE:
-                written[name].chmod(0o666 & ~_umask())
-        for name, path in written.items():
-            path.replace(folder / name)
-    finally:
-        for path in written.values():
-            path.unlink(missing_ok=True)

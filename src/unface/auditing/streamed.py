@@ -6,14 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from unface.auditing.ranks import RankRule
 from unface.data import Space, require_same_space
 from unface.data.identities import codes_of
 from unface.data.matrix import matrix_of
-from unface.data.parquet import opened_parquet
+from unface.data.parquet import opened_parquet, row_batches
 from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import CONTROLS, ERASERS, ISP, ClosedFormEraser, Projection, certificate, make_eraser, usual_rank
+from unface.erase.rank import chosen_rank
 from unface.errors import UnfaceError
 from unface.moments import MomentStream
 from unface.progress import Progress, Silent
@@ -25,6 +27,7 @@ from unface.scale.sums import Gather, PartSums, SumsJob, gather_here
 
 _MOST_HELD_ROWS = 200_000
 """For the certificate: whole identities up to so many rows are kept, whatever the size of the collection."""
+_ROWS_AT_ONCE = 1 << 10
 
 
 def is_streamed(method: str) -> bool:
@@ -59,9 +62,11 @@ def fit_streamed(
     if not files:
         raise UnfaceError(f"{place.shown}: no .parquet files in this directory")
     space = _one_space(place, files, vector)
+    eraser = make_eraser(method, 1)
+    # What cannot be, whatever the vectors are, is told before hours of reading.
+    chosen_rank(method, np.ones(space.dim), space.dim, space.dim + 1, rank, energy)
     named = [NamesJob(place.address, name, identity) for name in files]
     cut = cut_identities(executor or local_executor(threads), named, hold_out, seed, _MOST_HELD_ROWS)
-    eraser = make_eraser(method, 1)
     scatter = isinstance(eraser, ClosedFormEraser) and eraser.needs_scatter()
     jobs = [SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, skip_bad_rows) for name in files]
     sums = gather(jobs, progress or Silent())
@@ -107,9 +112,8 @@ def _one_space(place: Place, files: Sequence[str], vector: str) -> Space:
             said.append(None if text is None else space_from_json(text, name))
             if dim is None and pa.types.is_fixed_size_list(kind):
                 dim = kind.list_size
-            elif dim is None and opened.metadata.num_rows:
-                first = next(opened.iter_batches(1, columns=[vector])).column(0)[0]
-                dim = len(first) if first.is_valid else None
+            elif dim is None:
+                dim = _first_length(opened, name, vector)
         if (said[0] is None) != (said[-1] is None):
             raise UnfaceError(
                 f"{files[0]} and {name}: only one of them says which space it is in; two embedding spaces never mix"
@@ -117,5 +121,14 @@ def _one_space(place: Place, files: Sequence[str], vector: str) -> Space:
         if said[0] is not None and said[-1] is not None:
             require_same_space(said[0], said[-1])
     if dim is None:
-        raise UnfaceError(f"{place.shown}: no rows; at least two identities are needed")
+        raise UnfaceError(f"{place.shown}: no vectors in {vector!r}; at least two identities are needed")
     return said[0] or Space(encoder=None, weights_sha256=None, dim=dim, normalised=False)
+
+
+def _first_length(opened: pq.ParquetFile, name: str, vector: str) -> int | None:
+    """Of the first vector there is, where the type does not say; rows without one may come before it."""
+    for batch in row_batches(opened, name, _ROWS_AT_ONCE, [vector]):
+        there = batch.column(vector).drop_null()
+        if len(there):
+            return len(there[0])
+    return None

@@ -8,6 +8,7 @@ import typer
 
 from unface._version import __version__
 from unface.cli.apply import apply
+from unface.cli.attribute import attribute
 from unface.cli.audit import audit
 from unface.cli.compare import compare
 from unface.cli.demo import demo
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, encode, compare, fit, apply, report, gate, demo, schema):
+for verb in (audit, encode, attribute, compare, fit, apply, report, gate, demo, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
 

@@ -46,6 +46,10 @@ def apply(
     if store is not None:
         if source is not None or ray is not None:
             raise UnfaceError("--store: replaces vectors where they are; leave out SRC, OUT and --ray")
+        if vector_column != "vector" or threads is not None:
+            raise UnfaceError(
+                "--store: its URL says which vectors (column=, vector=); leave out --vector-column and --threads"
+            )
         _apply_to_store(loaded, store, purge=purge, lossy_ok=lossy_ok, receipt=receipt, force=force, quiet=quiet)
         return
     if purge or lossy_ok or receipt is not None:
@@ -55,6 +59,8 @@ def apply(
     if "://" not in source and not Path(source).is_dir():
         if ray is not None:
             raise UnfaceError("--ray: works on folders and URLs, file by file; leave it out for one file")
+        if "://" in out:
+            raise UnfaceError("OUT: one file is written on this machine; name a file, or give the folder it is in")
         require_new(Path(out), force=force)
         done = sanitise_file(
             loaded, Path(source), Path(out), vector=vector_column, verify=verify, threads=threads
@@ -63,6 +69,8 @@ def apply(
         with ExitStack() as stack:
             run = None
             if ray is not None:
+                if threads is not None:
+                    raise UnfaceError("--threads: a cluster works with the cores it has; leave it out with --ray")
                 from unface.scale.cluster import ray_executor
 
                 run = stack.enter_context(ray_executor(ray))
@@ -90,6 +98,7 @@ def _apply_to_store(
 
     if receipt is not None:
         require_new(receipt, force=force)
+        _require_receipt(receipt)
     with progress_bars(quiet=quiet) as progress:
         done = sanitise_store(projection, open_store(url, lossy_ok=lossy_ok), purge=purge, progress=progress)
     if receipt is not None:
@@ -99,3 +108,18 @@ def _apply_to_store(
             typer.echo(line)
         if not done.raw_purged:
             typer.echo("raw vectors are kept beside; the same command with --purge removes them")
+
+
+def _require_receipt(path: Path) -> None:
+    """--force is for a receipt of before, not for the store or the projection under a mistaken name."""
+    from pydantic import ValidationError
+
+    from unface.errors import UnfaceError
+    from unface.scale import Receipt
+
+    try:
+        Receipt.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return
+    except ValidationError:
+        raise UnfaceError(f"{path}: is there and not a receipt, so --force leaves it; choose another name") from None

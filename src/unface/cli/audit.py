@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import typer
 
 from unface.cli.options import FORCE, JSON, OUT, QUIET, THREADS, names, numbers, whole_numbers
+from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
-    from unface.auditing import AuditResult
+    from unface.auditing import AuditResult, Subjects
 
 
 def audit(
@@ -35,6 +36,9 @@ def audit(
     ),
     transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
     attribute: str | None = typer.Option(None, "--attribute", help="Column of two values, for attribute swaps."),
+    attribution: bool = typer.Option(
+        False, "--attribution", help="With pictures: does similarity rest on faces or on what is around them?"
+    ),
     sweep: bool = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier."),
     fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
     maps: bool = typer.Option(True, "--maps/--no-maps", help="Draw some test identities by t-SNE."),
@@ -68,8 +72,9 @@ def audit(
     quiet: bool = QUIET,
 ) -> None:
     """Measure how well identities can be told from embeddings; erase, and measure again."""
+    from unface.attribute import swap_by_landmarks
+    from unface.auditing import Subjects, require_free
     from unface.auditing import audit as run_audit
-    from unface.auditing import require_free
     from unface.cli.bars import progress_bars
     from unface.cli.pictures import FOLDER, encoded, load_all
     from unface.cli.tell import keep, tell, tell_side_by_side
@@ -79,8 +84,15 @@ def audit(
     from unface.progress import Progress
 
     require_free(out, force=force)
+    encoders = names(encoder)
+    if attribution and (not encoders or detector == "none"):
+        raise UnfaceError(
+            "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
+        )
 
-    def run(embeddings: EmbeddingSet, around: str | None, progress: Progress) -> "AuditResult":
+    def run(
+        embeddings: EmbeddingSet, around: str | None, subjects: "Subjects | None", progress: Progress
+    ) -> "AuditResult":
         return run_audit(
             embeddings,
             erasers=_erasers(eraser),
@@ -93,6 +105,7 @@ def audit(
             utility_aware=utility_aware,
             transfer=transfer,
             attribute=attribute,
+            attribution=subjects,
             sweep=sweep,
             fit_counts=whole_numbers(fit_counts, "--fit-counts") if fit_counts else (),
             maps=maps,
@@ -114,7 +127,6 @@ def audit(
             progress=progress,
         )
 
-    encoders = names(encoder)
     if not encoders:
         embeddings = read_embeddings(
             source,
@@ -125,7 +137,7 @@ def audit(
             skip_bad_rows=skip_bad_rows,
         )
         with progress_bars(quiet=quiet or json) as progress:
-            result = run(embeddings, context, progress)
+            result = run(embeddings, context, None, progress)
         tell(result, out, force=force, json=json, quiet=quiet)
         return
     around = None if group or detector == "none" else "context"
@@ -141,7 +153,11 @@ def audit(
             embeddings = encoded(
                 pictures, loaded[name], path, detector=found, threads=threads, force=force, progress=progress
             )
-            results[name] = (run(embeddings, around, progress), folder)
+            subjects = None
+            if attribution and found is not None:
+                swap_name, swap = swap_by_landmarks()
+                subjects = Subjects(pictures, loaded[name], found, swap, swap_name)
+            results[name] = (run(embeddings, around, subjects, progress), folder)
             if len(folders) > 1:
                 keep(*results[name], force=force)  # so that what goes wrong with the next one costs nothing
     if len(results) == 1:

@@ -58,12 +58,14 @@ def fit(
         if path is not None:
             require_new(path, force=force)
     require_distinct((out, onnx), (Path(source), utility_aware))
-    url = "://" in source
-    streamed = (url or Path(source).is_dir()) and is_streamed(method) and target is None and utility_aware is None
-    if url and not streamed:
-        raise UnfaceError(f"{method}: needs all vectors in memory; copy them to a folder of this machine first")
+    is_collection = "://" in source or Path(source).is_dir()
+    streamed = is_collection and is_streamed(method) and target is None and utility_aware is None
+    if is_collection and not streamed:
+        _require_in_memory(source, method)
     if ray is not None and not streamed:
         raise UnfaceError("--ray: sums up folders and URLs for isp, leace and others that need sums; leave it out here")
+    if ray is not None and threads is not None:
+        raise UnfaceError("--threads: a cluster works with the cores it has; leave it out with --ray")
     with ExitStack() as stack:
         progress = stack.enter_context(progress_bars(quiet=quiet))
         if streamed:
@@ -108,3 +110,18 @@ def fit(
 
         for line in projection_lines(projection, out):
             typer.echo(line)
+
+
+def _require_in_memory(source: str, method: str) -> None:
+    """Only files right in a folder are read into memory; that others are left out must not go unnoticed."""
+    from unface.erase import UTILITY_AWARE, make_eraser
+    from unface.errors import UnfaceError
+    from unface.scale import place_at
+
+    if method not in UTILITY_AWARE:
+        make_eraser(method, 1)  # one that is not known is told as such
+    if "://" in source:
+        raise UnfaceError(f"{method}: needs all vectors in memory; copy them to a folder of this machine first")
+    deep = [found.name for found in place_at(source).parquet_files() if "/" in found.name]
+    if deep:
+        raise UnfaceError(f"{deep[0]}: lies in a folder of its own, and what {method} needs is read from one; move it")

@@ -22,7 +22,7 @@ def load_all(
 ) -> "tuple[dict[str, Encoder], Detector | None]":
     """Every encoder by a name fit for a folder, and the detector: what is missing is told before any work is done."""
     from unface.encode import load_encoder
-    from unface.faces import load_detector
+    from unface.faces import Remembered, load_detector
 
     loaded = {}
     for name in encoders:
@@ -31,7 +31,9 @@ def load_all(
         if folder in (FOLDER, ".", "..") or folder in loaded:
             raise UnfaceError(f"encoder {name!r}: its name cannot be that of a folder here; add it under another one")
         loaded[folder] = encoder
-    return loaded, None if detector == "none" else load_detector(detector, accept_licence=accept_licence)
+    if detector == "none":
+        return loaded, None
+    return loaded, Remembered(load_detector(detector, accept_licence=accept_licence))
 
 
 def encoded(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from unface.auditing import AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE, AuditResult, save_audit
+from unface.auditing import AUDIT_FILE, LEFT_OUT_FILE, REPORT_FILE, SUSPECTS_FILE, AuditResult, save_audit
 
 Results = Mapping[str, tuple[AuditResult, Path]]
 """By encoder: the audit, and the folder it belongs in."""
@@ -36,6 +36,8 @@ def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool
         console.print(Text(f"\n{path}"), soft_wrap=True)
         if result.suspects:
             console.print(Text(f"{out / SUSPECTS_FILE}: the rows and identities meant"), soft_wrap=True)
+        if result.left_out:
+            console.print(Text(f"{out / LEFT_OUT_FILE}: pictures that attribution left out"), soft_wrap=True)
         console.print(Text(f"{page}: the report"), soft_wrap=True)
 
 

@@ -3,8 +3,9 @@
 from unface.encode.frame import framed, tensor_of
 from unface.encode.load import load_encoder
 from unface.encode.parts import require_free
-from unface.encode.pipeline import Encoded, encode_images
+from unface.encode.pipeline import Encoded, contents, encode_images
 from unface.encode.ports import Encoder, TorchBacked
+from unface.encode.prepare import aligned
 from unface.encode.table import Made, made_of
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "Encoder",
     "Made",
     "TorchBacked",
+    "aligned",
+    "contents",
     "encode_images",
     "framed",
     "load_encoder",

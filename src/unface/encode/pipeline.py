@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,14 +91,14 @@ def encode_images(
         progress.start("encoding", len(images))
         progress.advance("encoding", len(images) - len(wanted))
         # Two batches and a few: one in the encoder, the next being made.
-        ready = ahead(Preparer(encoder.card.input, detector), _contents(wanted), threads, 2 * batch + threads)
+        ready = ahead(Preparer(encoder.card.input, detector), contents(wanted), threads, 2 * batch + threads)
         with closing(ready):
             for number in missing:
                 parts.write(number, _part(chunks[number], ready, encoder, batch, progress))
         return _finish(parts, len(chunks), images, encoder.dim, space, plan)
 
 
-def _contents(refs: Sequence[ImageRef]) -> Iterator[bytes | BadPicture]:
+def contents(refs: Iterable[ImageRef]) -> Iterator[bytes | BadPicture]:
     """Bytes in order, on one thread: from some sources that is the only fast way."""
     for ref in refs:
         try:

@@ -60,7 +60,7 @@ class Preparer:
         if face is None and self.detector is not None and self.wanted.alignment != "none":
             return _unusable("no face")
         return Prepared(
-            frame=framed(_aligned(image, face, self.wanted), self.wanted),
+            frame=framed(aligned(image, face, self.wanted), self.wanted),
             reason=None,
             context=context_signature(image, None if face is None else face.landmarks),
             phash=perceptual_hash(image),
@@ -70,7 +70,8 @@ class Preparer:
         )
 
 
-def _aligned(image: NDArray[np.uint8], face: Face | None, wanted: Input) -> NDArray[np.uint8]:
+def aligned(image: NDArray[np.uint8], face: Face | None, wanted: Input) -> NDArray[np.uint8]:
+    """The part of a picture that an encoder wants; all of it where no face is known."""
     if face is None or wanted.alignment == "none":
         return image
     if wanted.alignment == "box160":

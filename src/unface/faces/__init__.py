@@ -2,7 +2,7 @@
 
 from unface.faces.align import ARCFACE_112, DLIB_150, align_face, similarity
 from unface.faces.context import CONTEXT_DIM, context_signature, perceptual_hash
-from unface.faces.detect import Detector, load_detector
+from unface.faces.detect import Detector, Remembered, load_detector
 from unface.faces.face import Face, box_crop, main_face
 from unface.faces.mask import face_ellipse
 
@@ -12,6 +12,7 @@ __all__ = [
     "DLIB_150",
     "Detector",
     "Face",
+    "Remembered",
     "align_face",
     "box_crop",
     "context_signature",

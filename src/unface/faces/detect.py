@@ -1,5 +1,6 @@
 """Detectors by name; their weights come from their cards."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,26 @@ class Detector(Protocol):
     def detect(self, image: NDArray[np.uint8]) -> list[Face]:
         """Faces of an RGB picture (h, w, 3), best score first."""
         ...
+
+
+class Remembered:
+    """A detector that looks at each picture once, however often it is asked: for several encoders on one set."""
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector = detector
+        self._found: dict[bytes, list[Face]] = {}
+
+    @property
+    def name(self) -> str:
+        """The detector's own."""
+        return self._detector.name
+
+    def detect(self, image: NDArray[np.uint8]) -> list[Face]:
+        """What the detector found the first time."""
+        key = hashlib.blake2b(f"{image.shape}".encode() + image.tobytes(), digest_size=16).digest()
+        if key not in self._found:
+            self._found[key] = self._detector.detect(image)
+        return self._found[key]
 
 
 _DETECTORS: dict[str, Callable[[Path], Detector]] = {"yunet": YuNet, "scrfd-500m": Scrfd}

@@ -1,5 +1,6 @@
 """Colours, dashes and shapes that tell spaces apart: ink for raw, colour for erasers, grey for controls."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from unface.auditing.schema import AuditResult
@@ -22,6 +23,12 @@ class Look:
     shape: str
 
 
+def looks_of(names: Sequence[str]) -> dict[str, Look]:
+    """Of spaces without an audit around them: the first is raw, the others are erasers."""
+    raw, *erasers = names
+    return {raw: Look(raw, INK, (1, 0), "circle"), **{name: _eraser(name, n) for n, name in enumerate(erasers)}}
+
+
 def looks(result: AuditResult) -> dict[str, Look]:
     """The look of each space by its name, and of each method of a sweep by its own."""
     control: dict[str, bool] = {}
@@ -33,11 +40,15 @@ def looks(result: AuditResult) -> dict[str, Look]:
     found = {result.raw.name: Look(result.raw.name, INK, (1, 0), "circle")}
     erasers = [name for name in control if not control[name] and name not in found]
     for index, name in enumerate(erasers):
-        # Past the last colour a dash tells them apart.
-        dash = (1, 0) if index < len(ERASERS) else (8, 3)
-        found[name] = Look(name, ERASERS[index % len(ERASERS)], dash, _SHAPES[index % len(_SHAPES)])
+        found[name] = _eraser(name, index)
     for index, name in enumerate(name for name in control if control[name] and name not in found):
         found[name] = Look(name, GREY, *_CONTROLS[index % len(_CONTROLS)])
     # A method of a sweep looks like the first space that it made.
     found |= {name: replace(found[methods[name]], name=name) for name in swept if name in methods and name not in found}
     return found
+
+
+def _eraser(name: str, index: int) -> Look:
+    """Past the last colour a dash tells them apart."""
+    dash = (1, 0) if index < len(ERASERS) else (8, 3)
+    return Look(name, ERASERS[index % len(ERASERS)], dash, _SHAPES[index % len(_SHAPES)])

@@ -110,6 +110,10 @@ def _unknown(result: AuditResult) -> list[str]:
         unknown.append("the column that held your own roles")
     if result.source.notes:
         unknown.append("rows that reading changed or left out, see the notes above")
+    if result.attribution is not None:
+        unknown.append(
+            "the pictures: face-context attribution needs them as the source, with --encoder and --attribution"
+        )
     erasures = _erasures(result)
     if any(erasure.fit_identities is None for erasure in erasures):
         unknown.append("the file of the ready projection, known by its sha256 alone")

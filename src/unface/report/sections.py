@@ -18,6 +18,7 @@ def absent(result: AuditResult) -> list[str]:
         "maps before and after": bool(result.maps),
         "attribute swaps": bool(result.attribute_swaps),
         "usefulness kept": any(space.utility for space in spaces),
+        "face-context attribution": result.attribution is not None,
         "same-shoot pairs apart from identity": any(p.context_adjusted for s in result.spaces for p in s.points),
     }
     return [name for name, there in parts.items() if not there]

@@ -12,7 +12,7 @@ from unface.auditing import AuditResult, headline
 from unface.auditing.schema import SpaceResult
 from unface.auditing.words import rate
 from unface.report.cells import Cell, Table, multiple, point_tar, table
-from unface.report.html import environment, page_file, policy, write_page
+from unface.report.templates import environment, page_file, policy, write_page
 
 Audits = Mapping[str, AuditResult]
 """By encoder."""

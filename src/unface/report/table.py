@@ -9,6 +9,7 @@ from rich.text import Text
 
 from unface.auditing import AuditResult, Finding, Point
 from unface.auditing.words import count, interval, percent, rate
+from unface.report.attribution_lines import attribution_line
 from unface.report.spaces import spaces_tables
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
@@ -93,6 +94,8 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",
     )
+    if result.attribution is not None:
+        yield Text(attribution_line(result.attribution))
     for finding in result.findings:
         yield _finding(finding)
     for note in result.source.notes:

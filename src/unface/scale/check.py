@@ -63,9 +63,13 @@ class Check:
         read: NDArray[np.float64] = exact @ basis
         if projection.mean is None:
             return read
-        # Every vector has the mean's own part there, scaled with the vector: one direction that says nothing of anyone.
         told = basis.T @ projection.mean
+        if not projection.normalise:
+            return read - told
+        # Every vector has the mean's own part there, scaled with the vector: how much of it says nothing of anyone, but
+        # it never points the other way.
         length = float(np.linalg.norm(told))
         if length > 0:
-            read -= np.outer(read @ (told / length), told / length)
+            told = told / length
+            read -= np.outer(np.maximum(read @ told, 0), told)
         return read

@@ -45,6 +45,7 @@ def sanitise_directory(
     """
     given, made = place_at(source), place_at(out)
     _require_apart(given, made)
+    made.require_folder()
     files = given.parquet_files()
     if not files:
         raise UnfaceError(f"{given.shown}: no .parquet files in this directory")
@@ -55,7 +56,8 @@ def sanitise_directory(
     _require_usable(projection, given, files, vector)
     plan = Manifest.of(projection.sha256, given, vector, files)
     run = executor or local_executor(threads)
-    cores = threads or available_cores()
+    # A cluster gives a file one core, whatever this machine has.
+    cores = 1 if executor else threads or available_cores()
     progress = progress or Silent()
     with held(made):
         agree(made, plan, force=force)
@@ -96,6 +98,8 @@ def _all_done(
             done[job.name] = record
         else:
             todo.append(job)
+    if todo:
+        made.drop(RECEIPT)  # it speaks of files as they were
     progress.start("files", len(jobs))
     progress.advance("files", len(done))
     failed: list[UnfaceError] = []
@@ -103,7 +107,7 @@ def _all_done(
     for index, result in ending:
         if isinstance(result, OutputError):
             _stop(ending)
-            raise UnfaceError(f"{result}; {_count(done, jobs)}, make room and give the same command again")
+            raise UnfaceError(f"{result}; {_count(done, jobs)}, see to that and give the same command again")
         if isinstance(result, UnfaceError):
             failed.append(result)
             continue
@@ -141,7 +145,7 @@ def _read_back(
 def _require_apart(given: Place, made: Place) -> None:
     if given.local != made.local:
         return
-    a, b = ((os.path.realpath(one.root) if one.local else one.address) + "/" for one in (given, made))
+    a, b = ((os.path.realpath(one.root) if one.local else one.whole).rstrip("/") + "/" for one in (given, made))
     if a.startswith(b) or b.startswith(a):
         raise UnfaceError(f"{made.shown}: lies in the source or around it; write to another folder")
 

@@ -4,7 +4,7 @@ import fcntl
 import secrets
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from unface.data.files import reason
@@ -36,8 +36,11 @@ def _held_folder(place: Place) -> Iterator[None]:
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise _taken(place) from None
+        except OSError as error:
+            told = f"{place.shown}: its file system knows no locks ({reason(error)}); choose another OUT"
+            raise OutputError(told) from None
         yield
 
 
@@ -65,7 +68,8 @@ def _held_object(place: Place) -> Iterator[None]:
         count = 0
         while not pause.wait(_RENEWED_S):
             count += 1
-            place.write(_LOCK, f"{mine} {count}".encode())
+            with suppress(UnfaceError):  # a store that does not answer once does so the next time, or files fail too
+                place.write(_LOCK, f"{mine} {count}".encode())
 
     renewing = threading.Thread(target=renew, daemon=True)
     renewing.start()
@@ -74,7 +78,8 @@ def _held_object(place: Place) -> Iterator[None]:
     finally:
         pause.set()
         renewing.join()
-        place.drop(_LOCK)
+        with suppress(UnfaceError):  # nobody renews it: the next run sees that
+            place.drop(_LOCK)
 
 
 def _taken(place: Place) -> UnfaceError:

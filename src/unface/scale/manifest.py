@@ -33,7 +33,7 @@ class Manifest(BaseModel):
         return cls.model_validate(
             {
                 "projection": projection,
-                "source": hashlib.sha256(source.address.encode()).hexdigest(),
+                "source": hashlib.sha256(source.whole.encode()).hexdigest(),
                 "vector_column": vector,
                 "files": {found.name: found.bytes for found in files},
             }
@@ -72,8 +72,10 @@ def agree(out: Place, plan: Manifest, *, force: bool) -> None:
     """Begin, or go on with what was begun by the same plan; ``force`` drops what is there."""
     old = begun(out)
     if old is not None and force:
+        # Only what lies here: a plan is a file, and one that was tampered with could name others.
+        ours = [found.name for found in out.parquet_files() if found.name in old.files]
         # The plan goes last: until then the next run still knows which files are ours.
-        for name in (RECEIPT, *(f"{DONE}/{found.name}" for found in out.listed(DONE)), *old.files, _MANIFEST):
+        for name in (RECEIPT, *(f"{DONE}/{found.name}" for found in out.listed(DONE)), *ours, _MANIFEST):
             out.drop(name)
         old = None
     difference = None if old is None else old.difference(plan)

@@ -8,13 +8,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
-from unface.data.files import reason, short_name
+from unface.data.files import short_name
 from unface.errors import UnfaceError
+from unface.scale.address import why, without_secrets
+from unface.scale.folder import files_below
 from unface.scale.sink import OutputError, Sink, Writable
 
 OWN = "_unface"
@@ -46,24 +47,37 @@ class Place:
     @property
     def shown(self) -> str:
         """For sentences: the last name of a path, which tells enough; of a URL all but passwords and keys."""
-        if "://" not in self.address:
-            return short_name(Path(self.address))
-        parts = urlsplit(self.address)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return self.whole if "://" in self.address else short_name(Path(self.address))
+
+    @property
+    def whole(self) -> str:
+        """What makes it this place and no other: the path, or the URL without passwords and keys."""
+        return without_secrets(self.address) if "://" in self.address else self.root
 
     def path(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root
 
     def parquet_files(self) -> list[Found]:
         """Parquet files in it and in its folders, by name; those that begin with a dot or "_" are not data."""
-        if self._info("").type == fs.FileType.File:
-            raise UnfaceError(f"{self.shown}: is a file; give the folder that it is in")
-        return [found for found in self.listed("") if _is_data(found.name)]
+        self.require_folder()
+        data = [found for found in self.listed("") if _is_data(found.name)]
+        for found in data:
+            if any("\ud800" <= letter <= "\udfff" for letter in found.name):
+                raise UnfaceError(f"{found.name!a}: its name is not UTF-8; rename it")
+        return data
+
+    def require_folder(self) -> None:
+        """Refuse a file; what is not there may yet become a folder."""
+        if self._info("").type in (fs.FileType.File, fs.FileType.Unknown):
+            raise UnfaceError(f"{self.shown}: is a file; give a folder")
 
     def listed(self, folder: str) -> list[Found]:
         """Every file below a folder, by name; none where there is no such folder."""
         start = self.path(folder)
         with self._reading(folder):
+            if self.local:
+                below = (_stated(name, seen) for name, seen in files_below(start))
+                return sorted(below, key=lambda found: found.name)
             entries = self.files.get_file_info(fs.FileSelector(start, recursive=True, allow_not_found=True))
         files = [entry for entry in entries if entry.type != fs.FileType.Directory]
         cut = len(start.rstrip("/")) + 1
@@ -89,8 +103,8 @@ class Place:
                 content: bytes = file.read()
         except FileNotFoundError:
             return None
-        except (OSError, pa.ArrowException) as error:
-            raise UnfaceError(f"{self._called(name)}: cannot be opened ({reason(error)})") from None
+        except Exception as error:
+            raise self._unread(name, error) from None
         return content
 
     def sha256(self, name: str) -> str:
@@ -104,20 +118,21 @@ class Place:
     def written(self, name: str) -> Iterator[Sink]:
         """To write under another name, which becomes ``name`` when all is well: nobody ever finds half a file."""
         unfinished = self.path(f"{_UNFINISHED}/{secrets.token_hex(8)}")
-        try:
+        with self._writing(name):
             self._make_folder(unfinished)
             sink = Sink(self._new(unfinished), self._called(name))
-            try:
-                yield sink
+        try:
+            yield sink
+            with self._writing(name):
                 sink.finish(sync=self.local)
                 self._make_folder(self.path(name))
                 self._rename(unfinished, self.path(name))
-            finally:
+        finally:
+            # On a full disk closing fails as well, and what was written must go all the same.
+            with suppress(Exception):
                 sink.abandon()
-                with suppress(OSError):
-                    self.files.delete_file(unfinished)
-        except (OSError, pa.ArrowException) as error:
-            raise OutputError(f"{self._called(name)}: cannot be written ({reason(error)})") from None
+            with suppress(Exception):
+                self.files.delete_file(unfinished)
 
     def write(self, name: str, content: bytes) -> None:
         """A small file, by a rename."""
@@ -126,7 +141,7 @@ class Place:
 
     def drop(self, name: str) -> None:
         """A file, if it is there."""
-        with suppress(FileNotFoundError):
+        with self._writing(name, "removed"), suppress(FileNotFoundError):
             self.files.delete_file(self.path(name))
 
     def drop_unfinished(self) -> None:
@@ -167,10 +182,25 @@ class Place:
     def _reading(self, name: str) -> Iterator[None]:
         try:
             yield
+        except UnfaceError:
+            raise
         except FileNotFoundError:
             raise UnfaceError(f"{self._called(name)}: no such file or directory") from None
-        except (OSError, pa.ArrowException) as error:
-            raise UnfaceError(f"{self._called(name)}: cannot be opened ({reason(error)})") from None
+        except Exception as error:
+            raise self._unread(name, error) from None
+
+    def _unread(self, name: str, error: Exception) -> UnfaceError:
+        return UnfaceError(f"{self._called(name)}: cannot be opened ({why(error, self.address)})")
+
+    @contextmanager
+    def _writing(self, name: str, done: str = "written") -> Iterator[None]:
+        # Anything: file systems of fsspec let through what the libraries behind them raise.
+        try:
+            yield
+        except UnfaceError:
+            raise
+        except Exception as error:
+            raise OutputError(f"{self._called(name)}: cannot be {done} ({why(error, self.address)})") from None
 
 
 def place_at(address: str | os.PathLike[str]) -> Place:
@@ -181,9 +211,8 @@ def place_at(address: str | os.PathLike[str]) -> Place:
         return Place(fs.LocalFileSystem(), root, root)
     try:
         files, root = _file_system(text)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        shown = Place(None, "", text).shown
-        raise UnfaceError(f"{shown}: cannot be opened as a URL ({reason(error)})") from None
+    except Exception as error:
+        raise UnfaceError(f"{without_secrets(text)}: cannot be opened as a URL ({why(error, text)})") from None
     root = root.rstrip("/") or root
     return Place(files, root, root if isinstance(files, fs.LocalFileSystem) else text)
 
@@ -198,15 +227,18 @@ def _file_system(url: str) -> tuple[fs.FileSystem, str]:
             from fsspec.core import url_to_fs
         except ImportError:
             raise unknown from None
-    try:
-        other, root = url_to_fs(url)
-    except ImportError as error:
-        raise ValueError(f"{error}") from None
+    other, root = url_to_fs(url)
+    if "file" in other.protocol:
+        return fs.LocalFileSystem(), root
     return fs.PyFileSystem(fs.FSSpecHandler(other)), root
 
 
 def _found(entry: fs.FileInfo, name: str) -> Found:
     return Found(name, entry.size or 0, entry.mtime_ns)
+
+
+def _stated(name: str, seen: os.stat_result | None) -> Found:
+    return Found(name, 0, None) if seen is None else Found(name, seen.st_size, seen.st_mtime_ns)
 
 
 def _is_data(name: str) -> bool:

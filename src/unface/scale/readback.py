@@ -11,7 +11,7 @@ from unface.errors import UnfaceError
 from unface.scale.check import Check
 from unface.scale.part import PartJob, loaded
 from unface.scale.place import place_at
-from unface.scale.stream import batch_rows, batch_vectors
+from unface.scale.stream import batch_rows, batch_vectors, rows_at_once
 
 
 @dataclass(frozen=True)
@@ -39,16 +39,16 @@ def read_back(job: ReadBackJob) -> ReadBack:
     source, out, projection = place_at(part.source), place_at(part.out), loaded(part.projection)
     if out.sha256(part.name) != job.sha256:
         raise UnfaceError(f"{part.name}: was changed after it was written; remove it and run it again")
-    check, rows = Check(projection), batch_rows(projection.dim)
+    check = Check(projection)
     with source.opened(part.name) as before, out.opened(part.name) as after:
         with opened_parquet(before, part.name) as raw, opened_parquet(after, part.name) as erased:
             expected = raw.metadata.num_rows
             if raw.schema_arrow.names != erased.schema_arrow.names:
                 raise UnfaceError(f"{part.name}: its columns are not those of its source; run it again with --force")
             others = [name for name in raw.schema_arrow.names if name != part.vector]
-            for batch in row_batches(erased, part.name, rows):
-                vectors = batch_vectors(batch, part.vector, projection.dim, part.name, check.rows)
-                check.add(vectors)
+            rows = rows_at_once(raw, projection.dim)
+            for batch in row_batches(erased, part.name, batch_rows(projection.dim), [part.vector]):
+                check.add(batch_vectors(batch, part.vector, projection.dim, part.name, check.rows))
             check.require(expected, part.name)
         if others:
             with opened_parquet(before, part.name) as raw, opened_parquet(after, part.name) as erased:
@@ -82,6 +82,9 @@ def _same(a: pa.Array, b: pa.Array) -> bool:
     kind = a.type
     if kind != b.type or not a.is_null().equals(b.is_null()):
         return False
+    if pa.types.is_map(kind):
+        kind = pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
+        a, b = a.cast(kind), b.cast(kind)
     if pa.types.is_floating(kind):
         bits = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}[kind.bit_width]
         return bool(a.view(bits).equals(b.view(bits)))

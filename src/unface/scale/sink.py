@@ -4,8 +4,6 @@ import hashlib
 import os
 from typing import Protocol
 
-import pyarrow as pa
-
 from unface.data.files import reason
 from unface.errors import UnfaceError
 
@@ -34,7 +32,7 @@ class Sink:
     def write(self, data: bytes | memoryview) -> int:
         try:
             self._file.write(data)
-        except (OSError, pa.ArrowException) as error:
+        except Exception as error:
             raise OutputError(f"{self._called}: cannot be written ({reason(error)})") from None
         self._digest.update(data)
         size = len(data) if isinstance(data, bytes) else data.nbytes

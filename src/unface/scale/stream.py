@@ -46,17 +46,21 @@ def erase_parquet(
         schema = opened.schema_arrow
         space = checked_space(projection, schema, vector, source)
         released = _released_schema(projection, schema, vector, space)
-        given = row_batches(opened, source, batch_rows(projection.dim))
+        given = row_batches(opened, source, rows_at_once(opened, projection.dim))
         work = partial(_erased_batch, projection, released, vector, source)
-        rows = degenerate = 0
+        rows = degenerate = bad = first_bad = 0
         with _writer(sink, released, vector, source) as writer:
             for batch, done in overlapped(_numbered(given), work, threads):
                 if len(done.bad):
-                    others = sum(len(later.bad) for _, later in overlapped(_numbered(given, rows), work, threads))
-                    raise bad_rows(source, rows + int(done.bad[0]), len(done.bad) + others)
-                writer.write_table(pa.Table.from_batches([batch]))
+                    first_bad = first_bad if bad else rows + int(done.bad[0])
+                    bad += len(done.bad)
+                # After a bad row the others are only counted.
+                if not bad:
+                    writer.write_table(pa.Table.from_batches([batch]))
                 rows += batch.num_rows
                 degenerate += done.degenerate
+            if bad:
+                raise bad_rows(source, first_bad, bad)
     return Erased(rows, degenerate, is_named(space))
 
 
@@ -80,6 +84,13 @@ def checked_space(projection: Projection, schema: pa.Schema, vector: str, source
 def batch_rows(dim: int) -> int:
     """Rows of a batch, so that its vectors are some tens of megabytes."""
     return max(1, _BATCH_BYTES // (4 * dim))
+
+
+def rows_at_once(file: pq.ParquetFile, dim: int) -> int:
+    """The same where all columns are read: fewer if there are pictures or pages of text beside the vectors."""
+    groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+    row_bytes: int = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
+    return max(1, min(batch_rows(dim), 2 * _BATCH_BYTES // max(1, row_bytes)))
 
 
 def batch_vectors(batch: pa.RecordBatch, vector: str, dim: int, source: str, first: int) -> NDArray[np.generic]:
@@ -150,7 +161,8 @@ def _leaves(schema: pa.Schema) -> list[str]:
     return [written.column(number).path for number in range(len(written))]
 
 
-def _numbered(batches: Iterator[pa.RecordBatch], first: int = 0) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    first = 0
     for batch in batches:
         yield first, batch
         first += batch.num_rows

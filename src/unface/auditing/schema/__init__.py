@@ -1,5 +1,15 @@
 """The format of audit.json, one file for each part of it."""
 
+from unface.auditing.schema.attribution import (
+    ATTRIBUTION_SCHEMA,
+    AttributedSpace,
+    AttributionQuality,
+    AttributionResult,
+    Averaged,
+    EncoderAttribution,
+    Pictures,
+    Share,
+)
 from unface.auditing.schema.erasure import (
     AttributeSwap,
     Certificate,
@@ -27,9 +37,14 @@ from unface.auditing.schema.points import (
 from unface.auditing.schema.result import SCHEMA, AuditResult
 
 __all__ = [
+    "ATTRIBUTION_SCHEMA",
     "SCHEMA",
     "AttributeSwap",
+    "AttributedSpace",
+    "AttributionQuality",
+    "AttributionResult",
     "AuditResult",
+    "Averaged",
     "Bounds",
     "Certificate",
     "Change",
@@ -40,17 +55,20 @@ __all__ = [
     "Curated",
     "Curve",
     "Duplicates",
+    "EncoderAttribution",
     "Erasure",
     "Estimate",
     "Finding",
     "Given",
     "Kept",
     "Map",
+    "Pictures",
     "Point",
     "Protocol",
     "Rate",
     "RoleCounts",
     "Run",
+    "Share",
     "SpaceResult",
     "Sweep",
     "SweepPoint",

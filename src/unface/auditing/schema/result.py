@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from unface.auditing.schema.attribution import EncoderAttribution
 from unface.auditing.schema.erasure import AttributeSwap, Map, SpaceResult, Sweep, Transfer
 from unface.auditing.schema.given import Curated, Finding, Given, Protocol, RoleCounts, Run
 from unface.auditing.schema.numbers import Frozen
@@ -31,6 +32,7 @@ class AuditResult(Frozen):
     transfers: list[Transfer] = []
     maps: list[Map] = []
     attribute_swaps: list[AttributeSwap] = []
+    attribution: EncoderAttribution | None = Field(default=None, description="whether similarity rests on the face")
     utility_sources: list[Given] = []
     utility_aware_source: Given | None = Field(default=None, description="vectors that an eraser was to spare")
     fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
@@ -38,6 +40,8 @@ class AuditResult(Frozen):
     run: Run
     suspects: list[tuple[str, str, str, str, str]] = Field(default=[], exclude=True, repr=False)
     """(why, id, identity, id, identity): kept beside audit.json, never in it."""
+    left_out: list[tuple[str, str, str, str]] = Field(default=[], exclude=True, repr=False)
+    """(encoder, id, step, reason) of pictures that attribution could not use: beside it as well."""
 
     @model_validator(mode="after")
     def _consistent(self) -> "AuditResult":
@@ -46,7 +50,7 @@ class AuditResult(Frozen):
         return self
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
-        """Write audit.json, and suspects.csv where there are any; returns the path of audit.json."""
+        """Write audit.json, and suspects.csv and left-out.csv where there are any; returns the path of audit.json."""
         from unface.auditing.save import save_audit
 
         return save_audit(self, Path(folder), force=force)

@@ -1,0 +1,134 @@
+"""Where identity lives, as a part of an audit or on its own: one encoder's pictures measured."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from unface._version import __version__
+from unface.attribute import FaceSwap, attribute, locate, reader_of
+from unface.auditing.attribution_part import attribution_part
+from unface.auditing.schema import AttributionResult, EncoderAttribution, Pictures, Run
+from unface.data import ImageSet, Space
+from unface.encode import Encoder
+from unface.erase import Projection
+from unface.errors import UnfaceError
+from unface.faces import Detector
+from unface.progress import Progress
+
+
+@dataclass(frozen=True, eq=False)
+class Subjects:
+    """The pictures behind vectors, and how their faces are seen, found and swapped."""
+
+    images: ImageSet
+    encoder: Encoder
+    detector: Detector
+    swap: FaceSwap
+    swap_name: str
+
+    @property
+    def space(self) -> Space:
+        """Where the encoder's vectors live."""
+        return Space(self.encoder.name, self.encoder.card.sha256 or None, self.encoder.dim, normalised=False)
+
+    def without(self, identities: set[str]) -> "Subjects":
+        """The pictures of other people than these."""
+        rows = [row for row, image in enumerate(self.images) if image.identity not in identities]
+        return replace(self, images=self.images.take(rows))
+
+
+def attribute_pictures(
+    subjects: Sequence[Subjects],
+    projections: Mapping[str, Projection],
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> AttributionResult:
+    """Several encoders on the same pictures, each raw and after the projections of its space."""
+    started, clock = datetime.now(UTC), time.monotonic()
+    chosen = _by_space([one.space for one in subjects], projections)
+    found = [
+        attributed(one, fitting, seed=seed, threads=threads, progress=progress)
+        for one, fitting in zip(subjects, chosen, strict=True)
+    ]
+    images = subjects[0].images
+    return AttributionResult(
+        source=Pictures(
+            name=images.source,
+            sha256=images.sha256(),
+            pictures=len(images),
+            identities=len(images.identities),
+            notes=list(images.notes),
+        ),
+        encoders=[one.part for one in found],
+        run=Run(
+            unface=__version__,
+            started=started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - clock, 3),
+        ),
+        left_out=[row for one in found for row in one.left_out],
+    )
+
+
+@dataclass(frozen=True)
+class Attributed:
+    """What goes into the file, and what may only lie beside it."""
+
+    part: EncoderAttribution
+    left_out: list[tuple[str, str, str, str]]
+    """(encoder, id, step, reason)"""
+
+
+def attributed(
+    subjects: Subjects,
+    projections: Mapping[str, Projection],
+    *,
+    seed: int,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Attributed:
+    """One encoder, raw and after each projection."""
+    for projection in projections.values():
+        projection.require_space(subjects.space)
+    found = attribute(
+        locate(subjects.images, subjects.detector, threads=threads, progress=progress),
+        reader_of(subjects.encoder),
+        subjects.swap,
+        projections=projections,
+        seed=seed,
+        threads=threads,
+        progress=progress,
+    )
+    rows = [(found.encoder, one.id, one.step.value, one.reason) for one in found.quality.left_out]
+    part = attribution_part(
+        found,
+        subjects.space,
+        projections,
+        licence=subjects.encoder.card.licence.name,
+        detector=subjects.detector.name,
+        swap=subjects.swap_name,
+    )
+    return Attributed(part, rows)
+
+
+def _by_space(spaces: Sequence[Space], projections: Mapping[str, Projection]) -> list[dict[str, Projection]]:
+    """For each space the projections fitted in it; one that fits none is a mistake, and nothing to be passed over."""
+    chosen: list[dict[str, Projection]] = [{} for _ in spaces]
+    for name, projection in projections.items():
+        fitting = [place for place, space in zip(chosen, spaces, strict=True) if _is_of(projection, space)]
+        if not fitting:
+            given = "; ".join(map(str, spaces))
+            raise UnfaceError(f"{name}: fitted in {projection.space}, not in that of an encoder given: {given}")
+        for place in fitting:
+            place[name] = projection
+    return chosen
+
+
+def _is_of(projection: Projection, space: Space) -> bool:
+    try:
+        projection.require_space(space)
+    except UnfaceError:
+        return False
+    return True

@@ -1,0 +1,21 @@
+"""attribution.json on disk, and beside it the pictures that could not be used."""
+
+from pathlib import Path
+
+from unface.auditing.schema.attribution import AttributionResult
+from unface.auditing.together import LEFT_OUT_FILE, left_out_listing, require_without, write_together
+
+ATTRIBUTION_FILE = "attribution.json"
+ATTRIBUTION_PAGE = "attribution.html"
+
+
+def require_unattributed(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a finished attribution, before any work is done for it."""
+    require_without(folder, (ATTRIBUTION_FILE, ATTRIBUTION_PAGE, LEFT_OUT_FILE), force=force)
+
+
+def save_attribution(result: AttributionResult, folder: Path) -> Path:
+    """Write attribution.json, and left-out.csv where there is anything to name; returns the path of the former."""
+    text = result.model_dump_json(by_alias=True, indent=2) + "\n"
+    write_together(folder, {ATTRIBUTION_FILE: text}, {LEFT_OUT_FILE: left_out_listing(result.left_out)})
+    return folder / ATTRIBUTION_FILE

@@ -1,0 +1,178 @@
+"""If these fail, an audit measures faces and surroundings on people its erasers know, or names someone in its file."""
+
+import stat
+from dataclasses import fields
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.attribute.averages import Averages
+from tests.attribute.pictured import Drawn, blank, png
+from tests.attribute.scenes import exact_swap, people
+from unface import UnfaceError, audit
+from unface.attribute import LocatedPicture, attribute, reader_of
+from unface.auditing import AuditResult, Subjects, attribute_pictures, load_audit
+from unface.data import EmbeddingSet, ImageRef, ImageSet, Space
+from unface.erase import Projection
+from unface.models import card
+
+ENCODER = Averages(card("mobilenet-v2"), [])
+FACELESS = "person 3/=nobody.png"
+
+
+@cache
+def scenes() -> tuple[LocatedPicture, ...]:
+    return tuple(people(28, 3))
+
+
+@cache
+def subjects() -> Subjects:
+    """Two pictures each of all people, and one without a face."""
+    refs = [ImageRef(one.id, one.identity, partial(png, image(one))) for n, one in enumerate(scenes()) if n % 3]
+    refs.append(ImageRef(FACELESS, "nobody", blank))
+    return Subjects(ImageSet(tuple(refs), "scenes"), ENCODER, Drawn(scenes()), exact_swap, "exact")
+
+
+def image(picture: LocatedPicture) -> NDArray[np.uint8]:
+    assert picture.image is not None
+    return picture.image
+
+
+@cache
+def few() -> Subjects:
+    """Those of four people and the one without."""
+    return subjects().without({f"person {number}" for number in range(4, 28)})
+
+
+@cache
+def embeddings() -> EmbeddingSet:
+    vectors = ENCODER.encode([image(one) for one in scenes()])
+    names = np.array([one.identity for one in scenes()])
+    return EmbeddingSet.from_arrays(vectors, names, space=subjects().space, source="scenes")
+
+
+@cache
+def audited(*erasers: str) -> AuditResult:
+    return audit(
+        embeddings(),
+        erasers=erasers,
+        rank=4 if erasers else None,
+        attribution=subjects() if erasers else few(),
+        fars=(0.2,),
+        ks=(1,),
+        probes=("cosine",),
+        seeds=1,
+        bootstraps=100,
+        sweep=False,
+        maps=False,
+        threads=1,
+    )
+
+
+def test_every_eraser_is_measured_and_no_control() -> None:
+    found = audited("isp").attribution
+    assert found is not None
+    assert [space.name for space in found.spaces] == ["raw", "isp"]
+    made = audited("isp").space("isp")
+    assert made is not None
+    assert made.erasure is not None
+    assert found.spaces[1].projection_sha256 == made.erasure.projection_sha256
+    assert found.spaces[1].rank == 4
+    assert found.spaces[1].fii != found.spaces[0].fii
+
+
+def test_it_is_measured_on_people_that_no_eraser_was_fitted_on() -> None:
+    found = audited("isp").attribution
+    assert found is not None
+    others = 28 - audited("isp").roles.fit
+    assert audited("isp").roles.fit > 0
+    assert found.quality.pictures == 2 * others + 1
+    assert found.quality.identities == others
+
+
+def test_the_numbers_are_those_of_attribution_on_its_own() -> None:
+    found = audited().attribution
+    assert found is not None
+    alone = attribute([one for n, one in enumerate(scenes()[:12]) if n % 3], reader_of(ENCODER), exact_swap)
+    assert found.quality.usable == alone.quality.usable == 8
+    compared = 0
+    for measure in ("fii", "cpi", "b_star"):
+        told, measured = getattr(found.spaces[0], measure), getattr(alone.spaces[0], measure)
+        for field in fields(measured):
+            one, other = getattr(told, field.name), getattr(measured, field.name)
+            levels = zip(one, other, strict=True) if field.name == "at" else [(one, other)]
+            for each, expected in levels:
+                assert numbers(each) == numbers(expected), (measure, field.name)
+                compared += 1
+    assert compared == 4 + (6 + 3) + (5 + 6)
+
+
+def numbers(one: Any) -> list[float | None]:
+    """Of a measure in the file or before it, whichever names its parts have."""
+    if hasattr(one, "preferred"):
+        rest = [
+            part for name in ("to_context", "to_identity") if hasattr(one, name) for part in numbers(getattr(one, name))
+        ]
+        return [getattr(one, "sigma", None), getattr(one, "share", None), *numbers(one.preferred), *rest]
+    interval = getattr(one, "interval", one)
+    count, of = (
+        getattr(one, "numerator", getattr(one, "count", None)),
+        getattr(one, "denominator", getattr(one, "of", None)),
+    )
+    ends = [None, None] if interval is None else [interval.low, interval.high]
+    return [one.value, *ends, count, of, getattr(one, "identities", None), getattr(one, "crossing", None)]
+
+
+def test_pictures_are_named_beside_the_file_and_only_there(tmp_path: Path) -> None:
+    result = audited()
+    assert result.left_out == [("mobilenet-v2", FACELESS, "picture", "no face")]
+    path = result.save(tmp_path)
+    assert FACELESS not in path.read_text(encoding="utf-8")
+    assert "person 3" not in path.read_text(encoding="utf-8")
+    listed = tmp_path / "left-out.csv"
+    assert listed.read_text(encoding="utf-8").splitlines()[1] == f"mobilenet-v2,{FACELESS},picture,no face"
+    assert stat.S_IMODE(listed.stat().st_mode) == 0o600
+    assert load_audit(path).attribution == result.attribution
+    with pytest.raises(UnfaceError, match="exists already"):
+        result.save(tmp_path)
+    result.model_copy(update={"left_out": []}).save(tmp_path, force=True)
+    assert not listed.exists()
+
+
+def test_what_was_measured_is_not_said_to_be_missing() -> None:
+    assert "face-context attribution" not in audited().not_measured
+    assert "template inversion" in audited().not_measured
+
+
+def test_an_identity_that_looks_like_a_formula_stays_text(tmp_path: Path) -> None:
+    row = ("e", "=1+1/a.png", "picture", "no face")
+    audited().model_copy(update={"left_out": [row]}).save(tmp_path)
+    assert "e,'=1+1/a.png,picture,no face" in (tmp_path / "left-out.csv").read_text(encoding="utf-8")
+
+
+def projection(encoder: str) -> Projection:
+    space = Space(encoder, subjects().space.weights_sha256, ENCODER.dim, normalised=True)
+    return Projection("isp", np.eye(ENCODER.dim)[:, :2], np.ones(2), space)
+
+
+def test_a_projection_of_no_encoder_given_is_refused_before_any_face_is_looked_for() -> None:
+    detector = Drawn(())
+    given = Subjects(subjects().images, ENCODER, detector, exact_swap, "exact")
+    with pytest.raises(
+        UnfaceError, match=r"^mine: fitted in 'other' .*, not in that of an encoder given: 'mobilenet-v2'"
+    ):
+        attribute_pictures([given], {"mine": projection("other")})
+    assert detector.looked == 0
+
+
+def test_each_encoder_is_measured_after_the_projections_of_its_space_alone() -> None:
+    second = Subjects(few().images, Averages(card("sscd-int8"), []), few().detector, exact_swap, "exact")
+    result = attribute_pictures([few(), second], {"mine": projection("mobilenet-v2")}, threads=1)
+    assert [[space.name for space in one.spaces] for one in result.encoders] == [["raw", "mine"], ["raw"]]
+    assert result.source.pictures == 9
+    assert {row[0] for row in result.left_out} == {"mobilenet-v2", "sscd-int8"}
+    assert not [one.id for one in scenes() if f'"{one.id}"' in result.model_dump_json()]

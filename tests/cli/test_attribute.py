@@ -1,0 +1,185 @@
+"""If these fail, ``unface attribute`` or ``audit --attribution`` leaves other files than it says, or half of them."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+import unface.faces
+from tests.attribute.pictured import Drawn, blank, write_encoder, write_scenes
+from tests.attribute.scenes import people
+from tests.cli.command import Done
+from tests.cli.command import unface as run
+from tests.faces.test_inswapper import written as write_swapper
+from unface.auditing import AttributionResult
+from unface.report.attribution_page import render_attribution
+
+SCENES = people(4, 2)
+MANY = people(26, 3)
+QUICK = (
+    "--far",
+    "0.2",
+    "--k",
+    "1",
+    "--probe",
+    "cosine",
+    "--seeds",
+    "1",
+    "--bootstraps",
+    "100",
+    "--no-sweep",
+    "--no-maps",
+)
+
+
+@pytest.fixture
+def looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Drawn:
+    """Two encoders in a cache of its own, and a detector that finds drawn faces."""
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "160")
+    detector = Drawn(MANY)
+    monkeypatch.setattr(unface.faces, "load_detector", lambda name, accept_licence: detector)
+    for name in ("cells", "other"):
+        file = write_encoder(tmp_path / f"{name}.onnx")
+        added = run("models", "add", file, "--name", name, "--mean", 127, "--std", 128, "--licence", "of-my-own")
+        assert (added.code, added.err) == (0, "")
+    return detector
+
+
+@pytest.fixture
+def faces(tmp_path: Path, looked: Drawn) -> Path:
+    return write_scenes(tmp_path / "faces.zip", SCENES, {"=cmd/secret.png": blank()})
+
+
+@pytest.fixture
+def isp(tmp_path: Path, faces: Path) -> Path:
+    """Fitted in the space of ``cells``."""
+    vectors, out = tmp_path / "vectors.parquet", tmp_path / "isp.safetensors"
+    assert run("encode", faces, "--encoder", "cells", "--detector", "none", "--out", vectors).code == 0
+    assert run("fit", vectors, "--out", out, "--rank", 2, "--hold-out", 0, "--quiet").code == 0
+    return out
+
+
+def attribute(faces: Path, out: Path, *options: object) -> Done:
+    return run("attribute", faces, "--out", out, *options)
+
+
+def test_two_encoders_and_a_projection_leave_three_files(tmp_path: Path, faces: Path, isp: Path, looked: Drawn) -> None:
+    out = tmp_path / "out"
+    done = attribute(faces, out, "--encoder", "cells", "--encoder", "other", "--projection", isp)
+    assert (done.code, done.err) == (0, "")
+    assert sorted(file.name for file in out.iterdir()) == ["attribution.html", "attribution.json", "left-out.csv"]
+    text = (out / "attribution.json").read_text(encoding="utf-8")
+    found = json.loads(text)
+    assert found["schema"] == "unface.attribution/1"
+    assert [[space["name"] for space in one["spaces"]] for one in found["encoders"]] == [["raw", "isp"], ["raw"]]
+    assert found["encoders"][0]["quality"]["left_out"] == [{"step": "picture", "reason": "no face", "count": 1}]
+    assert found["encoders"][0]["licence"] == "of-my-own"
+    assert not any(name in text for name in ("secret", "cmd", "person"))
+    assert looked.looked == 9, "each picture is looked at once, for however many encoders"
+    listed = out / "left-out.csv"
+    assert listed.read_text(encoding="utf-8").splitlines() == [
+        "encoder,id,step,reason",
+        "cells,'=cmd/secret.png,picture,no face",
+        "other,'=cmd/secret.png,picture,no face",
+    ]
+    assert stat.S_IMODE(listed.stat().st_mode) == 0o600
+    # The table
+    fii = found["encoders"][0]["spaces"][0]["fii"]["index"]
+    assert f"{fii['value']:+.3f}".replace("-", "−") in done.out
+    assert "cells: 8 of 9 pictures used, 4 people; FII on 8 pairs, CPI and B* on" in done.out
+    assert "left out pictures: 1 no face" in done.out
+    # The page is that of the file alone, without a picture
+    page = (out / "attribution.html").read_text(encoding="utf-8")
+    assert page == render_attribution(AttributionResult.model_validate_json(text))
+    assert "<img" not in page
+    assert "secret" not in page
+
+
+def test_json_is_the_file_and_quiet_says_nothing(tmp_path: Path, faces: Path) -> None:
+    shown = attribute(faces, tmp_path / "a", "--encoder", "cells", "--json", "--threads", 1)
+    assert shown.out == (tmp_path / "a" / "attribution.json").read_text(encoding="utf-8")
+    silent = attribute(faces, tmp_path / "b", "--encoder", "cells", "--quiet", "--threads", 3)
+    assert (silent.code, silent.out, silent.err) == (0, "", "")
+    again = json.loads((tmp_path / "b" / "attribution.json").read_text(encoding="utf-8"))
+    assert again["encoders"] == json.loads(shown.out)["encoders"], "threads show in the numbers"
+    refused = attribute(faces, tmp_path / "b", "--encoder", "cells")
+    assert refused.code == 1
+    assert refused.err.endswith("attribution.json: exists already; choose another --out or pass --force\n")
+    assert attribute(faces, tmp_path / "b", "--encoder", "cells", "--quiet", "--force").code == 0
+
+
+def test_faces_are_shown_when_asked_for_and_the_page_warns(tmp_path: Path, faces: Path) -> None:
+    done = attribute(faces, tmp_path / "out", "--encoder", "cells", "--show-faces")
+    page = (tmp_path / "out" / "attribution.html").read_text(encoding="utf-8")
+    assert 3 <= page.count("data:image/jpeg;base64,") <= 18
+    assert "This page shows photographs of people" in page
+    assert "with pictures of people in it" in done.out
+    assert "base64" not in (tmp_path / "out" / "attribution.json").read_text(encoding="utf-8")
+
+
+def refused(done: Done, out: Path) -> str:
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    assert not out.exists()
+    return done.err
+
+
+def test_what_cannot_be_measured_is_one_line_and_leaves_nothing(tmp_path: Path, faces: Path, isp: Path) -> None:
+    out = tmp_path / "out"
+    nobody = write_scenes(tmp_path / "blank.zip", [], {f"p{n}/{n}.png": blank() for n in range(3)})
+    singles = write_scenes(tmp_path / "singles.zip", SCENES[::2])
+    said = refused(attribute(nobody, out, "--encoder", "cells"), out)
+    assert "none of 3 pictures can be used (3 no face)" in said
+    said = refused(attribute(singles, out, "--encoder", "cells"), out)
+    assert "fewer than two identities have a pair (4 the only usable picture of its identity)" in said
+    assert "absent" in refused(attribute(faces, out, "--encoder", "cells,absent"), out)
+    said = refused(attribute(faces, out, "--encoder", "other", "--projection", isp), out)
+    assert "isp: fitted in 'cells'" in said
+    raw = isp.rename(tmp_path / "raw.safetensors")
+    said = refused(attribute(faces, out, "--encoder", "cells", "--projection", raw), out)
+    assert "another space is called 'raw' already" in said
+    said = refused(attribute(faces, out, "--encoder", "cells", "--detector", "none"), out)
+    assert "attribution has to find faces" in said
+    assert "broken.safetensors" in refused(
+        attribute(faces, out, "--encoder", "cells", "--projection", "broken.safetensors"), out
+    )
+
+
+def test_inswapper_needs_its_recogniser_and_its_licence(tmp_path: Path, faces: Path) -> None:
+    out, file = tmp_path / "out", tmp_path / "inswapper_128.onnx"
+    options = ("--encoder", "cells", "--inswapper", file)
+    assert "inswapper_128.onnx: is not there" in refused(attribute(faces, out, *options), out)
+    file.write_bytes(b"no model")
+    assert "w600k_r50.onnx: is not there" in refused(attribute(faces, out, *options), out)
+    write_encoder(tmp_path / "w600k_r50.onnx")
+    assert "pass --accept-licence" in refused(attribute(faces, out, *options), out)
+    accepted = (*options, "--accept-licence")
+    assert "is not InsightFace's w600k_r50" in refused(attribute(faces, out, *accepted), out)
+    write_encoder(tmp_path / "w600k_r50.onnx", 7, 512)
+    assert "not a readable ONNX file" in refused(attribute(faces, out, *accepted), out)
+    write_swapper(file)
+    assert attribute(faces, out, *accepted, "--quiet").code == 0
+    found = json.loads((out / "attribution.json").read_text(encoding="utf-8"))["encoders"][0]
+    assert (found["swap"], found["quality"]["swaps"]) == ("inswapper", 8)
+
+
+def test_an_audit_of_pictures_measures_it_beside_everything_else(tmp_path: Path, looked: Drawn) -> None:
+    faces, out = write_scenes(tmp_path / "many.zip", MANY), tmp_path / "out"
+    done = run("audit", faces, "--encoder", "cells", "--attribution", "--rank", 4, "--out", out, *QUICK)
+    assert (done.code, done.err) == (0, "")
+    found = json.loads((out / "audit.json").read_text(encoding="utf-8"))
+    part = found["attribution"]
+    assert [space["name"] for space in part["spaces"]] == ["raw", "isp"]
+    assert part["quality"]["pictures"] == 3 * (26 - found["roles"]["fit"])
+    assert f"Face-context attribution, {part['quality']['pairs']} pairs: raw: FII" in " ".join(done.out.split())
+    assert 'id="attribution"' in (out / "report.html").read_text(encoding="utf-8")
+    assert looked.looked == 26 * 3, "faces are found once for encoding and attribution"
+
+
+def test_an_audit_of_vectors_has_nothing_to_attribute(tmp_path: Path, faces: Path, isp: Path) -> None:
+    out = tmp_path / "out"
+    for source, options in ((tmp_path / "vectors.parquet", ()), (faces, ("--encoder", "cells", "--detector", "none"))):
+        said = refused(run("audit", source, "--attribution", "--out", out, *options), out)
+        assert "--attribution needs pictures to find faces in" in said
