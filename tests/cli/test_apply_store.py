@@ -61,6 +61,10 @@ def test_quiet_says_nothing() -> None:
         (("a.parquet", "b.parquet", "--purge"), "name it with --store"),
         (("a.parquet",), "give SRC and OUT, or --store URL"),
         (("--store", "npy:faces.npy", "--receipt", "faces.npy"), "exists already"),
+        (("--store", "npy:faces.npy", "--receipt", "faces.npy", "--force"), "not a receipt, so --force leaves it"),
+        (("--store", "npy:faces.npy", "--receipt", "p.safetensors", "--force"), "not a receipt"),
+        (("--store", "npy:faces.npy", "--vector-column", "embedding"), "leave out --vector-column"),
+        (("--store", "npy:faces.npy", "--threads", "1"), "leave out --vector-column and --threads"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_and_nothing_changes(arguments: tuple[str, ...], said: str) -> None:
@@ -68,3 +72,9 @@ def test_what_cannot_be_meant_is_refused_and_nothing_changes(arguments: tuple[st
     assert (done.code, done.out, len(done.err.splitlines())) == (1, "", 1)
     assert said in done.err
     assert np.array_equal(stored(), PEOPLE.vectors)
+
+
+def test_force_writes_over_a_receipt_of_before() -> None:
+    assert run("--store", "npy:faces.npy", "--receipt", "receipt.json").code == 0
+    assert run("--store", "npy:faces.npy", "--receipt", "receipt.json", "--purge", "--force").code == 0
+    assert json.loads(Path("receipt.json").read_text())["raw_purged"]

@@ -202,6 +202,13 @@ def test_what_is_written_after_staging_is_neither_lost_nor_left_raw(folder: Path
     assert vectors(folder) == pytest.approx(wanted, abs=1e-6)
 
 
+def test_rows_added_raw_after_the_swap_stop_a_purge_and_its_receipt(folder: Path) -> None:
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+    opened(folder).add(rows(0, 1))
+    with pytest.raises(UnfaceError, match="not erased; were some added since"):
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+
+
 def test_vectors_of_deleted_rows_are_purged_too(folder: Path) -> None:
     opened(folder).delete("row = 3")
     assert holding(folder, raw_vectors(ROWS)[3])

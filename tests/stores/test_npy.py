@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from tests.stores.contract import erased, projection, raw_vectors
-from unface import UnfaceError
+from unface import Projection, UnfaceError
 from unface.progress import Silent
 from unface.stores import sanitise_store
+from unface.stores.beside import BesideFile
 from unface.stores.npy import NpyStore
 
 PROJECTION, OTHER = projection(), projection(seed=1)
@@ -219,11 +220,98 @@ def test_raw_vectors_that_are_all_there_is_are_not_purged(path: Path) -> None:
 
 
 def test_a_full_disk_leaves_everything_as_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked for before the first row: a memory map would end the process instead."""
+
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("unface.stores.npy.open_memmap", full)
+    monkeypatch.setattr(os, "posix_fallocate", full)
     assert refused(path) == "faces.npy: cannot be staged beside it (No space left on device)"
+
+
+@pytest.mark.parametrize("other", [PROJECTION, OTHER])
+def test_a_second_run_at_the_same_time_is_refused_and_the_first_loses_nothing(path: Path, other: Projection) -> None:
+    class Second(Silent):
+        """Begins while the first is writing."""
+
+        said = ""
+
+        def advance(self, *_: object) -> None:
+            with pytest.raises(UnfaceError) as caught:
+                sanitise_store(other, NpyStore(path), purge=True)
+            self.said = str(caught.value)
+
+    second = Second()
+    sanitise_store(PROJECTION, NpyStore(path), purge=True, progress=second)
+    assert second.said == "faces.npy: another run is at work on it; wait for its end"
+    assert np.array_equal(np.load(path), ERASED)
+
+
+def test_a_later_purge_counts_what_has_nothing_left(path: Path) -> None:
+    np.save(path, np.vstack([RAW, PROJECTION.directions[:, :2].T.astype(np.float32)]))
+    first = sanitise_store(PROJECTION, NpyStore(path))
+    later = sanitise_store(PROJECTION, NpyStore(path), purge=True)
+    assert (first.degenerate, later.degenerate) == (2, 2)
+    assert later.verified == first.verified
+
+
+def test_a_run_that_another_one_overtook_does_not_erase_erased_vectors(path: Path) -> None:
+    slow = NpyStore(path)
+    slow.inspect()
+    sanitise(path)
+    with pytest.raises(UnfaceError, match="another run came between"):
+        slow.stage(OTHER.apply, OTHER.sha256, Silent())
+    assert np.array_equal(np.load(path), ERASED)
+
+
+def test_what_is_written_while_a_run_begins_is_not_lost(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is read after it is known which one it was."""
+    begin = BesideFile.staging
+
+    def late(file: BesideFile, mark: str) -> Any:
+        np.save(path.with_name("new.npy"), RAW[::-1])
+        path.with_name("new.npy").replace(path)
+        return begin(file, mark)
+
+    monkeypatch.setattr(BesideFile, "staging", late)
+    sanitise(path, purge=True)
+    assert np.array_equal(np.load(path), ERASED[::-1])
+
+
+def test_more_than_one_array_in_a_file_is_refused_since_the_rest_would_be_lost(path: Path) -> None:
+    with path.open("ab") as file:
+        np.save(file, RAW[:2])
+    assert refused(path) == "faces.npy: 384 bytes after its array would be lost; save one array in a file"
+
+
+def test_the_new_file_belongs_to_whom_the_raw_one_did(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, int]] = []
+    owned, seen = Path.stat, path.stat()
+
+    def stat(file: Path, **given: Any) -> os.stat_result:
+        found = list(owned(file, **given))
+        if file.name.endswith(".part"):
+            found[4] = seen.st_uid + 1  # as if another user ran it
+        return os.stat_result(found) if file.name.endswith(".part") else owned(file, **given)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(os, "chown", lambda _, user, group: asked.append((user, group)))
+    sanitise(path)
+    assert asked == [(seen.st_uid, seen.st_gid)]
+
+
+@pytest.mark.parametrize(("step", "done"), [("stage", "staged beside it"), ("purge", "purged")])
+def test_a_folder_that_may_not_be_written_to_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch, step: str, done: str
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    NpyStore(path).stage(OTHER.apply, OTHER.sha256, Silent())
+    if step == "purge":
+        sanitise(path)
+    monkeypatch.setattr(Path, "unlink", denied)
+    assert refused(path) == f"faces.npy: cannot be {done} (Permission denied)"
 
 
 def test_what_is_no_file_of_vectors_is_refused(path: Path) -> None:

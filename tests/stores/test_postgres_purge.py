@@ -49,6 +49,16 @@ def test_until_a_purge_raw_vectors_can_be_put_back_from_the_kept_table(
     assert database.vectors() == pytest.approx(raw, abs=1e-7)
 
 
+def test_rows_written_raw_after_the_swap_stop_a_purge_and_its_receipt(database: Database, store: PostgresStore) -> None:
+    database.faces()
+    sanitise_store(PROJECTION, store)
+    (kept,) = database.leftovers()
+    database.run(f"UPDATE faces SET seen = raw.seen FROM {kept} raw WHERE raw.id = faces.id AND raw.id = 7")
+    with pytest.raises(UnfaceError, match="not erased; were some added since"):
+        sanitise_store(PROJECTION, store, purge=True)
+    assert database.leftovers() == [kept]
+
+
 def test_a_column_whose_mark_was_taken_away_is_not_erased_over_its_kept_raw_vectors(
     database: Database, store: PostgresStore
 ) -> None:

@@ -30,6 +30,9 @@ def test_a_relative_an_absolute_and_a_quoted_path_name_the_file(
         ("lancedb:folder?table=a&kolumn=b", "does not know kolumn"),
         ("qdrant:folder", "does not say which collection"),
         ("postgresql://me:secret@host/db", "does not say which table"),
+        ("postgresql://me:secret@host/db?table=a&table=b", "says table more than once"),
+        ("npy:faces#1.npy", "what follows a # would be left out; write %23"),
+        ("npy://[faces.npy", "write %5B"),
     ],
 )
 def test_a_url_that_cannot_be_meant_is_refused(url: str, said: str) -> None:
@@ -50,6 +53,14 @@ def test_the_driver_gets_its_own_options_as_libpq_reads_them(monkeypatch: pytest
     assert seen == [("postgresql://me@host/db?sslmode=require&options=-c%20lock_timeout%3D10s", "media.faces", "v")]
 
 
+def test_a_host_that_is_not_named_stays_unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, str]] = []
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given: seen.append(given))
+    open_store("postgresql:///db?host=/run/postgresql&table=faces")
+    open_store("postgresql:///db?table=faces")
+    assert [uri for uri, *_ in seen] == ["postgresql:///db?host=%2Frun%2Fpostgresql", "postgresql:///db"]
+
+
 def test_another_package_brings_a_store_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     own = EntryPoint("milvus", "tests.stores.test_urls:opened", "unface.stores")
 
@@ -59,6 +70,8 @@ def test_another_package_brings_a_store_of_its_own(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(urls, "entry_points", registered)
     found: object = open_store("milvus://host/faces")
     assert found == "opened milvus://host/faces"
+    with pytest.raises(UnfaceError, match="only FAISS"):
+        open_store("milvus://host/faces", lossy_ok=True)
 
 
 def opened(url: str) -> str:

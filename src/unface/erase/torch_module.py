@@ -5,6 +5,7 @@ from torch import nn
 
 from unface.erase.projection import Projection
 from unface.erase.rows import VANISHED
+from unface.errors import UnfaceError
 
 
 class Erasure(nn.Module):
@@ -26,6 +27,9 @@ class Erasure(nn.Module):
             self.register_buffer(name, None if array is None else torch.tensor(array))
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
+        if not vectors.is_floating_point():
+            # Numbers below one, as they come out, would all be zero.
+            raise UnfaceError(f"torch_module: vectors of {vectors.dtype}; expected a float type, convert them first")
         exact = vectors.to(torch.float64)
         mapped = exact @ self.left
         if self.right is not None:

@@ -1,5 +1,6 @@
 """One file whose erased copy is staged beside it, takes its place by a rename, and leaves the raw one to be purged."""
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -88,59 +89,62 @@ class BesideFile:
         )
 
     def staged(self, mark: str | None = None) -> Path:
-        """Where erased vectors lie until they are swapped in; without a mark, with the one that was staged last."""
+        """Where erased vectors lie until they are swapped in; without a mark, where those staged last are now."""
         if mark is None:
             told = self._told()
             if told is None:
                 raise UnfaceError(f"{self.name}: nothing lies staged; run it again")
             mark = told.projection_sha256
+            if not self.staged(mark).exists():
+                return self.path
         return self.path.with_name(f"{self._prefix}{mark[:8]}")
 
     @contextmanager
     def staging(self, mark: str) -> Iterator[Path]:
-        """A name to write the erased copy under; it counts as staged when the block ends well."""
-        self.discard()
-        before = _Stamp.of(self.path)
-        unfinished = self.path.with_name(f"{self._prefix}{mark[:8]}.part")
-        try:
+        """A name to write the erased copy under; it counts as staged when the block, which reads the raw file, ends."""
+        with self._in_words("staged beside it"), self._alone():
+            if self.sanitised_with() is not None:
+                raise UnfaceError(f"{self.name}: another run came between; run it again")
+            self.discard()
+            before = _Stamp.of(self.path)
+            unfinished = self.path.with_name(f"{self._prefix}{mark[:8]}.part")
             try:
                 yield unfinished
-                shutil.copymode(self.path, unfinished)
+                _belong_alike(self.path, unfinished)
                 _settle(unfinished)
                 unfinished.replace(self.staged(mark))
             finally:
                 unfinished.unlink(missing_ok=True)
-        except OSError as error:
-            raise UnfaceError(f"{self.name}: cannot be staged beside it ({reason(error)})") from None
-        erased_sha256 = _sha256(self.staged(mark))
-        self._tell(_Sidecar(schema="unface.beside/1", projection_sha256=mark, erased_sha256=erased_sha256, raw=before))
+            erased_sha256 = _sha256(self.staged(mark))
+            self._tell(
+                _Sidecar(schema="unface.beside/1", projection_sha256=mark, erased_sha256=erased_sha256, raw=before)
+            )
 
     def swap(self, mark: str) -> None:
         """The raw file under a second name first, then the erased one over its name: there is a whole one always."""
-        told = self._told()
-        if told is None or not self.is_staged(mark):
-            raise UnfaceError(f"{self.name}: was written to while it was staged; stop writers and run it again")
-        try:
+        with self._in_words("swapped"), self._alone():
+            told = self._told()
+            if told is None or not self.is_staged(mark):
+                raise UnfaceError(f"{self.name}: was written to while it was staged; stop writers and run it again")
             if not self.raw.exists():
                 _second_name(self.path, self.raw)
             self.staged(mark).replace(self.path)
             _settle(self.path.parent)
-        except OSError as error:
-            raise UnfaceError(f"{self.name}: cannot be swapped ({reason(error)})") from None
-        self._tell(told.model_copy(update={"swapped": True}))
+            self._tell(told.model_copy(update={"swapped": True}))
 
     def purge(self) -> list[str]:
-        """Remove the raw file and whatever staging left."""
-        if self.sanitised_with() is None:
-            raise UnfaceError(f"{self.name}: not sanitised yet; its raw vectors are all there is")
-        told = [f"{self.name}: snapshots, backups and freed blocks of its file system are not reached"]
-        if self.raw.exists():
-            others = self.raw.stat().st_nlink - 1
-            if others:
-                told.insert(0, f"{self.name}: the raw file has {others} more names (hard links) elsewhere")
-            self.raw.unlink()
-        self.discard()
-        _settle(self.path.parent)
+        """Remove whatever staging left, and the raw file last: while it is there, a purge that was cut off is seen."""
+        with self._in_words("purged"), self._alone():
+            if self.sanitised_with() is None:
+                raise UnfaceError(f"{self.name}: not sanitised yet; its raw vectors are all there is")
+            told = [f"{self.name}: snapshots, backups and freed blocks of its file system are not reached"]
+            self.discard()
+            if self.raw.exists():
+                others = self.raw.stat().st_nlink - 1
+                if others:
+                    told.insert(0, f"{self.name}: the raw file has {others} more names (hard links) elsewhere")
+                self.raw.unlink()
+            _settle(self.path.parent)
         return told
 
     def discard(self) -> None:
@@ -148,6 +152,23 @@ class BesideFile:
         for entry in list(self.path.parent.iterdir()):
             if entry.name.startswith(self._prefix):
                 entry.unlink()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A second run would clear away what the first is writing, or take the half of it for the whole."""
+        with self.path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UnfaceError(f"{self.name}: another run is at work on it; wait for its end") from None
+            yield
+
+    @contextmanager
+    def _in_words(self, done: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UnfaceError(f"{self.name}: cannot be {done} ({reason(error)})") from None
 
     @property
     def _prefix(self) -> str:
@@ -169,6 +190,14 @@ class BesideFile:
         with written_whole(self._sidecar) as unfinished:
             unfinished.write_text(sidecar.model_dump_json(by_alias=True, indent=2) + "\n", encoding="utf-8")
         _settle(self.path.parent)
+
+
+def _belong_alike(path: Path, other: Path) -> None:
+    """Whoever could read the one, and nobody else, can read the other."""
+    wanted, found = path.stat(), other.stat()
+    if (wanted.st_uid, wanted.st_gid) != (found.st_uid, found.st_gid):
+        os.chown(other, wanted.st_uid, wanted.st_gid)
+    shutil.copymode(path, other)
 
 
 def _second_name(path: Path, second: Path) -> None:

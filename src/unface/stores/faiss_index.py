@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from unface.data.files import reason, unopened
@@ -13,6 +12,7 @@ from unface.errors import UnfaceError
 from unface.progress import Progress
 from unface.stores.beside import BesideFile
 from unface.stores.ports import Erase, Holding
+from unface.stores.room import new_array
 
 if TYPE_CHECKING:
     import faiss
@@ -52,8 +52,8 @@ class FaissStore:
         exact = self._is_exact(self._read(self._file.path, mapped=True))
         if self._file.is_staged(mark) and (exact or rows.exists()):
             return
-        index = self._read(self._file.path)
         with self._file.staging(mark) as unfinished:
+            index = self._read(self._file.path)
             try:
                 ids, erased = _erased_rows(index, erase, rows, progress)
                 refill(index, ids, erased)
@@ -72,6 +72,8 @@ class FaissStore:
         index = self._read(self._file.staged(), mapped=True)
         if self._is_exact(index):
             yield from (vectors for _, vectors in batches(index))
+            return
+        if self._file.staged() == self._file.path:
             return
         erased = np.load(self._rows(), mmap_mode="r")
         again = self._read(self._file.staged())
@@ -140,7 +142,7 @@ def _erased_rows(
     from unface.stores.faiss_kinds import batches
 
     ids = np.empty(index.ntotal, np.int64)
-    erased = open_memmap(path, "w+", np.dtype(np.float32), (index.ntotal, index.d))
+    erased = new_array(path, np.dtype(np.float32), (index.ntotal, index.d))
     progress.start("erase", index.ntotal)
     start = 0
     for numbers, vectors in batches(index):

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
 from unface.data.files import reason, short_name, unopened
@@ -12,6 +11,7 @@ from unface.errors import UnfaceError
 from unface.progress import Progress
 from unface.stores.beside import BesideFile
 from unface.stores.ports import Erase, Holding
+from unface.stores.room import new_array
 
 _BLOCK_BYTES = 1 << 24
 
@@ -29,11 +29,11 @@ class NpyStore:
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         if self._file.is_staged(mark):
             return
-        raw = _opened(self._file.path)
-        column_by_column = raw.flags.f_contiguous and not raw.flags.c_contiguous
-        progress.start("erase", len(raw))
         with self._file.staging(mark) as unfinished:
-            out = open_memmap(unfinished, "w+", raw.dtype, raw.shape, column_by_column)
+            raw = _opened(self._file.path)
+            column_by_column = raw.flags.f_contiguous and not raw.flags.c_contiguous
+            progress.start("erase", len(raw))
+            out = new_array(unfinished, raw.dtype, raw.shape, column_by_column=column_by_column)
             for rows in _blocks(raw):
                 out[rows] = erase(raw[rows])
                 progress.advance("erase", len(raw[rows]))
@@ -54,7 +54,7 @@ class NpyStore:
         return self._file.purge()
 
 
-def _opened(path: Path) -> NDArray[np.floating]:
+def _opened(path: Path) -> "np.memmap[tuple[int, ...], np.dtype[np.floating]]":
     """A memory map of vectors, or UnfaceError."""
     try:
         found = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -62,13 +62,16 @@ def _opened(path: Path) -> NDArray[np.floating]:
         raise unopened(path, error) from None
     except (ValueError, EOFError) as error:
         raise UnfaceError(f"{short_name(path)}: not a .npy array of numbers ({reason(error)})") from None
-    if not isinstance(found, np.ndarray):
+    if not isinstance(found, np.memmap):
         raise UnfaceError(f"{short_name(path)}: a .npz archive; give it to `unface apply` as a file")
     if found.ndim != 2 or found.dtype.name not in {"float16", "float32", "float64"}:
         raise UnfaceError(
             f"{short_name(path)}: {found.dtype} of shape {found.shape};"
             " expected float16, float32 or float64 of shape (n, d)"
         )
+    more = path.stat().st_size - found.offset - found.nbytes
+    if more > 0:
+        raise UnfaceError(f"{short_name(path)}: {more:,} bytes after its array would be lost; save one array in a file")
     return found
 
 

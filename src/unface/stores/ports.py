@@ -41,7 +41,10 @@ class Store(Protocol):
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None: ...
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
-        """Batches of what lies staged, in the type it is stored in."""
+        """Batches of what lies staged, in the type it is stored in; after ``swap``, of what is there now.
+
+        None after ``swap`` where only codes are left, which cannot be checked and have not changed.
+        """
         ...
 
     def unmatched(self) -> int:

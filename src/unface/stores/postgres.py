@@ -80,6 +80,8 @@ class PostgresStore:
         with self._session() as opened:
             column = self._look(opened)
             query = f"SELECT {ROW_VERSION}, vector FROM {column.staged}"
+            if column.sanitised_with is not None:
+                query = f"SELECT {VERSION}, {column.column} FROM {column.table} WHERE {column.column} IS NOT NULL"
             for records in read_records(opened, query, self._layout(opened, column), self._where):
                 yield vectors_of(records)
 

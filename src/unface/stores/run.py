@@ -66,14 +66,22 @@ def _purged(projection: Projection, store: Store, held: Holding, *, purge: bool)
         raise UnfaceError(
             f"{held.where}: sanitised with this projection already; raw vectors still lie beside, --purge removes them"
         )
+    check = Check(projection)
+    for vectors in store.staged():
+        check.add(vectors)
+    if check.rows:
+        try:
+            check.require(held.rows, held.where)
+        except UnfaceError as error:
+            raise UnfaceError(f"{error}; were some added since? erase those by Projection.apply, then purge") from None
     notes = store.purge()
     return Receipt.of(
         projection,
         held.where,
         rows=held.rows,
-        degenerate=0,
+        degenerate=check.degenerate,
         named_space=False,
         raw_purged=True,
-        verified=None,
+        verified=Verified.by(check) if check.rows else None,
         notes=notes,
     )

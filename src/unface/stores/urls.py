@@ -19,15 +19,20 @@ from unface.stores.ports import Store
 
 def open_store(url: str, *, lossy_ok: bool = False) -> Store:
     """The store that a URL names; nothing is looked at before ``inspect``."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise UnfaceError("--store: not a URL, as its [ has no ]; write %5B for one in a name") from None
     scheme = parts.scheme.lower()
-    asked = Asked(scheme, dict(parse_qsl(parts.query, keep_blank_values=True)))
+    if parts.fragment:
+        raise UnfaceError(f"{scheme}: what follows a # would be left out; write %23 for one in a name")
+    asked = Asked(scheme, _given(scheme, parts.query))
     path = unquote(parts.netloc + parts.path)
+    if lossy_ok and scheme != "faiss":
+        raise UnfaceError("--lossy-ok: only FAISS indexes hold lossy codes; leave it out")
     for registered in entry_points(group="unface.stores", name=scheme):
         made: Store = registered.load()(url)
         return made
-    if lossy_ok and scheme != "faiss":
-        raise UnfaceError("--lossy-ok: only FAISS indexes hold lossy codes; leave it out")
     match scheme:
         case "faiss":
             from unface.stores.faiss_index import FaissStore
@@ -54,11 +59,21 @@ def open_store(url: str, *, lossy_ok: bool = False) -> Store:
 
             table, column = asked.must("table"), asked.may("column", "embedding")
             # What is left over, such as sslmode, is the driver's.
-            uri = urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(asked.left, quote_via=quote), ""))
+            # Put together by hand: urlunsplit leaves out the slashes before a host that is not named.
+            uri = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(asked.left, quote_via=quote)}".rstrip("?")
             return PostgresStore(uri, table, column or "embedding")
     raise UnfaceError(
         f"{scheme or 'no scheme'}: not a store; give faiss:, npy:, lancedb:, qdrant:, qdrant+https:// or postgresql://"
     )
+
+
+def _given(scheme: str, query: str) -> dict[str, str]:
+    pairs = parse_qsl(query, keep_blank_values=True)
+    given = dict(pairs)
+    if len(given) != len(pairs):
+        twice = next(name for name in given if [one for one, _ in pairs].count(name) > 1)
+        raise UnfaceError(f"{scheme}: the URL says {twice} more than once; leave all but one out")
+    return given
 
 
 class Asked:
