@@ -39,10 +39,10 @@ def run() -> list[Ratio]:
     return found
 
 
-def archive(path: Path) -> Path:
+def archive(path: Path, pictures: int = PICTURES) -> Path:
     """Pictures of nobody: coarse noise made smooth, which JPEG packs about as it does a photograph."""
     with zipfile.ZipFile(path, "w") as file:
-        for number in range(PICTURES):
+        for number in range(pictures):
             coarse = stream(number, "picture").integers(0, 256, (40, 40, 3), dtype=np.uint8)
             buffer = io.BytesIO()
             Image.fromarray(coarse).resize((SIDE, SIDE), Image.Resampling.BICUBIC).save(buffer, "JPEG", quality=85)

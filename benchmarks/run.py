@@ -13,6 +13,7 @@ BENCHMARKS = (
     "many_identities",
     "lda_speed",
     "encode_speed",
+    "encode_memory",
     "scale_speed",
     "attribute_speed",
     "pgvector_speed",
