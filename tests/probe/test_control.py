@@ -1,6 +1,5 @@
 """If these fail, an audit whose numbers come from a leak in the harness is called valid, or a good one is voided."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -49,26 +48,6 @@ def test_a_probe_that_reads_the_answers_fails_the_control() -> None:
     found = control(0, [Cheat(), PROBES["cosine"]])
     assert {m.probe for m in found.failures} == {"cheat"}
     assert len(found.failures) == 2
-
-
-def test_one_pair_of_images_voids_nothing_at_a_rate_where_none_is_expected() -> None:
-    """One pair, seen in both seeds, of 22,880 at 1e-6: 0.02 expected, so one comes in fifty honest audits."""
-    lucky = counted(accepted=2, mated=45_760, far=1e-6)
-    assert lucky.measurements[0].interval.low > lucky.measurements[0].chance
-    assert lucky.failures == ()
-
-
-def test_two_pairs_do() -> None:
-    assert len(counted(accepted=4, mated=45_760, far=1e-6).failures) == 1
-
-
-def counted(accepted: int, mated: int, far: float) -> Control:
-    """A measurement with an interval that lies above chance, and these counts."""
-    found = control(0, [Cheat()]).measurements[0]
-    interval = replace(found.interval, low=1.1 * far)
-    return Control(
-        (replace(found, accepted=accepted, mated=mated, far=far, interval=interval, false_accepts=1, impostors=10**6),)
-    )
 
 
 def test_such_a_probe_makes_the_whole_audit_invalid(monkeypatch: pytest.MonkeyPatch) -> None:

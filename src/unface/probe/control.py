@@ -1,12 +1,10 @@
 """The control that can void an audit: identities shuffled among images, after which no probe may beat chance."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import pdtrc
 
 from unface.probe.kshot import RoleRows
 from unface.probe.measure import Bootstrap, Measurement, measure
@@ -30,9 +28,7 @@ class Control:
     def failures(self) -> tuple[Measurement, ...]:
         """Measurements whose whole interval lies above chance, and above the target if fewer than that came through."""
         return tuple(
-            found
-            for found in self.measurements
-            if found.accepted and found.interval.low > max(found.chance, found.far) and _surprising(found)
+            found for found in self.measurements if found.accepted and found.interval.low > max(found.chance, found.far)
         )
 
 
@@ -52,16 +48,6 @@ def shuffled_control(
     return Control(
         tuple(measure(trial, far, strict, control_plan) for trial in panel.trials.values() for far in trial.thresholds)
     )
-
-
-def _surprising(found: Measurement) -> bool:
-    """Whether so many accepts cannot be luck: at a rate of 1e-6 a single pair of images makes an interval of its own.
-
-    The same pair comes back in every seed, so counts are taken for one of them.
-    """
-    seeds = len(found.by_seed)
-    expected = max(found.chance, found.far) * found.mated / seeds
-    return bool(pdtrc(math.ceil(found.accepted / seeds) - 1, expected) < 1 - LEVEL)
 
 
 def _shuffle(role: RoleRows, seed: int, name: str) -> RoleRows:
