@@ -72,7 +72,7 @@ class RayExecutor:
                 tasks.begin((level + 1, number // 2), _MERGED, merge, *pair)
         ((_, whole),) = alone.items()
         # Out of the shared store: that goes with the cluster, and cannot be written to.
-        return copy.deepcopy(ray.get(whole))  # type: ignore[no-any-return]
+        return copy.deepcopy(ray.get(whole))  # type: ignore[no-any-return]  # Ray has no types
 
 
 class _Tasks:
@@ -99,7 +99,7 @@ class _Tasks:
 
     def _fill(self) -> bool:
         # Asked each time: machines come and go.
-        cores = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]
+        cores = int(ray.cluster_resources().get("CPU", 0))  # type: ignore[no-untyped-call]  # nor here
         while self._waiting and len(self._running) < max(1, _QUEUED_PER_CORE * cores):
             index = self._waiting.popleft()
             self.begin((0, index), _WORKED, self._work, self._jobs[index])

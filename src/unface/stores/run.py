@@ -29,9 +29,7 @@ def sanitise_store(
         return released_vectors(projection, vectors, held.where)
 
     store.stage(erase, mark, progress or Silent())
-    check = Check(projection)
-    for vectors in store.staged():
-        check.add(vectors)
+    check = _read_back(projection, store)
     check.require(held.rows, held.where)
     apart = store.unmatched()
     if apart:
@@ -40,17 +38,7 @@ def sanitise_store(
             " was it written to meanwhile? stop writers and run it again"
         )
     store.swap(mark)
-    notes = store.purge() if purge else []
-    return Receipt.of(
-        projection,
-        held.where,
-        rows=check.rows,
-        degenerate=check.degenerate,
-        named_space=False,
-        raw_purged=purge,
-        verified=Verified.by(check),
-        notes=notes,
-    )
+    return _receipt(projection, held, check, store.purge() if purge else None)
 
 
 def _purged(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
@@ -66,22 +54,31 @@ def _purged(projection: Projection, store: Store, held: Holding, *, purge: bool)
         raise UnfaceError(
             f"{held.where}: sanitised with this projection already; raw vectors still lie beside, --purge removes them"
         )
-    check = Check(projection)
-    for vectors in store.staged():
-        check.add(vectors)
+    check = _read_back(projection, store)
     if check.rows:
         try:
             check.require(held.rows, held.where)
         except UnfaceError as error:
             raise UnfaceError(f"{error}; were some added since? erase those by Projection.apply, then purge") from None
-    notes = store.purge()
+    return _receipt(projection, held, check, store.purge())
+
+
+def _read_back(projection: Projection, store: Store) -> Check:
+    check = Check(projection)
+    for vectors in store.staged():
+        check.add(vectors)
+    return check
+
+
+def _receipt(projection: Projection, held: Holding, check: Check, purged: list[str] | None) -> Receipt:
+    """``purged`` are the notes of a purge, None without one. Lossy stores cannot be read back after the swap."""
     return Receipt.of(
         projection,
         held.where,
         rows=held.rows,
         degenerate=check.degenerate,
         named_space=False,
-        raw_purged=True,
-        verified=Verified.by(check) if check.rows else None,
-        notes=notes,
+        raw_purged=purged is not None,
+        verified=Verified.by(check) if check.rows or not held.rows else None,
+        notes=purged or [],
     )
