@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data.files import reason, short_name, unopened
+from unface.data.files import short_name, unopened
 from unface.errors import UnfaceError
 from unface.progress import Progress
 from unface.stores.beside import BesideFile
@@ -60,8 +60,9 @@ def _opened(path: Path) -> "np.memmap[tuple[int, ...], np.dtype[np.floating]]":
         found = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise unopened(path, error) from None
-    except (ValueError, EOFError) as error:
-        raise UnfaceError(f"{short_name(path)}: not a .npy array of numbers ({reason(error)})") from None
+    except (ValueError, EOFError):
+        # NumPy's own words advise to load it as a pickle, which would run what is in it.
+        raise UnfaceError(f"{short_name(path)}: not a .npy array of numbers; give one that numpy.save wrote") from None
     if not isinstance(found, np.memmap):
         raise UnfaceError(f"{short_name(path)}: a .npz archive; give it to `unface apply` as a file")
     if found.ndim != 2 or found.dtype.name not in {"float16", "float32", "float64"}:
