@@ -10,6 +10,8 @@ from tests.probe.small import people, roles_of
 from unface import audit, make_identities
 from unface.metrics import Scheme
 from unface.probe import PROBES, Control, Plan, Probe, draw_bootstrap, pick_probes, shuffled_control
+from unface.probe.control import _part, _permute
+from unface.seeds import stream
 
 CLOSED = ("cosine", "ridge", "lda", "plda")
 SEEDS = range(8)
@@ -108,3 +110,32 @@ def test_an_achieved_rate_that_came_out_low_by_luck_does_not_void_a_clean_audit(
         seeds=3,
     )
     assert result.valid
+
+
+@pytest.mark.parametrize(("persons", "images"), [(500, 5), (40, 20), (24, 20)])
+def test_people_are_parted_and_every_identity_keeps_its_size(persons: int, images: int) -> None:
+    sizes = np.random.default_rng(persons).integers(2, images + 1, persons)
+    people_of = np.repeat(np.arange(persons), sizes)
+    dealt = _part(people_of, stream(0, "parting", persons))
+    assert np.array_equal(np.bincount(dealt), sizes)
+    assert len(np.unique(dealt * persons + people_of)) == len(people_of)
+    assert np.mean(dealt == people_of) < 0.1
+
+
+def test_where_one_pair_would_decide_nobody_is_linked_to_himself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two images of everybody are almost one picture; wherever a shuffle leaves both together they are linked."""
+    embeddings = people(400, 3, 48, between=0.0)
+    vectors = embeddings.vectors.copy()
+    vectors[1::3] = vectors[::3] + 0.1 * vectors[2::3]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    roles = roles_of(embeddings)
+    weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 100, 0)
+
+    def accepted() -> int:
+        plans = [Plan(fars=(1e-3,), ks=(1,), seeds=2, seed=seed, threads=1) for seed in range(6)]
+        found = [shuffled_control(vectors, roles, pick_probes(["cosine"]), plan, weights) for plan in plans]
+        return sum(measurement.accepted for control in found for measurement in control.measurements)
+
+    assert accepted() == 0
+    monkeypatch.setattr("unface.probe.control._part", _permute)
+    assert accepted() > 0

@@ -1,14 +1,14 @@
 """The control that can void an audit: identities shuffled among images, after which no probe may beat chance."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.probe.kshot import RoleRows
 from unface.probe.measure import Bootstrap, Measurement, measure
-from unface.probe.panel import Roles, run_panel
+from unface.probe.panel import Roles, draw_shots, run_panel
 from unface.probe.plan import Plan, Variant
 from unface.probe.ports import Probe
 from unface.progress import Progress
@@ -16,6 +16,8 @@ from unface.seeds import stream
 
 # Every probe at every rate is tested, so each test must be all but certain before it may void the audit.
 LEVEL = 0.999
+# Partners tried for an image that shares its new identity with another of its own person.
+_TRIES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,13 @@ def shuffled_control(
 ) -> Control:
     """Shuffle identities among the images of each role and run the panel at the k with the most query pairs."""
     control_plan = replace(plan, ks=(min(plan.ks),), variant=Variant.UNFACE)
-    shuffled = Roles(*(_shuffle(getattr(roles, name), plan.seed, name) for name in ("train", "calibrate", "test")))
+    deal = _part if _one_pair_decides(vectors, roles, control_plan) else _permute
+    shuffled = Roles(
+        *(
+            replace(role, identities=deal(role.identities, stream(plan.seed, "shuffle", name)))
+            for name, role in (("train", roles.train), ("calibrate", roles.calibrate), ("test", roles.test))
+        )
+    )
     panel = run_panel(vectors, shuffled, probes, control_plan, progress, task="shuffled control")
     strict = replace(bootstrap, level=LEVEL)
     return Control(
@@ -50,5 +58,35 @@ def shuffled_control(
     )
 
 
-def _shuffle(role: RoleRows, seed: int, name: str) -> RoleRows:
-    return replace(role, identities=stream(seed, "shuffle", name).permutation(role.identities))
+def _one_pair_decides(vectors: NDArray[np.float32], roles: Roles, plan: Plan) -> bool:
+    """Whether at the lowest rate chance accepts less than one of the mated pairs that seeds may compare."""
+    _, resolved = draw_shots(vectors, roles, plan, plan.ks[0])
+    images = roles.test.images()
+    return min(resolved.measured, default=1.0) * float((images * (images - 1) // 2).sum()) < 1
+
+
+def _permute(people: NDArray[np.int64], draw: np.random.Generator) -> NDArray[np.int64]:
+    """Identities in any order: two images of a person stay together as often as chance has it, mated or not."""
+    return draw.permutation(people)
+
+
+def _part(people: NDArray[np.int64], draw: np.random.Generator) -> NDArray[np.int64]:
+    """Identities in an order that leaves no two images of a person together.
+
+    At a rate of 1e-6 one such pair, rightly accepted, would pass for a leak. The price: such pairs are impostors only,
+    so that shuffled TAR lies below chance, by no more than chance. Where identities are hardly more than images of
+    each, some stay together.
+    """
+    dealt = draw.permutation(people)
+    held = Counter(zip(dealt.tolist(), people.tolist(), strict=True))
+    for row in np.flatnonzero([held[pair] > 1 for pair in zip(dealt.tolist(), people.tolist(), strict=True)]):
+        if held[dealt[row], people[row]] == 1:
+            continue  # its twin has left
+        for other in draw.integers(len(dealt), size=_TRIES):
+            if not (held[dealt[other], people[row]] or held[dealt[row], people[other]]):
+                for moved, to in ((row, dealt[other]), (other, dealt[row])):
+                    held[dealt[moved], people[moved]] -= 1
+                    held[to, people[moved]] += 1
+                dealt[row], dealt[other] = dealt[other], dealt[row]
+                break
+    return dealt

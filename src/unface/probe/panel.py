@@ -75,7 +75,7 @@ def run_panel(
     resolved: dict[int, Resolved] = {}
     with one_blas_thread():
         for k in plan.ks:
-            shots, resolved[k] = _shots(vectors, roles, plan, k)
+            shots, resolved[k] = draw_shots(vectors, roles, plan, k)
             for probe in probes:
                 if resolved[k].measured:
                     trials[probe.name, k] = run_trial(probe, shots, vectors, plan, resolved[k])
@@ -88,12 +88,13 @@ def calibrate_tar(
 ) -> dict[float, float]:
     """The best that any probe does on calibrate identities at each rate; no test identity is looked at."""
     with one_blas_thread():
-        shots, resolved = _shots(vectors, roles, plan, k)
+        shots, resolved = draw_shots(vectors, roles, plan, k)
         found = [calibrate(probe, shots, vectors, plan, resolved).tar for probe in probes if resolved.measured]
     return {far: max(tar[far] for tar in found) for far in resolved.measured}
 
 
-def _shots(vectors: NDArray[np.float32], roles: Roles, plan: Plan, k: int) -> tuple[list[Shot], Resolved]:
+def draw_shots(vectors: NDArray[np.float32], roles: Roles, plan: Plan, k: int) -> tuple[list[Shot], Resolved]:
+    """Every seed's draw at one k, and which rates their calibrate pairs can show."""
     seeds = [plan.seed + number for number in range(plan.seeds)]
     shots = [draw_shot(vectors, roles.train, roles.calibrate, roles.test, k, seed) for seed in seeds]
     queries = [shot.calibrate for shot in shots[: plan.calibrating_seeds]]
