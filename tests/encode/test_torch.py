@@ -20,12 +20,12 @@ from unface.errors import UnfaceError
 from unface.seeds import stream
 
 
-@pytest.mark.parametrize("name", ["arcface-mbf", "sface", "edgeface-s"])
-def test_a_recogniser_in_torch_equals_onnx_runtime_and_passes_gradients(name: str) -> None:
+@pytest.mark.parametrize("name", ["arcface-mbf", "sface", "edgeface-s", "dinov2-s-focus"])
+def test_an_encoder_in_torch_equals_onnx_runtime_and_passes_gradients(name: str) -> None:
     weights_here(name)
     encoder = load_encoder(name, accept_licence=True, threads=1)
     assert isinstance(encoder, TorchBacked)
-    images = noise(2, size=112)
+    images = noise(2, size=encoder.card.input.size or 112)
     vectors = encoder.encode(images)
     pictures = torch.from_numpy(tensor_of(images, encoder.card.input)).requires_grad_()
     found = encoder.torch_module()(pictures)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from unface.encode.onnx_graph import constants, inputs
+from unface.encode.vit_s14 import holds_vit_s14, vision_transformer
 from unface.errors import UnfaceError
 from unface.models import Card
 
@@ -25,6 +26,8 @@ def module_of(model: "onnx.ModelProto", card: Card) -> torch.nn.Module:
         raise UnfaceError(
             f"{card.name}: takes {card.input.dtype} {card.input.layout}; gradients need float32 NCHW pictures"
         )
+    if holds_vit_s14(model):
+        return vision_transformer(model).eval().requires_grad_(False)
     unknown = sorted({node.op_type for node in model.graph.node} - {*_OPERATORS, "Constant"})
     if unknown:
         raise UnfaceError(f"{card.name}: its graph has {', '.join(unknown)}, which are not read into torch")
