@@ -1,6 +1,6 @@
 """What erasers leave on real faces: one audit for each encoder, face set and way of fitting, then their tables.
 
-    python -m studies.erasure EMBEDDINGS OUT [--encoder NAME …] [--device cuda]
+    python -m studies.erasure EMBEDDINGS OUT [--encoder NAME …] [--sets celeba9k …] [--no-sweeps] [--device cuda]
 
 EMBEDDINGS holds ``<encoder>_<set>.parquet`` as ``unface encode`` writes them: sets celeba20, celeba5, lfw and, if
 there, celeba9k for the erasers' own people, and tiny (Tiny-ImageNet, class as identity) for utility. Each audit is a
@@ -49,7 +49,7 @@ def studies(folder: Path, encoders: list[str]) -> Iterator[Study]:
             yield from (Study(encoder, faces, f"on-{other}") for other in others)
 
 
-def run(study: Study, folder: Path, out: Path, device: str) -> str:
+def run(study: Study, folder: Path, out: Path, device: str, sweeps: bool) -> str:
     """Audit once; what is finished stays."""
     if (out / study.folder / "audit.json").exists():
         return f"{study.folder}: there"
@@ -67,8 +67,8 @@ def run(study: Study, folder: Path, out: Path, device: str) -> str:
         context="context" if "context" in embeddings.labels else None,
         fars=(1e-3, 1e-4, 1e-5, 1e-6) if many else (1e-3, 1e-4),
         probes=("cosine", "ridge", "lda", "plda") if many else ("cosine", "ridge", "lda", "plda", "mlp"),
-        fit_counts=(320, 640, 1280, 2000, 2800) if many else (),
-        sweep=study.way == "apart",
+        fit_counts=(320, 640, 1280, 2000, 2800) if many and sweeps else (),
+        sweep=sweeps and study.way == "apart",
         maps=False,
         device=device,
     )
@@ -115,11 +115,15 @@ def main() -> None:
     given.add_argument("--encoder", nargs="*", default=None)
     given.add_argument("--device", default="cpu")
     given.add_argument("--processes", type=int, default=1)
+    given.add_argument("--sets", nargs="*", default=FACES)
+    given.add_argument("--no-sweeps", action="store_true")
     asked = given.parse_args()
     found = sorted({path.name.rsplit("_", 1)[0] for path in asked.embeddings.glob("*_*.parquet")})
-    wanted = list(studies(asked.embeddings, asked.encoder or found))
+    wanted = [study for study in studies(asked.embeddings, asked.encoder or found) if study.faces in asked.sets]
     with ProcessPoolExecutor(asked.processes) as pool:
-        jobs = [pool.submit(run, study, asked.embeddings, asked.out, asked.device) for study in wanted]
+        jobs = [
+            pool.submit(run, study, asked.embeddings, asked.out, asked.device, not asked.no_sweeps) for study in wanted
+        ]
         for job in jobs:
             try:
                 print(job.result(), flush=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tests.probe.small import all_pairs, gaussian_support, score_matrix
 from unface.metrics import tar_at_far
 from unface.probe import PROBES, Probe, Support
-from unface.probe.mlp import Layers, MlpScorer, initial, loss_and_gradients, train
+from unface.probe.mlp import Layers, MlpScorer, _adamw, _scaled, _steps, initial, loss_and_gradients, train
 from unface.seeds import stream
 from unface.threads import one_blas_thread
 
@@ -131,3 +131,28 @@ def sign_people(identities: int, images: int, seed: int) -> tuple[NDArray[np.flo
     vectors = (large * signs).reshape(-1, hidden) @ basis.T + 0.02 * rng.normal(size=(identities * images, dim))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors.astype(np.float32), np.repeat(np.arange(identities), images)
+
+
+def test_torch_takes_the_same_steps() -> None:
+    """Each step moves a weight by about 2e-3; where its gradient is all but nothing, what guards the division shows."""
+    pytest.importorskip("torch")
+    from unface.probe.mlp_torch import train_on
+
+    inputs, identities = _scaled(SMALL.vectors), SMALL.identities
+    begun = initial([10, 7, 7, 6], stream(0, "layers"))
+    taken = train_on("cpu", begun, _steps(inputs, identities, stream(0, "steps")), (4, 12), 2e-3, 0.3)
+    ours = [(weights.copy(), bias.copy()) for weights, bias in begun]
+    mean = [np.zeros_like(part) for layer in ours for part in layer]
+    square = [np.zeros_like(part) for layer in ours for part in layer]
+    steps = _steps(inputs, identities, stream(0, "steps"))
+    expected = {}
+    for step in range(1, 13):
+        _, gradients = loss_and_gradients(ours, *next(steps))
+        _adamw(ours, gradients, mean, square, step, 0.3)
+        expected[step] = [(weights.copy(), bias.copy()) for weights, bias in ours]
+    found = dict(taken)
+    assert list(found) == [4, 12]
+    for step, layers in found.items():
+        for (weights, bias), (other_weights, other_bias) in zip(layers, expected[step], strict=True):
+            np.testing.assert_allclose(weights, other_weights, atol=1e-4)
+            np.testing.assert_allclose(bias, other_bias, atol=1e-4)

@@ -44,11 +44,17 @@ def role_rows(embeddings: EmbeddingSet, split: Split, role: Role) -> RoleRows:
 
 
 def draw_shot(
-    vectors: NDArray[np.float32], train: RoleRows, calibrate: RoleRows, test: RoleRows, k: int, seed: int
+    vectors: NDArray[np.float32],
+    train: RoleRows,
+    calibrate: RoleRows,
+    test: RoleRows,
+    k: int,
+    seed: int,
+    device: str = "cpu",
 ) -> Shot:
     """For every identity, k random images are support and the others query; roles draw from streams of their own."""
     supported = train.where(_chosen(train, k, seed, "train"))
-    support = Support(vectors[supported.rows], supported.identities, k, seed)
+    support = Support(vectors[supported.rows], supported.identities, k, seed, device)
     queries = (role.where(~_chosen(role, k, seed, name)) for role, name in ((calibrate, "calibrate"), (test, "test")))
     return Shot(support, *queries)
 

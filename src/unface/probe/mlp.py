@@ -40,7 +40,7 @@ class Mlp:
         networks: dict[tuple[int, int], Layers] = {}
         for width, decay in _SHAPES:
             rng = stream(support.seed, "mlp", support.k, width)
-            trained = train(support.vectors, support.identities, width, decay, rng)
+            trained = train(support.vectors, support.identities, width, decay, rng, support.device)
             networks |= {(width, steps): layers for steps, layers in trained}
         return MlpScorer(networks)
 
@@ -56,18 +56,26 @@ class MlpScorer:
 
 
 def train(
-    vectors: Floats, identities: NDArray[np.int64], width: int, decay: float, rng: np.random.Generator
+    vectors: Floats,
+    identities: NDArray[np.int64],
+    width: int,
+    decay: float,
+    rng: np.random.Generator,
+    device: str = "cpu",
 ) -> Iterator[tuple[int, Layers]]:
     """AdamW on mini-batches; yields (steps, layers) at each number of steps that may be chosen."""
     inputs, classes = _scaled(vectors), int(identities.max()) + 1
     layers = initial([inputs.shape[1], width, width, classes], rng)
+    steps = _steps(inputs, identities, rng)
+    if device != "cpu":
+        from unface.probe.mlp_torch import train_on
+
+        yield from train_on(device, layers, steps, _STEPS, _LEARNING_RATE, decay)
+        return
     mean = [np.zeros_like(part) for layer in layers for part in layer]
     square = [np.zeros_like(part) for layer in layers for part in layer]
-    batches = _batches(len(inputs), rng)
     for step in range(1, _STEPS[-1] + 1):
-        batch = next(batches)
-        noisy = inputs[batch] + np.float32(_NOISE) * rng.standard_normal((len(batch), inputs.shape[1]), np.float32)
-        _, gradients = loss_and_gradients(layers, noisy, identities[batch])
+        _, gradients = loss_and_gradients(layers, *next(steps))
         _adamw(layers, gradients, mean, square, step, decay)
         if step in _STEPS:
             yield step, [(weights.copy(), bias.copy()) for weights, bias in layers]
@@ -124,12 +132,16 @@ def _adamw(
         part -= np.float32(rate) * m / (np.sqrt(s) + np.float32(1e-8))
 
 
-def _batches(rows: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Shuffled rows, batch after batch, epoch after epoch."""
+def _steps(
+    inputs: Floats, identities: NDArray[np.int64], rng: np.random.Generator
+) -> Iterator[tuple[Floats, NDArray[np.int64]]]:
+    """Noisy batches of shuffled rows, epoch after epoch."""
     while True:
-        order = rng.permutation(rows)
-        for start in range(0, rows, _BATCH):
-            yield order[start : start + _BATCH]
+        order = rng.permutation(len(inputs))
+        for start in range(0, len(inputs), _BATCH):
+            rows = order[start : start + _BATCH]
+            noise = rng.standard_normal((len(rows), inputs.shape[1]), np.float32)
+            yield inputs[rows] + np.float32(_NOISE) * noise, identities[rows]
 
 
 def _scaled(vectors: Floats) -> Floats:

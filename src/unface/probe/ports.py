@@ -18,12 +18,14 @@ Setting = Mapping[str, float]
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """What the attacker has: ``k`` unit vectors of each of its own identities, and a seed for what it draws."""
+    """What the attacker has: ``k`` unit vectors of each of its own identities, a seed for what it draws, a device."""
 
     vectors: NDArray[np.float32]
     identities: NDArray[np.int64]
     k: int
     seed: int
+    device: str = "cpu"
+    """Where a probe that trains may do so; closed forms need none."""
 
     @cached_property
     def fisher(self) -> Fisher:
