@@ -16,6 +16,7 @@ BENCHMARKS = (
     "encode_memory",
     "scale_speed",
     "attribute_speed",
+    "prior_speed",
     "pgvector_speed",
     "ray_speed",
 )

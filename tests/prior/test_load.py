@@ -1,0 +1,89 @@
+"""If this fails, a prior is loaded without its licence accepted, or from files that are not the ones its card pins."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.models.served import Index, serving, wheel
+from tests.real import weights_here
+from unface.errors import UnfaceError
+from unface.models import card
+from unface.prior import load_prior
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.delenv("UNFACE_OFFLINE", raising=False)
+    return tmp_path
+
+
+def test_the_licence_has_to_be_accepted(cache: Path) -> None:
+    with pytest.raises(
+        UnfaceError, match=r"^mobilestylegan-mapping: its licence is Apache-2\.0, likely NVIDIA's non-com"
+    ):
+        load_prior()
+    assert not list(cache.rglob("*.bin"))
+
+
+def test_weights_with_another_hash_are_refused_and_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = card("mobilestylegan-mapping")
+    members = {f"random_face/data/{part.file}": bytes(part.bytes) for part in wanted.parts}
+    with serving(Index({"random_face-2021.7.21.1-py3-none-any.whl": wheel(members)})) as index:
+        monkeypatch.setenv("PIP_INDEX" + "_URL", f"{index.address}/index/")
+        with pytest.raises(
+            UnfaceError, match=r"^mobilestylegan-mapping: refused, MappingNetwork\.\w+ has sha256 .* 212d|73e2"
+        ):
+            load_prior(accept_licence=True)
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+
+
+def test_a_graph_changed_in_the_cache_is_not_read(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNFACE_OFFLINE", "1")
+    wanted = card("mobilestylegan-mapping")
+    folder = cache / "models" / wanted.name
+    folder.mkdir(parents=True)
+    for part in wanted.parts:
+        (folder / part.file).write_bytes(bytes(part.bytes))
+    with pytest.raises(UnfaceError, match=r"^mobilestylegan-mapping: damaged in the cache"):
+        load_prior(accept_licence=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "sentence"),
+    [
+        (
+            "stylegan9",
+            {},
+            "stylegan9: no prior of that name, and no file; expected mobilestylegan, or a StyleGAN2 file",
+        ),
+        ("x.safetensors", {"head": True}, "x.safetensors: has no low-resolution head; only mobilestylegan has one"),
+        ("mobilestylegan", {"device": "abacus"}, "device 'abacus' is not known; use 'cpu' or 'cuda'"),
+    ],
+)
+def test_what_cannot_be_loaded_is_told_in_a_sentence(name: str, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UnfaceError) as told:
+        load_prior(name, **settings)
+    assert str(told.value) == sentence
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_told() -> None:
+    with pytest.raises(UnfaceError, match=r"^device 'cuda': PyTorch finds no GPU here; use 'cpu'$"):
+        load_prior(device="cuda")
+
+
+def test_the_real_prior_keeps_the_port() -> None:
+    weights_here("mobilestylegan-mapping")
+    weights_here("mobilestylegan-synthesis")
+    prior = load_prior(accept_licence=True)
+    assert (prior.name, prior.slots, prior.latent_dim) == ("mobilestylegan", 23, 512)
+    assert prior.sizes == (128, 256, 512, 1024)
+    assert prior.device == torch.device("cpu")
+    w = prior.sample(400, 0, 1.0)
+    assert (w.dtype, tuple(w.shape), w.requires_grad) == (torch.float32, (400, 512), False)
+    distance = (w.mean(dim=0) - prior.mean_latent()).norm() / w.std(dim=0).norm()
+    assert distance < 2 * (1 / 400 + 1 / 4096) ** 0.5
