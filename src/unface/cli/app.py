@@ -18,6 +18,7 @@ from unface.cli.gate import gate
 from unface.cli.models import models
 from unface.cli.report import report
 from unface.cli.schema import schema
+from unface.cli.synth import synth
 from unface.errors import UnfaceError
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, encode, attribute, compare, fit, apply, report, gate, demo, schema):
+for verb in (audit, encode, attribute, compare, fit, apply, report, gate, demo, synth, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
 

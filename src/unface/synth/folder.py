@@ -1,0 +1,133 @@
+"""The folder that pictures are made in: a person appears whole, and a run that was cut off is gone on with."""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+
+from unface.data.files import reason, short_name
+from unface.errors import UnfaceError
+from unface.scale import Place, place_at
+from unface.scale.lock import held
+from unface.scale.place import OWN
+from unface.synth.people import Candidates
+
+RESULT = "synth.json"
+_MANIFEST = f"{OWN}/manifest.json"
+_UNFINISHED = f"{OWN}/unfinished"
+
+
+@dataclass(frozen=True)
+class Record:
+    """Of a person who is finished."""
+
+    tries: int
+    rejected: Counter[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Folder:
+    """``_unface`` in it holds the plan, candidates and records until all is there; ``synth.json`` comes last."""
+
+    out: Path
+    place: Place
+
+    def candidates(self, number: int) -> Candidates | None:
+        """A chunk that was looked at before."""
+        content = self.place.read(f"{OWN}/candidates/{number:06d}.npz")
+        if content is None:
+            return None
+        with np.load(BytesIO(content), allow_pickle=False) as stored:
+            return Candidates(stored["found"], tuple(stored[f"vectors_{n}"] for n in range(len(stored.files) - 1)))
+
+    def keep_candidates(self, number: int, candidates: Candidates) -> None:
+        content = BytesIO()
+        arrays = {f"vectors_{place}": rows for place, rows in enumerate(candidates.vectors)}
+        np.savez(content, allow_pickle=False, found=candidates.found, **arrays)
+        self.place.write(f"{OWN}/candidates/{number:06d}.npz", content.getvalue())
+
+    def record(self, identity: str) -> Record | None:
+        """Of a person who is there already."""
+        content = self.place.read(f"{OWN}/people/{identity}.json")
+        if content is None:
+            return None
+        found = json.loads(content)
+        return Record(found["tries"], Counter(found["rejected"]))
+
+    def keep_person(self, identity: str, pictures: Sequence[bytes], record: Record) -> None:
+        """The folder of a person by one rename, then the record that says so."""
+        unfinished, whole = self.out / _UNFINISHED / identity, self.out / identity
+        digits = len(str(len(pictures) - 1))
+        try:
+            for old in (unfinished, whole):  # left by a run that was killed before its record
+                if old.exists():
+                    shutil.rmtree(old)
+            unfinished.mkdir(parents=True)
+            for number, picture in enumerate(pictures):
+                (unfinished / f"{number:0{max(digits, 2)}d}.jpg").write_bytes(picture)
+            unfinished.rename(whole)
+        except OSError as error:
+            raise UnfaceError(f"{short_name(self.out)}: cannot be written ({reason(error)})") from None
+        text = json.dumps({"tries": record.tries, "rejected": dict(sorted(record.rejected.items()))})
+        self.place.write(f"{OWN}/people/{identity}.json", text.encode())
+
+    def finish(self, result: Mapping[str, object]) -> None:
+        self.place.write(RESULT, (json.dumps(result, indent=2, ensure_ascii=False) + "\n").encode())
+        shutil.rmtree(self.out / OWN)
+
+
+def require_free(out: Path) -> None:
+    """Refuse a folder that holds anything but an unfinished run: before the work, not after it."""
+    if out.exists() and not out.is_dir():
+        raise UnfaceError(f"{out}: is a file; give a folder")
+    inside = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
+    if RESULT in inside and OWN not in inside:
+        raise UnfaceError(f"{out}: is finished already; choose another --out, or remove it first")
+    if inside - {OWN} and not (out / _MANIFEST).is_file() and RESULT not in inside:
+        raise UnfaceError(f"{out}: is not empty; choose another --out")
+
+
+@contextmanager
+def opened_folder(out: Path, plan: Mapping[str, object]) -> Iterator[Folder]:
+    """A new folder, or one that the same plan began; held against other processes."""
+    require_free(out)
+    place = place_at(out)
+    with held(place):
+        begun = _planned(place)
+        if begun is None:
+            place.write(_MANIFEST, (json.dumps(plan, indent=2) + "\n").encode())
+        else:
+            different = [name for name in plan if begun.get(name) != plan[name]]
+            if different:
+                raise UnfaceError(
+                    f"{out}: was begun with other {', '.join(different)}; give the same command, or another --out"
+                )
+        yield Folder(out, place)
+
+
+def _planned(place: Place) -> dict[str, object] | None:
+    """By the result where there is one: a run that is killed while it tidies up may have no manifest left."""
+    result = _read(place, RESULT)
+    if result is None:
+        return _read(place, _MANIFEST)
+    plan = result.get("plan")
+    return plan if isinstance(plan, dict) else {}
+
+
+def _read(place: Place, name: str) -> dict[str, object] | None:
+    content = place.read(name)
+    if content is None:
+        return None
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise UnfaceError(f"{place.shown}: {name} cannot be read; remove the folder and start again")
+    return found

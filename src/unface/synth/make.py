@@ -1,0 +1,130 @@
+"""``unface synth`` as a function: people are chosen first, then each is photographed."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from itertools import count
+from pathlib import Path
+
+import torch
+
+from unface.errors import UnfaceError
+from unface.faces import Detector
+from unface.prior import Prior
+from unface.progress import Progress, Silent
+from unface.synth.camera import Camera
+from unface.synth.folder import Folder, Record, opened_folder
+from unface.synth.judge import FEWEST, Judge
+from unface.synth.origin import Origin
+from unface.synth.palette import palette_of
+from unface.synth.people import Candidates, People, kept_apart
+from unface.synth.recipe import Recipe
+from unface.synth.result import Synthesised, sorted_counts
+from unface.synth.sitting import photograph
+from unface.synth.studio import Studio
+from unface.threads import available_cores
+
+_MOST_WORKERS = 8
+
+
+def synthesise(
+    recipe: Recipe,
+    prior: Prior,
+    judges: Sequence[Judge],
+    detector: Detector,
+    out: Path,
+    *,
+    origins: Sequence[Origin] = (),
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Synthesised:
+    """Pictures ``<identity>/<image>.jpg`` and ``synth.json``, which tells how they were made.
+
+    People are kept apart, and pictures accepted, only where all judges agree. A run that was cut off is gone on with by
+    the same call and ends in the same bytes; ``origins`` are in the plan, so that other weights are refused.
+    """
+    if len(judges) < FEWEST:
+        raise UnfaceError(f"{len(judges)} judges; expected {FEWEST} or more")
+    progress = progress or Silent()
+    plan: dict[str, object] = {
+        **asdict(recipe),
+        "prior": prior.name,
+        "device": prior.device.type,
+        "detector": detector.name,
+        "judges": {judge.name: asdict(judge.thresholds) for judge in judges},
+        "weights": [asdict(origin) for origin in origins],
+    }
+    with opened_folder(out, plan) as folder, _same_numbers(), ThreadPoolExecutor(_workers(threads)) as pool:
+        camera = Camera(detector, [judge.wanted for judge in judges])
+        studio = Studio(recipe, prior, palette_of(prior, recipe, detector), judges, camera, pool)
+        people = kept_apart(_candidates(studio, folder, progress), judges, recipe.identities)
+        records = _photographed(studio, people, folder, progress)
+        result = Synthesised(
+            out=out,
+            plan=plan,
+            identities={_name(person, recipe): number for person, number in enumerate(people.numbers)},
+            images=recipe.images,
+            refused=sorted_counts(people.refused),
+            tries=sum(record.tries for record in records),
+            rejected=sorted_counts(sum((record.rejected for record in records), Counter())),
+        )
+        folder.finish(result.as_json())
+    return result
+
+
+def _workers(threads: int | None) -> int:
+    """A few keep up with any device, and more would only hold up the thread that feeds it."""
+    return threads or min(available_cores(), _MOST_WORKERS)
+
+
+def _candidates(studio: Studio, folder: Folder, progress: Progress) -> Iterator[Candidates]:
+    """Chunk after chunk; each depends on nothing but its number, so those of an earlier run are as good as new ones."""
+    progress.start("looking at people", studio.recipe.identities)
+    for number in count():
+        known = folder.candidates(number)
+        if known is None:
+            known = studio.candidates(number)
+            folder.keep_candidates(number, known)
+        progress.advance("looking at people", len(known.found))
+        yield known
+
+
+def _photographed(studio: Studio, people: People, folder: Folder, progress: Progress) -> list[Record]:
+    """Everybody's record; files are written by the pool, and a failure there ends the run."""
+    recipe = studio.recipe
+    names = [_name(person, recipe) for person in range(recipe.identities)]
+    records = {person: record for person, name in enumerate(names) if (record := folder.record(name)) is not None}
+    progress.start("taking pictures", recipe.identities * recipe.images)
+    progress.advance("taking pictures", len(records) * recipe.images)
+    missing = [person for person in range(recipe.identities) if person not in records]
+    writing: list[Future[None]] = []
+    for sitting in photograph(studio, people, missing):
+        record = records[sitting.person] = Record(sitting.tries, sitting.rejected)
+        writing.append(studio.pool.submit(folder.keep_person, names[sitting.person], sitting.kept, record))
+        progress.advance("taking pictures", recipe.images)
+        while writing and writing[0].done():
+            writing.pop(0).result()
+    for one in writing:
+        one.result()
+    return [records[person] for person in range(recipe.identities)]
+
+
+@contextmanager
+def _same_numbers() -> Iterator[None]:
+    """On a GPU kernels with the same bits each time; OpenCV on one thread, since the pool has one for each core."""
+    import cv2
+
+    before = cv2.getNumThreads(), torch.backends.cudnn.deterministic
+    cv2.setNumThreads(1)
+    torch.backends.cudnn.deterministic = True
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(before[0])
+        torch.backends.cudnn.deterministic = before[1]
+
+
+def _name(person: int, recipe: Recipe) -> str:
+    return f"{person:0{max(len(str(recipe.identities - 1)), 4)}d}"

@@ -1,0 +1,83 @@
+"""People who are kept apart: candidates from the prior, each taken only if no judge takes it for one already there."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.errors import UnfaceError
+from unface.synth.judge import Judge
+
+NO_FACE = "no face"
+_HOPELESS = 500  # candidates in a row that were all too close to somebody
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Some people in the order they were drawn; ``vectors`` (n, dim) by judge are of those whose face was ``found``."""
+
+    found: NDArray[np.bool_]
+    vectors: tuple[NDArray[np.float32], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Those taken, by their number among all candidates; ``refused`` counts the others by reason."""
+
+    numbers: tuple[int, ...]
+    vectors: tuple[NDArray[np.float32], ...]
+    refused: Counter[str]
+
+
+def too_close(judge: Judge) -> str:
+    """The reason for a person whom that judge takes for another."""
+    return f"too close to another person ({judge.name})"
+
+
+def kept_apart(candidates: Iterable[Candidates], judges: Sequence[Judge], count: int) -> People:
+    """The first ``count`` people of whom no two are as near as ``apart`` to any judge."""
+    numbers: list[int] = []
+    taken = [np.empty((count, 0), dtype=np.float32) for _ in judges]
+    refused: Counter[str] = Counter()
+    in_vain = 0
+    for number, vectors in _one_by_one(candidates):
+        reason = NO_FACE if vectors is None else _nearest(vectors, [rows[: len(numbers)] for rows in taken], judges)
+        if vectors is None or reason:
+            refused[reason or NO_FACE] += 1
+            in_vain += 1
+            if in_vain == _HOPELESS:
+                raise UnfaceError(
+                    f"only {len(numbers)} of {count} people could be kept apart: {_HOPELESS} candidates in a row were "
+                    "refused; ask for fewer --identities or a larger --truncation"
+                )
+            continue
+        in_vain = 0
+        for place, vector in enumerate(vectors):
+            if not numbers:
+                taken[place] = np.empty((count, len(vector)), dtype=np.float32)
+            taken[place][len(numbers)] = vector
+        numbers.append(number)
+        if len(numbers) == count:
+            break
+    return People(tuple(numbers), tuple(taken), refused)
+
+
+def _one_by_one(candidates: Iterable[Candidates]) -> Iterator[tuple[int, tuple[NDArray[np.float32], ...] | None]]:
+    number = 0
+    for some in candidates:
+        rows = iter(range(int(some.found.sum())))
+        for found in some.found:
+            row = next(rows) if found else None
+            yield number, None if row is None else tuple(vectors[row] for vectors in some.vectors)
+            number += 1
+
+
+def _nearest(
+    vectors: Sequence[NDArray[np.float32]], taken: Sequence[NDArray[np.float32]], judges: Sequence[Judge]
+) -> str | None:
+    for judge, vector, rows in zip(judges, vectors, taken, strict=True):
+        if len(rows) and float((rows @ vector).max()) >= judge.thresholds.apart:
+            return too_close(judge)
+    return None

@@ -1,0 +1,80 @@
+"""A generated face photographed: before another background, cropped, lit and blurred; all on the prior's device."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch.nn import functional
+
+from unface.synth.blur import blurred
+from unface.synth.variation import Variation
+
+Tensor = torch.Tensor
+
+# FFHQ, which the priors know, has eyes and mouth in the same place of every picture: this ellipse holds head and neck.
+_HEAD = (0.0, -0.04, 0.66, 0.86)  # centre and semi-axes, the picture running from -1 to 1
+_SOFTNESS = 0.18
+_SHOULDERS = 0.55  # from here down the person's own clothes stay
+
+
+def photographed(faces: Tensor, variations: Sequence[Variation], backgrounds: Tensor, size: int) -> Tensor:
+    """(n, size, size, 3) 8-bit pictures of (n, 3, s, s) faces from 0 to 1."""
+    placed = _before(faces, variations, backgrounds)
+    cropped = _cropped(placed, variations, size)
+    soft = blurred(_lit(cropped, variations), [one.blur * size / 256 for one in variations])
+    return (soft.clamp(0, 1) * 255).round().to(torch.uint8).permute(0, 2, 3, 1).contiguous()
+
+
+def _before(faces: Tensor, variations: Sequence[Variation], backgrounds: Tensor) -> Tensor:
+    chosen = [number for number, one in enumerate(variations) if one.background is not None]
+    if not chosen:
+        return faces
+    side = faces.shape[-1]
+    behind = backgrounds[[variations[number].background or 0 for number in chosen]]
+    shown = _head(side, faces.device)
+    placed = faces.clone()
+    placed[chosen] = shown * faces[chosen] + (1 - shown) * behind
+    return placed
+
+
+def _head(side: int, device: torch.device) -> Tensor:
+    """(side, side): 1 on head and clothes, 0 far from them."""
+    line = (torch.arange(side, device=device) + 0.5) * (2 / side) - 1
+    y, x = torch.meshgrid(line, line, indexing="ij")
+    left, top, wide, high = _HEAD
+    distance = torch.sqrt(((x - left) / wide) ** 2 + ((y - top) / high) ** 2)
+    # Below the chin the ellipse widens to the picture's corners.
+    distance = distance - (y - _SHOULDERS).clamp(min=0) * 2
+    return torch.sigmoid((1 - distance) / _SOFTNESS * 4)
+
+
+def _cropped(faces: Tensor, variations: Sequence[Variation], size: int) -> Tensor:
+    """Zoomed, turned, shifted and mirrored; outside of the picture its edge is reflected."""
+    matrices = []
+    for one in variations:
+        cosine, sine = math.cos(one.turn) / one.zoom, math.sin(one.turn) / one.zoom
+        way = -1.0 if one.mirrored else 1.0
+        matrices.append([[way * cosine, -sine, 2 * one.shift[0]], [way * sine, cosine, 2 * one.shift[1]]])
+    theta = torch.tensor(matrices, device=faces.device, dtype=faces.dtype)
+    grid = functional.affine_grid(theta, [len(faces), 3, size, size], align_corners=False)
+    # Bilinear sampling skips pixels where the picture shrinks to less than half.
+    halves = max(int(math.log2(faces.shape[-1] / size)), 0)
+    small = functional.avg_pool2d(faces, 2 ** max(halves - 1, 0))
+    return functional.grid_sample(small, grid, mode="bilinear", padding_mode="reflection", align_corners=False)
+
+
+def _lit(pictures: Tensor, variations: Sequence[Variation]) -> Tensor:
+    """Exposed, lit from one side and warmed, in linear light as a lamp would do it; then contrasted."""
+    device, size = pictures.device, pictures.shape[-1]
+
+    def column(values: Sequence[float]) -> Tensor:
+        return torch.tensor(values, device=device, dtype=pictures.dtype).view(-1, 1, 1, 1)
+
+    line = torch.linspace(-0.5, 0.5, size, device=device)
+    stops = column([one.exposure for one in variations])
+    stops = stops + column([one.side_light[0] for one in variations]) * line
+    stops = stops + column([one.side_light[1] for one in variations]) * line.view(-1, 1)
+    warmth = column([one.warmth for one in variations]) * torch.tensor([1.0, 0.0, -1.0], device=device).view(1, 3, 1, 1)
+    linear = pictures.clamp(0, 1) ** 2.2 * torch.exp2(stops) * (1 + warmth)
+    contrast = column([one.contrast for one in variations])
+    return (linear.clamp(0, 1) ** (1 / 2.2) - 0.5) * contrast + 0.5

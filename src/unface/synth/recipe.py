@@ -1,0 +1,30 @@
+"""Recipe: what is to be made, checked before anything is."""
+
+from dataclasses import dataclass
+
+from unface.errors import UnfaceError
+
+_SMALLEST = 64  # pixels: a face fills less than half of the picture
+_LARGEST_TRUNCATION = 1.5
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """``identities`` people with ``images`` pictures each of ``size`` pixels, all of them by ``seed``.
+
+    ``truncation`` is how far from the mean face people are drawn: small is alike and clean, 1 varied and less clean.
+    """
+
+    identities: int
+    images: int
+    size: int = 256
+    seed: int = 0
+    truncation: float = 0.8
+
+    def __post_init__(self) -> None:
+        for name, least in (("identities", 1), ("images", 1), ("size", _SMALLEST), ("seed", 0)):
+            value = getattr(self, name)
+            if value < least:
+                raise UnfaceError(f"{name} is {value}; expected at least {least}")
+        if not 0 < self.truncation <= _LARGEST_TRUNCATION:
+            raise UnfaceError(f"truncation is {self.truncation:g}; expected above 0 and at most {_LARGEST_TRUNCATION}")

@@ -1,0 +1,122 @@
+"""If this fails, ``unface synth`` leaves no folder that ``unface encode`` reads, or ends in more than a line."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import unface.faces
+import unface.prior
+import unface.synth
+from tests.cli.command import unface as run
+from tests.real import weights_here
+from tests.synth import toy
+from unface.data import read_images
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """Toy people, judges and detector in place of the real ones; notes which judges were asked for."""
+    asked: list[Sequence[str]] = []
+
+    def load_judges(names: Sequence[str], **_: object) -> tuple[toy.HueJudge, ...]:
+        asked.append(names)
+        return toy.judges()
+
+    monkeypatch.setattr(unface.prior, "load_prior", lambda **_: toy.ToyPrior())
+    monkeypatch.setattr(unface.synth, "load_judges", load_judges)
+    detector = toy.DarkIsNobody()
+    detector.name = "yunet"
+    monkeypatch.setattr(unface.faces, "load_detector", lambda **_: detector)
+    return asked
+
+
+SMALL = ("synth", "--identities", 3, "--images", 2, "--size", 64)
+
+
+def test_it_makes_a_folder_and_tells_what_was_accepted(tmp_path: Path, toys: list[Sequence[str]]) -> None:
+    out = tmp_path / "people"
+    done = run(*SMALL, "--out", out)
+    assert (done.code, done.err) == (0, "")
+    first, people, pictures = done.out.splitlines()
+    assert first == f"{out}: 3 people who do not exist, 2 pictures each"
+    assert people.startswith("people: 3 of ")
+    assert "pictures: 6 of " in pictures
+    assert len(read_images(out)) == 6
+    assert toys == [["arcface-mbf", "sface"]]
+
+
+def test_the_result_says_how_it_was_made_and_under_which_licences(tmp_path: Path, toys: list[Sequence[str]]) -> None:
+    done = run(*SMALL, "--out", tmp_path / "people", "--json", "--seed", 5, "--truncation", 0.9)
+    shown = json.loads(done.out)
+    assert shown == json.loads((tmp_path / "people" / "synth.json").read_text())
+    plan = shown["plan"]
+    assert (plan["seed"], plan["truncation"], plan["size"]) == (5, 0.9, 64)
+    assert plan["judges"]["upper"] == pytest.approx({"apart": toy.degrees(25), "same": toy.degrees(20)})
+    by_name = {model["name"]: model for model in plan["weights"]}
+    assert list(by_name) == ["mobilestylegan", "yunet", "arcface-mbf", "sface"]
+    assert all(len(digest) == 64 for model in by_name.values() for digest in model["weights"].values())
+    assert "non-commercial" in by_name["arcface-mbf"]["licence"]
+    assert shown["pictures"]["tries"] == 6 + sum(shown["pictures"]["rejected"].values())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--images", 0), "images is 0; expected at least 1"),
+        (("--identities", 0), "identities is 0; expected at least 1"),
+        (("--truncation", 2), "truncation is 2; expected above 0 and at most 1.5"),
+        (("--judges", "arcface-mbf,dlib"), "judge 'dlib' has no known thresholds; choose from arcface-mbf, edgeface-s"),
+        (("--judges", "sface"), "judges are sface; expected 2 or more different ones"),
+        (("--judges", "sface,sface"), "judges are sface, sface; expected 2 or more different ones"),
+        (("--device", "tpu"), "device 'tpu' is not known; use 'cpu' or 'cuda'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
+    tmp_path: Path, options: tuple[object, ...], words: str
+) -> None:
+    done = run(*SMALL, "--out", tmp_path / "people", *options)
+    assert done.code == 1
+    assert words in done.err
+    assert done.err.count("\n") == 1
+    assert not (tmp_path / "people").exists()
+
+
+def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.cli.synth.find_spec", lambda name: None)
+    done = run(*SMALL, "--out", tmp_path / "people")
+    assert (done.code, done.err) == (
+        1,
+        "unface: generated faces need torch, not installed; run pip install 'unface[torch]'\n",
+    )
+
+
+def test_weights_for_research_only_have_to_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    done = run(*SMALL, "--out", tmp_path / "people")
+    assert (done.code, "--accept-licence" in done.err, done.err.count("\n")) == (1, True, 1)
+    assert not (tmp_path / "people").exists()
+
+
+def test_a_folder_that_is_not_empty_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    done = run(*SMALL, "--out", tmp_path)
+    assert (done.code, done.err) == (1, f"unface: {tmp_path}: is not empty; choose another --out\n")
+    (tmp_path / "file").write_text("")
+    assert "is a file; give a folder" in run(*SMALL, "--out", tmp_path / "file").err
+
+
+@pytest.mark.slow
+def test_real_people_are_kept_apart_and_known_again_by_a_recogniser_that_was_no_judge(tmp_path: Path) -> None:
+    for name in ("mobilestylegan-mapping", "mobilestylegan-synthesis", "arcface-mbf", "sface", "edgeface-s", "yunet"):
+        weights_here(name)
+    out, vectors = tmp_path / "people", tmp_path / "e.parquet"
+    options = ("--identities", 3, "--images", 3, "--size", 128, "--accept-licence")
+    assert run("synth", *options, "--out", out).code == 0
+    assert run("encode", out, "--encoder", "edgeface-s", "--accept-licence", "--out", vectors, "--quiet").code == 0
+    unit = unface.read_embeddings(vectors).unit()
+    scores = unit.vectors @ unit.vectors.T
+    same = unit.identities[:, None] == unit.identities[None, :]
+    assert len(unit) == 9
+    assert scores[same].min() > scores[~same].max()

@@ -1,0 +1,233 @@
+"""If this fails, a set holds somebody twice or a picture of somebody else, or a run that was cut off ends otherwise."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.synth.toy import DarkIsNobody, ToyPrior, contents, degrees, hue, judges, made, opened
+from unface.data import read_images
+from unface.errors import UnfaceError
+from unface.scale import place_at
+from unface.scale.lock import held
+from unface.synth import Recipe, Synthesised, synthesise
+from unface.synth.folder import Folder
+
+RECIPE = Recipe(identities=5, images=6, size=64, seed=3)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Synthesised]:
+    out = tmp_path_factory.mktemp("synth") / "people"
+    return out, made(out, RECIPE)
+
+
+def test_every_identity_has_its_pictures_and_nothing_else_is_left(unbroken: tuple[Path, Synthesised]) -> None:
+    out, result = unbroken
+    images = read_images(out)
+    assert [image.id for image in images] == [f"{who:04d}/{number:02d}.jpg" for who in range(5) for number in range(6)]
+    assert sorted(path.name for path in out.iterdir()) == [*(f"{who:04d}" for who in range(5)), "synth.json"]
+    assert {opened(image.read()).shape for image in images} == {(64, 64, 3)}
+    assert json.loads((out / "synth.json").read_text()) == result.as_json()
+
+
+def test_pictures_are_near_to_their_person_and_people_far_from_each_other(unbroken: tuple[Path, Synthesised]) -> None:
+    out, result = unbroken
+    portraits = portraits_of(result)
+    for upper in (True, False):
+        known = np.array([hue(portrait, upper) for portrait in portraits])
+        assert (known @ known.T - 2 * np.eye(5)).max() < degrees(25) + 1e-3
+        for who in range(5):
+            seen = np.array([hue(opened(path.read_bytes()), upper) for path in sorted((out / f"{who:04d}").iterdir())])
+            assert (seen @ known[who]).min() > degrees(20) - 1e-6
+
+
+def portraits_of(result: Synthesised) -> list[np.ndarray]:
+    """People as the prior draws them, compressed once as candidates are."""
+    from unface.synth.camera import compressed
+    from unface.synth.palette import palette_of
+    from unface.synth.photograph import photographed
+    from unface.synth.studio import Studio
+    from unface.synth.variation import PLAIN
+
+    prior = ToyPrior()
+    studio = Studio(RECIPE, prior, palette_of(prior, RECIPE, DarkIsNobody()), judges(), None, None)  # type: ignore[arg-type]
+    faces = prior.decode(studio.latents(tuple(result.identities.values())), 128)
+    pictures = photographed(faces, [PLAIN] * 5, faces, 64).numpy()
+    return [opened(compressed(picture, PLAIN.quality)) for picture in pictures]
+
+
+def test_counts_add_up_and_name_every_reason(unbroken: tuple[Path, Synthesised]) -> None:
+    _, result = unbroken
+    assert result.accepted == 30
+    assert result.tries == 30 + sum(result.rejected.values())
+    # The upper hue moves with the early slots; of the lower one only light and compression move a little.
+    assert result.rejected["not the person (upper)"] > 5 * result.rejected.get("not the person (lower)", 0)
+    assert result.rejected["no face"] > 0
+    assert max(result.identities.values()) + 1 == 5 + sum(result.refused.values())
+    lines = result.sentences()
+    assert lines[0].endswith("people: 5 people who do not exist, 6 pictures each")
+    assert f"{result.tries} tries accepted" in lines[2]
+
+
+def test_judges_decide_without_them_pictures_would_be_of_others(tmp_path: Path) -> None:
+    strict, lenient = (made(tmp_path / str(same), RECIPE, same=same) for same in (10.0, 20.0))
+    assert strict.identities == lenient.identities
+    assert strict.tries > lenient.tries
+
+
+def test_a_seed_is_a_set_and_threads_change_no_byte(tmp_path: Path, unbroken: tuple[Path, Synthesised]) -> None:
+    made(tmp_path / "again", RECIPE, threads=7)
+    assert contents(tmp_path / "again") == contents(unbroken[0])
+    made(tmp_path / "other", Recipe(5, 6, 64, seed=4))
+    assert contents(tmp_path / "other")["0000/00.jpg"] != contents(unbroken[0])["0000/00.jpg"]
+
+
+PLUGS = (0, 1, 3, 6, 11, 40)
+
+
+@pytest.mark.parametrize("plug", PLUGS)
+def test_a_run_that_was_cut_off_ends_in_the_same_bytes(
+    tmp_path: Path, unbroken: tuple[Path, Synthesised], plug: int
+) -> None:
+    out = tmp_path / "people"
+    with pytest.raises(RuntimeError, match="plug"):
+        made(out, RECIPE, prior=ToyPrior(plug))
+    for person in out.glob("0*"):
+        assert len(list(person.iterdir())) == 6
+    there = {path: path.stat().st_mtime_ns for path in out.glob("0*/*.jpg")}
+    made(out, RECIPE)
+    assert contents(out) == contents(unbroken[0])
+    assert {path: path.stat().st_mtime_ns for path in there} == there, "somebody who was there was made again"
+    assert there or plug < PLUGS[-1]
+
+
+@pytest.mark.parametrize("lost", ["manifest.json", "people/0003.json", "all"])
+def test_a_run_killed_while_it_tidied_up_is_finished_by_the_next(
+    tmp_path: Path, unbroken: tuple[Path, Synthesised], monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    out = tmp_path / "people"
+
+    def killed(folder: Folder, result: dict[str, object]) -> None:
+        folder.place.write("synth.json", (json.dumps(result, indent=2, ensure_ascii=False) + "\n").encode())
+        for path in list((out / "_unface").rglob("*")):
+            if path.is_file() and (lost == "all" or path.as_posix().endswith(lost)):
+                path.unlink()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Folder, "finish", killed)
+        made(out, RECIPE)
+    with pytest.raises(UnfaceError, match="was begun with other images"):
+        made(out, Recipe(5, 7, 64, seed=3))
+    made(out, RECIPE)
+    assert contents(out) == contents(unbroken[0])
+
+
+RUN = """
+import sys, time
+from pathlib import Path
+from tests.synth.toy import ToyPrior, made
+from unface.synth import Recipe
+
+class Slow(ToyPrior):
+    def decode(self, latents, size):
+        time.sleep(0.05)
+        return super().decode(latents, size)
+
+made(Path(sys.argv[1]), Recipe(5, 6, 64, seed=3), prior=Slow())
+"""
+
+
+def test_a_process_killed_at_any_moment_leaves_whole_people_and_is_gone_on_with(
+    tmp_path: Path, unbroken: tuple[Path, Synthesised]
+) -> None:
+    out = tmp_path / "people"
+    root = Path(__file__).resolve().parents[2]
+    environment = os.environ | {"PYTHONPATH": f"{root / 'src'}:{root}", "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, "-c", RUN, str(out)], env=environment)
+    deadline = time.monotonic() + 60
+    while not (out / "0000").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it ended before it could be killed"
+    people = sorted(path for path in out.iterdir() if path.name != "_unface")
+    assert 1 <= len(people) < 5
+    assert all(len(list(person.iterdir())) == 6 for person in people)
+    made(out, RECIPE)
+    assert contents(out) == contents(unbroken[0])
+
+
+def test_a_finished_folder_is_refused_and_keeps_its_bytes(tmp_path: Path) -> None:
+    out, small = tmp_path / "people", Recipe(2, 1, 64)
+    made(out, small)
+    before = contents(out)
+    with pytest.raises(UnfaceError, match=r"people: is finished already; choose another --out, or remove it first"):
+        made(out, small)
+    assert contents(out) == before
+
+
+def test_a_folder_with_anything_in_it_is_refused_untouched(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UnfaceError, match=r"is not empty; choose another --out"):
+        made(tmp_path, RECIPE)
+    assert contents(tmp_path) == {"notes.txt": b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [(Recipe(5, 7, 64, seed=3), "other images"), (Recipe(5, 6, 64, 4, 0.5), "other seed, truncation")],
+)
+def test_an_unfinished_run_of_something_else_is_not_mixed_in(tmp_path: Path, recipe: Recipe, words: str) -> None:
+    out = tmp_path / "people"
+    with pytest.raises(RuntimeError):
+        made(out, RECIPE, prior=ToyPrior(3))
+    with pytest.raises(UnfaceError, match=f"people: was begun with {words}; give the same command, or another --out"):
+        made(out, recipe)
+
+
+def test_two_runs_never_write_one_folder(tmp_path: Path) -> None:
+    with held(place_at(tmp_path / "people")), pytest.raises(UnfaceError, match="another process is writing it"):
+        made(tmp_path / "people", RECIPE)
+
+
+def test_somebody_whom_no_judge_knows_again_ends_the_run_with_why(tmp_path: Path) -> None:
+    never = judges(apart=25, same=0)
+    with pytest.raises(UnfaceError, match=r"person \d: 0 of 6 pictures accepted in \d+ tries \(\d+ not the person"):
+        synthesise(RECIPE, ToyPrior(), never, Sees(), tmp_path / "people")
+
+
+class Sees:
+    name = "sees"
+
+    def detect(self, image: np.ndarray) -> list:  # type: ignore[type-arg]
+        from tests.synth.toy import DarkIsNobody
+
+        return DarkIsNobody().detect(np.full_like(image, 200))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"identities": 0}, "identities is 0; expected at least 1"),
+        ({"images": 0}, "images is 0; expected at least 1"),
+        ({"size": 32}, "size is 32; expected at least 64"),
+        ({"truncation": 0.0}, "truncation is 0; expected above 0 and at most 1.5"),
+        ({"truncation": float("nan")}, "truncation is nan"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(wrong: dict[str, float], words: str) -> None:
+    with pytest.raises(UnfaceError, match=words):
+        Recipe(**({"identities": 2, "images": 2} | wrong))  # type: ignore[arg-type]
+
+
+def test_one_judge_is_not_enough(tmp_path: Path) -> None:
+    with pytest.raises(UnfaceError, match="1 judges; expected 2 or more"):
+        synthesise(RECIPE, ToyPrior(), judges()[:1], Sees(), tmp_path / "people")
+    assert not (tmp_path / "people").exists()

@@ -1,0 +1,111 @@
+"""If this fails, two people of a set are one to a recogniser, or a picture is filed under somebody who is not on it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.synth.toy import HueJudge, degrees, judges
+from unface.errors import UnfaceError
+from unface.synth.judge import Thresholds
+from unface.synth.people import Candidates, People, kept_apart
+from unface.synth.verdict import verdicts
+
+BOTH = judges(apart=30, same=20)
+
+
+def points(angles: Sequence[float]) -> NDArray[np.float32]:
+    radians = np.radians(np.asarray(angles, dtype=float))
+    return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+
+
+def candidates(upper: Sequence[float | None], lower: Sequence[float | None], size: int = 2) -> Iterator[Candidates]:
+    """Angles by judge, None without a face; in chunks."""
+    for start in range(0, len(upper), size):
+        some = [angles[start : start + size] for angles in (upper, lower)]
+        found = np.array([angle is not None for angle in some[0]])
+        yield Candidates(found, tuple(points([angle for angle in angles if angle is not None]) for angles in some))
+
+
+def test_a_person_nearer_than_the_threshold_to_anybody_taken_is_refused_by_either_judge() -> None:
+    upper = [0, 29, 31, None, 200, 90, 62, 120]
+    lower = [0, 180, 180, None, 29, 205, 90, 300]
+    people = kept_apart(candidates(upper, lower), BOTH, 3)
+    # To the upper judge 1 is 29° from 0; to the lower one 4 is 29° from 0 and 5 is 25° from 2.
+    assert people.numbers == (0, 2, 6)
+    assert people.refused == Counter(
+        {"too close to another person (upper)": 1, "too close to another person (lower)": 2, "no face": 1}
+    )
+    np.testing.assert_array_equal(people.vectors[0], points([0, 31, 62]))
+    np.testing.assert_array_equal(people.vectors[1], points([0, 180, 90]))
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_how_candidates_come_in_chunks_changes_nobody(size: int) -> None:
+    rng = np.random.default_rng(0)
+    upper, lower = rng.uniform(0, 360, (2, 60)).tolist()
+    whole, cut = (kept_apart(candidates(upper, lower, chunk), BOTH, 6) for chunk in (7, size))
+    assert (whole.numbers, whole.refused) == (cut.numbers, cut.refused)
+
+
+def test_no_two_taken_people_are_nearer_than_the_threshold() -> None:
+    rng = np.random.default_rng(1)
+    people = kept_apart(candidates(*rng.uniform(0, 360, (2, 400)).tolist()), BOTH, 5)
+    for vectors in people.vectors:
+        cosines = vectors @ vectors.T - 2 * np.eye(5)
+        assert cosines.max() < degrees(30)
+
+
+def test_more_people_than_fit_on_the_circle_are_refused_in_a_sentence() -> None:
+    def endless() -> Iterator[Candidates]:
+        rng = np.random.default_rng(2)
+        while True:
+            yield from candidates(*rng.uniform(0, 360, (2, 10)).tolist())
+
+    # Twelve arcs of 30° fill it; drawn at random, fewer find room.
+    with pytest.raises(
+        UnfaceError, match=r"only \d of 13 people could be kept apart: 500 candidates in a row .* --identities"
+    ):
+        kept_apart(endless(), BOTH, 13)
+
+
+PEOPLE = People((0, 1), (points([0, 90]), points([0, 90])), Counter())
+
+
+@pytest.mark.parametrize(
+    ("upper", "lower", "reason"),
+    [
+        (19, -19, None),
+        (21, 0, "not the person (upper)"),
+        (0, 21, "not the person (lower)"),
+        (21, 21, "not the person (upper)"),
+        (None, None, "no face"),
+    ],
+)
+def test_a_picture_is_accepted_only_if_both_judges_know_the_person(
+    upper: float | None, lower: float | None, reason: str | None
+) -> None:
+    seen = tuple(points([] if angle is None else [angle]) for angle in (upper, lower))
+    assert verdicts([upper is not None], seen, 0, PEOPLE, BOTH) == [reason]
+
+
+def test_a_picture_on_which_a_judge_finds_somebody_else_nearer_is_rejected() -> None:
+    lenient = tuple(HueJudge(name, True, Thresholds(0.9, degrees(60))) for name in ("upper", "lower"))
+    seen = (points([50, 10, 50]), points([10, 50, 61]))
+    assert verdicts([True] * 3, seen, 0, PEOPLE, lenient) == [
+        "nearer to another person",
+        "nearer to another person",
+        "not the person (lower)",
+    ]
+
+
+def test_pictures_without_a_face_do_not_shift_the_others() -> None:
+    seen = (points([0, 40]), points([0, 0]))
+    assert verdicts([False, True, False, True], seen, 0, PEOPLE, BOTH) == [
+        "no face",
+        None,
+        "no face",
+        "not the person (upper)",
+    ]
