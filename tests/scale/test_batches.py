@@ -52,6 +52,24 @@ def test_bad_rows_are_counted_over_all_batches(
     assert refused(source, out, threads).startswith(told)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_pieces_are_joined_to_row_groups_and_change_no_row(
+    tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A piece is what stays in a cache; a row group as small as that would be slow to read ever after."""
+    (tmp_path / "raw").mkdir()
+    written(table(), tmp_path / "raw" / "a.parquet")
+    sanitise_directory(projection(), tmp_path / "raw", tmp_path / "whole")
+    monkeypatch.setattr("unface.scale.stream._BATCH_BYTES", 10 * 4 * DIM)
+    monkeypatch.setattr("unface.scale.stream._PIECE_BYTES", 3 * 4 * DIM)
+    sanitise_directory(projection(), tmp_path / "raw", tmp_path / "pieces", threads=threads)
+    metadata = pq.read_metadata(tmp_path / "pieces" / "a.parquet")
+    groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert groups == [9] * 13 + [3]
+    whole, pieces = (pq.read_table(tmp_path / name / "a.parquet") for name in ("whole", "pieces"))
+    assert pieces.equals(whole)
+
+
 def test_wide_columns_beside_the_vectors_make_batches_smaller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As pictures do: a batch is bounded in bytes of all columns, not in rows."""
     monkeypatch.setattr("unface.scale.stream._BATCH_BYTES", 1 << 16)

@@ -4,7 +4,7 @@ import io
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -51,6 +51,25 @@ def test_an_object_store_gets_the_same_bytes_goes_on_and_gives_them_back(tmp_pat
     memory.rm(f"{url}/clean/_unface/done/a.parquet.json")
     assert sanitise_directory(projection(), source, f"{url}/clean").rows == 120
     assert not memory.exists(f"{url}/clean/_unface/lock")
+
+
+def test_reading_goes_ahead_of_erasing_where_it_waits_for_a_network_and_where_cores_are_left(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead: list[int] = []
+
+    def overlapped(items: Iterator[object], work: Callable[[object], object], threads: int) -> Iterator[object]:
+        ahead.append(threads)
+        return map(work, items)
+
+    monkeypatch.setattr("unface.scale.stream.overlapped", overlapped)
+    source = collection(tmp_path / "raw")
+    sanitise_directory(projection(), source, tmp_path / "clean", threads=2)
+    assert ahead == []
+    sanitise_directory(projection(), source, tmp_path / "other", threads=2 * len(NAMES))
+    assert ahead == [2] * len(NAMES)
+    sanitise_directory(projection(), source, f"{url}/clean", threads=2)
+    assert ahead == [2] * len(NAMES) + [1] * len(NAMES)
 
 
 def test_a_source_may_be_an_object_store_too(tmp_path: Path, url: str) -> None:

@@ -54,8 +54,10 @@ def sanitise_part(job: PartJob) -> PartDone:
     if found is None:
         raise UnfaceError(f"{job.name}: no such file or directory; was it removed meanwhile?")
     digest = source.sha256(job.name)
+    # Where there are files for all cores, reading ahead only helps those who wait for a network.
+    ahead = job.threads > 1 or not (source.local and out.local)
     with source.opened(job.name) as file, out.written(job.name) as sink:
-        erased = erase_parquet(projection, file, job.name, sink, job.vector, job.threads)
+        erased = erase_parquet(projection, file, job.name, sink, job.vector, job.threads, ahead=ahead)
         if source.look(job.name) != found:
             raise UnfaceError(f"{job.name}: changed while it was read; run it again when nobody writes to it")
     done = PartDone(

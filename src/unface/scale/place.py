@@ -120,11 +120,11 @@ class Place:
         unfinished = self.path(f"{_UNFINISHED}/{secrets.token_hex(8)}")
         with self._writing(name):
             self._make_folder(unfinished)
-            sink = Sink(self._new(unfinished), self._called(name))
+            sink = Sink(self._new(unfinished), self._called(name), on_disk=self.local)
         try:
             yield sink
             with self._writing(name):
-                sink.finish(sync=self.local)
+                sink.finish()
                 self._make_folder(self.path(name))
                 self._rename(unfinished, self.path(name))
         finally:
