@@ -12,7 +12,7 @@ from tests.encode.tiny import DIM, MATRIX, SIZE, card, noise, write_onnx
 from tests.real import weights_here
 from unface.encode import TorchBacked, load_encoder, tensor_of
 from unface.encode.augnet import AugNet
-from unface.encode.efficientnet_lite0 import EfficientNetLite0, _Same
+from unface.encode.efficientnet_lite0 import EfficientNetLite0, SameConv
 from unface.encode.mobilenet_v2 import MobileNetV2
 from unface.encode.onnx import OnnxEncoder
 from unface.encode.torch_encoder import TorchEncoder
@@ -110,7 +110,7 @@ def test_plain_modules_take_any_size_and_give_one_vector(module: torch.nn.Module
 
 
 def test_same_padding_puts_the_odd_pixel_right_and_below() -> None:
-    layer = _Same(1, 1, 3, stride=2)
+    layer = SameConv(1, 1, 3, stride=2)
     with torch.inference_mode():
         layer.weight[:] = 0
         layer.weight[0, 0, 0, 0] = 1  # the upper left corner of the window

@@ -10,7 +10,8 @@ from tests.real import pictures_here, weights_here
 from unface.data import decode, read_images
 from unface.errors import UnfaceError
 from unface.faces import Face, Remembered, box_crop, load_detector, main_face
-from unface.faces.scrfd import Scrfd, _decoded, _suppressed
+from unface.faces.overlap import suppressed
+from unface.faces.scrfd import Scrfd, _decoded
 from unface.faces.yunet import YuNet
 
 
@@ -53,6 +54,28 @@ def test_a_picture_is_looked_at_once_and_never_taken_for_another_of_its_bytes() 
     assert (counting.asked, remembered.name) == (2, "counting")
 
 
+def test_faces_are_remembered_to_the_last_bit_and_none_as_none() -> None:
+    points = np.linspace(0, 1, 10).reshape(5, 2) / 3
+
+    class Once:
+        name = "once"
+
+        def __init__(self) -> None:
+            self.left = [[Face(np.array([0.1, 2, 3, 4]), points, 1 / 3), face(5, 6, 7, 8, 0.2)], []]
+
+        def detect(self, image: NDArray[np.uint8]) -> list[Face]:
+            return self.left.pop(0)
+
+    remembered = Remembered(Once())
+    picture, empty = np.zeros((4, 4, 3), dtype=np.uint8), np.ones((4, 4, 3), dtype=np.uint8)
+    for _ in range(2):
+        first, second = remembered.detect(picture)
+        np.testing.assert_array_equal(first.box, [0.1, 2, 3, 4])
+        np.testing.assert_array_equal(first.landmarks, points)
+        assert (first.score, second.score, second.side) == (1 / 3, 0.2, np.sqrt(56))
+        assert remembered.detect(empty) == []
+
+
 def test_scrfd_boxes_and_points_are_distances_in_strides_from_cell_corners() -> None:
     stride, cells = 32, 20
     score, box, points = np.zeros((800, 1)), np.zeros((800, 4)), np.zeros((800, 10))
@@ -66,7 +89,9 @@ def test_scrfd_boxes_and_points_are_distances_in_strides_from_cell_corners() -> 
 
 def test_of_boxes_that_overlap_only_the_best_stays() -> None:
     boxes = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 20, 30, 30], [8, 0, 18, 10]], dtype=float)
-    assert _suppressed(np.array([0.5, 0.9, 0.6, 0.4]), boxes) == [1, 2, 3]
+    assert suppressed(np.array([0.5, 0.9, 0.6, 0.4]), boxes, 0.4) == [1, 2, 3]
+    # The fourth shares 3 · 9 of 100 + 100 − 27 with the second: 0.156.
+    assert suppressed(np.array([0.5, 0.9, 0.6, 0.4]), boxes, 0.15) == [1, 2]
 
 
 def test_an_unknown_detector_is_one_sentence() -> None:

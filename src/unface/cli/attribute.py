@@ -48,7 +48,12 @@ def attribute(
     pictures = read_images(images)
     with progress_bars(quiet=quiet or json) as progress:
         loaded, found = load_all(
-            names(encoder), detector, accept_licence=accept_licence, threads=threads, progress=progress
+            names(encoder),
+            detector,
+            again=show_faces,
+            accept_licence=accept_licence,
+            threads=threads,
+            progress=progress,
         )
         if found is None:
             raise UnfaceError("--detector none: attribution has to find faces; give yunet or scrfd-500m")

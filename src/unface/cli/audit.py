@@ -143,7 +143,9 @@ def audit(
     around = None if group or detector == "none" else "context"
     results = {}
     with progress_bars(quiet=quiet or json) as progress:
-        loaded, found = load_all(encoders, detector, accept_licence=accept_licence, threads=threads, progress=progress)
+        loaded, found = load_all(
+            encoders, detector, again=attribution, accept_licence=accept_licence, threads=threads, progress=progress
+        )
         folders = {name: out / name if len(loaded) > 1 else out for name in loaded}
         for folder in folders.values():
             require_free(folder, force=force)

@@ -18,9 +18,18 @@ FOLDER = "embeddings"
 
 
 def load_all(
-    encoders: Sequence[str], detector: str, *, accept_licence: bool, threads: int | None, progress: Progress
+    encoders: Sequence[str],
+    detector: str,
+    *,
+    again: bool,
+    accept_licence: bool,
+    threads: int | None,
+    progress: Progress,
 ) -> "tuple[dict[str, Encoder], Detector | None]":
-    """Every encoder by a name fit for a folder, and the detector: what is missing is told before any work is done."""
+    """Every encoder by a name fit for a folder, and the detector: what is missing is told before any work is done.
+
+    Faces are remembered if several encoders ask for them, or one does ``again``; otherwise it would only cost memory.
+    """
     from unface.encode import load_encoder
     from unface.faces import Remembered, load_detector
 
@@ -33,7 +42,8 @@ def load_all(
         loaded[folder] = encoder
     if detector == "none":
         return loaded, None
-    return loaded, Remembered(load_detector(detector, accept_licence=accept_licence))
+    found = load_detector(detector, accept_licence=accept_licence)
+    return loaded, Remembered(found) if again or len(loaded) > 1 else found
 
 
 def encoded(

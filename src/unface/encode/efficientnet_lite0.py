@@ -21,7 +21,7 @@ class EfficientNetLite0(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self._conv_stem = _Same(3, 32, 3, stride=2)
+        self._conv_stem = SameConv(3, 32, 3, stride=2)
         self._bn0 = _norm(32)
         blocks: list[nn.Module] = []
         channels = 32
@@ -30,7 +30,7 @@ class EfficientNetLite0(nn.Module):
                 blocks.append(_Block(channels, out, expansion, stride if block == 0 else 1, kernel))
                 channels = out
         self._blocks = nn.ModuleList(blocks)
-        self._conv_head = _Same(channels, 1280, 1)
+        self._conv_head = SameConv(channels, 1280, 1)
         self._bn1 = _norm(1280)
 
     def forward(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -46,9 +46,9 @@ class _Block(nn.Module):
         inner = channels * expansion
         self.widens, self.residual = expansion != 1, stride == 1 and channels == out
         if self.widens:
-            self._expand_conv, self._bn0 = _Same(channels, inner, 1), _norm(inner)
-        self._depthwise_conv, self._bn1 = _Same(inner, inner, kernel, stride=stride, groups=inner), _norm(inner)
-        self._project_conv, self._bn2 = _Same(inner, out, 1), _norm(out)
+            self._expand_conv, self._bn0 = SameConv(channels, inner, 1), _norm(inner)
+        self._depthwise_conv, self._bn1 = SameConv(inner, inner, kernel, stride=stride, groups=inner), _norm(inner)
+        self._project_conv, self._bn2 = SameConv(inner, out, 1), _norm(out)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = functional.relu6(self._bn0(self._expand_conv(x))) if self.widens else x
@@ -57,7 +57,7 @@ class _Block(nn.Module):
         return x + narrow if self.residual else narrow
 
 
-class _Same(nn.Conv2d):
+class SameConv(nn.Conv2d):
     """TensorFlow's "same" padding: what is odd goes to the right and the bottom."""
 
     def __init__(self, channels: int, out: int, kernel: int, *, stride: int = 1, groups: int = 1) -> None:

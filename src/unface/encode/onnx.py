@@ -26,7 +26,7 @@ class OnnxEncoder:
     def __init__(self, card: Card, path: Path, threads: int | None = None) -> None:
         self.card, self.name, self.dim = card, card.name, card.dim
         self._path = path
-        self._session = _session(opened_graph(path, card.output).SerializeToString(), threads)
+        self._session = session_of(opened_graph(path, card.output).SerializeToString(), threads)
         self._input = self._session.get_inputs()[0].name
         self._most = 0 if self._batches_agree() else 1
 
@@ -70,7 +70,8 @@ class OnnxEncoder:
         return bool(np.abs(together - alone).max() <= _AGREEMENT * np.abs(alone).max())
 
 
-def _session(model: bytes, threads: int | None) -> "onnxruntime.InferenceSession":
+def session_of(model: bytes, threads: int | None) -> "onnxruntime.InferenceSession":
+    """The graph on the CPU; without ``threads``, on all cores."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

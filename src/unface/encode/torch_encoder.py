@@ -8,12 +8,14 @@ import torch
 from numpy.typing import NDArray
 
 from unface.encode.frame import tensor_of
+from unface.encode.onnx import session_of
+from unface.encode.torch_onnx import graph_of
 from unface.errors import UnfaceError
 from unface.models import Card
 
 
 class TorchEncoder:
-    """A frozen module on the CPU."""
+    """A frozen module on the CPU; modules of ours are run by ONNX Runtime, which is several times as fast."""
 
     def __init__(self, card: Card, path: Path, threads: int | None = None) -> None:
         self.card, self.name, self.dim = card, card.name, card.dim
@@ -22,22 +24,31 @@ class TorchEncoder:
         self._module = _module(card, path).eval()
         for weight in self._module.parameters():  # TorchScript has no requires_grad_ for all at once
             weight.requires_grad_(False)
+        foreign = card.architecture in ("torchscript", "transformers")
+        self._session = None if foreign else session_of(graph_of(self._module).SerializeToString(), threads)
 
     def encode(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """(n, dim) vectors of RGB pictures."""
         if not len(images):
             return np.empty((0, self.dim), dtype=np.float32)
-        with torch.inference_mode():
-            vectors = self._module(torch.from_numpy(tensor_of(images, self.card.input))).float().numpy()
+        vectors = self._run(tensor_of(images, self.card.input))
         if vectors.shape != (len(images), self.dim):
             raise UnfaceError(
                 f"{self.name}: gives {vectors.shape[1:]} numbers, its card says {self.dim}; correct 'dim'"
             )
-        return np.asarray(vectors, dtype=np.float32)
+        return vectors
 
     def torch_module(self) -> torch.nn.Module:
         """The module itself."""
         return self._module
+
+    def _run(self, batch: NDArray[np.uint8] | NDArray[np.float32]) -> NDArray[np.float32]:
+        if self._session is not None:
+            (vectors,) = self._session.run(None, {self._session.get_inputs()[0].name: batch})
+        else:
+            with torch.inference_mode():
+                vectors = self._module(torch.from_numpy(batch)).float().numpy()
+        return np.asarray(vectors, dtype=np.float32)
 
 
 def _module(card: Card, path: Path) -> torch.nn.Module:

@@ -16,7 +16,9 @@ def face_ellipse(landmarks: NDArray[np.float64], shape: tuple[int, ...]) -> NDAr
     if not between * down > 0:
         return np.zeros(shape[:2], dtype=bool)
     along = along / between
-    offset = np.indices(shape[:2])[::-1].transpose(1, 2, 0) - (eyes + mouth) / 2
-    across = offset @ np.array([-along[1], along[0]])
-    inside: NDArray[np.bool_] = ((offset @ along) / (_WIDTH * between)) ** 2 + (across / (_HEIGHT * down)) ** 2 <= 1
+    x, y = (eyes + mouth) / 2
+    column, row = np.arange(shape[1]) - x, np.arange(shape[0])[:, None] - y
+    level = (column * along[0] + row * along[1]) / (_WIDTH * between)
+    across = (row * along[0] - column * along[1]) / (_HEIGHT * down)
+    inside: NDArray[np.bool_] = level**2 + across**2 <= 1
     return inside

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.faces.face import Face
+from unface.faces.overlap import suppressed
 
 _SIDE = 640
 _STRIDES = (8, 16, 32)
@@ -41,7 +42,7 @@ class Scrfd:
         raw = self._session.run(self._outputs, {self._input: blob})
         found = [_decoded(raw[3 * n], raw[3 * n + 1], raw[3 * n + 2], stride) for n, stride in enumerate(_STRIDES)]
         scores, boxes, points = (np.concatenate([level[part] for level in found]) for part in range(3))
-        kept = _suppressed(scores, boxes)
+        kept = suppressed(scores, boxes, _OVERLAP)
         back = np.array([image.shape[1] / width, image.shape[0] / height])
         return [
             Face(
@@ -65,18 +66,3 @@ def _decoded(
     centre, distance = centres[good], box.reshape(-1, 4)[good].astype(np.float64) * stride
     corners = np.concatenate([centre - distance[:, :2], centre + distance[:, 2:]], axis=1)
     return scores[good], corners, centre[:, None] + points.reshape(-1, 5, 2)[good].astype(np.float64) * stride
-
-
-def _suppressed(scores: NDArray[np.float64], boxes: NDArray[np.float64]) -> list[int]:
-    """Indices of the boxes left when every better one has taken those that overlap it."""
-    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    waiting = np.argsort(-scores, kind="stable")
-    kept: list[int] = []
-    while len(waiting):
-        best, waiting = int(waiting[0]), waiting[1:]
-        kept.append(best)
-        low = np.maximum(boxes[waiting, :2], boxes[best, :2])
-        high = np.minimum(boxes[waiting, 2:], boxes[best, 2:])
-        shared = np.prod(np.clip(high - low, 0, None), axis=1)
-        waiting = waiting[shared <= _OVERLAP * (area[waiting] + area[best] - shared)]
-    return kept

@@ -1,18 +1,20 @@
-"""YuNet, the small detector that OpenCV runs; its five points come in the order we use."""
+"""YuNet (Wu et al. 2023) on ONNX Runtime: one box and five points at each cell of three strides, no anchors."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from threading import local
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.faces.face import Face
+from unface.faces.overlap import suppressed
 
 if TYPE_CHECKING:
-    import cv2
+    import onnx
 
 _LONGEST = 640  # pixels; it was trained for faces of 10 to 300 in pictures like that
+_STRIDES = (8, 16, 32)
 _SCORE = 0.6
 _OVERLAP = 0.3
 
@@ -23,33 +25,64 @@ class YuNet:
     name = "yunet"
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._of_thread = local()  # OpenCV's object holds the picture it works on
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # pictures are worked on in parallel already
+        model = _any_size(path).SerializeToString()
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._input = self._session.get_inputs()[0].name
+        self._outputs = [f"{kind}_{stride}" for stride in _STRIDES for kind in ("cls", "obj", "bbox", "kps")]
 
     def detect(self, image: NDArray[np.uint8]) -> list[Face]:
         """Faces of an RGB picture (h, w, 3), best score first."""
         import cv2
 
-        height, width = image.shape[:2]
-        shrink = min(1.0, _LONGEST / max(height, width))
-        size = (max(round(width * shrink), 1), max(round(height * shrink), 1))
-        small = image if shrink == 1 else cv2.resize(image, size, interpolation=cv2.INTER_AREA)
-        network = self._network()
-        network.setInputSize(size)
-        _, found = network.detect(cv2.cvtColor(small, cv2.COLOR_RGB2BGR))
-        rows = np.empty((0, 15)) if found is None else np.asarray(found, dtype=np.float64)
-        scale = np.array([width / size[0], height / size[1]])
-        faces = [
-            Face((row[:4].reshape(2, 2) * scale).reshape(4), row[4:14].reshape(5, 2) * scale, float(row[14]))
-            for row in rows
+        shrink = min(1.0, _LONGEST / max(image.shape[:2]))
+        height, width = (max(round(length * shrink), 1) for length in image.shape[:2])
+        small = image if shrink == 1 else cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+        rows, columns = (-(-length // _STRIDES[-1]) * _STRIDES[-1] for length in (height, width))
+        blob = np.zeros((1, 3, rows, columns), dtype=np.float32)
+        blob[0, :, :height, :width] = small.transpose(2, 0, 1)[::-1]  # blue first
+        raw = self._session.run(self._outputs, {self._input: blob})
+        found = [_decoded(raw[4 * n : 4 * n + 4], stride, columns) for n, stride in enumerate(_STRIDES)]
+        scores, corners, points = (np.concatenate([level[part] for level in found]) for part in range(3))
+        back = np.array([image.shape[1] / width, image.shape[0] / height])
+        return [
+            Face(
+                np.concatenate([corners[i, :2] * back, (corners[i, 2:] - corners[i, :2]) * back]),
+                points[i] * back,
+                float(scores[i]),
+            )
+            for i in suppressed(scores, corners, _OVERLAP)
         ]
-        return sorted(faces, key=lambda face: -face.score)
 
-    def _network(self) -> "cv2.FaceDetectorYN":
-        import cv2
 
-        if not hasattr(self._of_thread, "network"):
-            cv2.utils.logging.setLogLevel(2)  # errors: OpenCV 5 warns of every network that runs on the CPU
-            self._of_thread.network = cv2.FaceDetectorYN.create(str(self._path), "", (320, 320), _SCORE, _OVERLAP, 5000)
-        network: cv2.FaceDetectorYN = self._of_thread.network
-        return network
+def _any_size(path: Path) -> "onnx.ModelProto":
+    """The model without the 640 × 640 pixels of its file: most pictures are smaller."""
+    import onnx
+
+    model = onnx.load(str(path))
+    for axis in (2, 3):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = f"size_{axis}"
+    for output in model.graph.output:
+        output.type.tensor_type.shape.dim[1].dim_param = f"cells_{output.name}"
+    del model.graph.value_info[:]  # shapes of the inside
+    return model
+
+
+def _decoded(
+    raw: Sequence[NDArray[np.float32]], stride: int, width: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Scores (n,), corners (n, 4) and points (n, 5, 2) above the threshold.
+
+    Centres and points are counted in strides from their cell's corner; of the sides the logarithm is given.
+    """
+    face, thing, box, points = (part.reshape(-1, columns) for part, columns in zip(raw, (1, 1, 4, 10), strict=True))
+    scores = np.sqrt(face[:, 0].astype(np.float64) * thing[:, 0])
+    good = np.flatnonzero(scores >= _SCORE)
+    cell = np.stack(np.divmod(good, width // stride)[::-1], axis=1)
+    given = box[good].astype(np.float64)
+    centre, half = (cell + given[:, :2]) * stride, np.exp(given[:, 2:]) * stride / 2
+    spots = (cell[:, None] + points[good].reshape(-1, 5, 2).astype(np.float64)) * stride
+    return scores[good], np.concatenate([centre - half, centre + half], axis=1), spots
