@@ -17,6 +17,7 @@ BENCHMARKS = (
     "scale_speed",
     "attribute_speed",
     "prior_speed",
+    "synth_speed",
     "pgvector_speed",
     "ray_speed",
 )

@@ -46,7 +46,7 @@ def main() -> None:
     detector = Remembered(load_detector(asked.detector, accept_licence=asked.accept_licence))
     found: list[Attribution] = []
     for name in asked.encoder:
-        encoder = load_encoder(name, accept_licence=asked.accept_licence)
+        encoder = load_encoder(name, accept_licence=asked.accept_licence, threads=asked.threads)
         found.append(study(encoder, fit, test, detector, asked.seed))
         asked.out.write_text(json.dumps([plain(one) for one in found], indent=1) + "\n", encoding="utf-8")
     for line in table(found):
@@ -121,6 +121,7 @@ def options() -> argparse.Namespace:
     given.add_argument("--encoder", action="append", required=True)
     given.add_argument("--detector", default="yunet")
     given.add_argument("--seed", type=int, default=0)
+    given.add_argument("--threads", type=int, default=None)
     given.add_argument("--accept-licence", action="store_true")
     return given.parse_args()
 
