@@ -1,6 +1,5 @@
 """If these fail, sanitising a pgvector column breaks the table around it, or mixes up, loses or leaves raw vectors."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 
@@ -9,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.stores.contract import DIM, projection, raw_vectors
-from tests.stores.postgres_server import Database, emptied, text
+from tests.stores.postgres_server import Database, text
 from unface import UnfaceError
 from unface.progress import Silent
 from unface.scale import released_vectors
@@ -23,17 +22,6 @@ ROWS = 40
 
 def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
     return released_vectors(PROJECTION, vectors, "here")
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    with emptied() as made:
-        yield made
-
-
-@pytest.fixture
-def store(database: Database) -> PostgresStore:
-    return PostgresStore(database.uri, "faces", "seen")
 
 
 LIVED_IN = """

@@ -1,13 +1,11 @@
 """If these fail, raw vectors stay in a PostgreSQL server after a purge, or are lost or open to others before it."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from tests.stores.contract import projection
-from tests.stores.postgres_server import Database, emptied
+from tests.stores.postgres_server import Database
 from unface import UnfaceError
 from unface.progress import Silent
 from unface.scale import released_vectors
@@ -21,17 +19,6 @@ ROWS = 40
 
 def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
     return released_vectors(PROJECTION, vectors, "here")
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    with emptied() as made:
-        yield made
-
-
-@pytest.fixture
-def store(database: Database) -> PostgresStore:
-    return PostgresStore(database.uri, "faces", "seen")
 
 
 @pytest.mark.parametrize("keyed", [True, False])

@@ -2,28 +2,16 @@
 
 import re
 import sys
-from collections.abc import Iterator
 
 import pytest
 
 from tests.stores.contract import projection
-from tests.stores.postgres_server import Database, emptied
+from tests.stores.postgres_server import Database
 from unface import UnfaceError
 from unface.stores import sanitise_store
 from unface.stores.postgres import PostgresStore
 
 PROJECTION = projection()
-
-
-@pytest.fixture
-def database() -> Iterator[Database]:
-    with emptied() as made:
-        yield made
-
-
-@pytest.fixture
-def store(database: Database) -> PostgresStore:
-    return PostgresStore(database.uri, "faces", "seen")
 
 
 NO_TRIGGER = "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; "
