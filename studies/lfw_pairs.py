@@ -3,7 +3,8 @@
     python -m studies.lfw_pairs PICTURES pairs.txt --encoder arcface-mbf --encoder sface --accept-licence
 
 PICTURES is a folder or archive of <name>/<name>_0001.jpg. With --detector none they are taken to be aligned at 112
-pixels already (github.com/georg-jung/lfw-pairs-aligned); pairs.txt is LFW's own list.
+pixels already (github.com/georg-jung/lfw-pairs-aligned) and go to the encoder as they are; with --detector aligned the
+face is where that alignment put it, for encoders that want another one (dlib). pairs.txt is LFW's own list.
 """
 
 import argparse
@@ -16,7 +17,17 @@ from numpy.typing import NDArray
 from unface.data import ImageSet, read_embeddings, read_images
 from unface.encode import encode_images, load_encoder
 from unface.errors import UnfaceError
-from unface.faces import load_detector
+from unface.faces import ARCFACE_112, Detector, Face, load_detector
+
+
+class Aligned:
+    """Not looked for: the landmarks of a picture of 112 pixels that is aligned."""
+
+    name = "aligned"
+
+    def detect(self, image: NDArray[np.uint8]) -> list[Face]:
+        """One face that fills the picture."""
+        return [Face(np.array([0.0, 0.0, image.shape[1], image.shape[0]]), ARCFACE_112 * image.shape[0] / 112, 1.0)]
 
 
 def main() -> None:
@@ -24,7 +35,7 @@ def main() -> None:
     options = _options()
     pairs, mated, folds = read_pairs(options.pairs.read_text(encoding="utf-8"))
     images = _listed(read_images(options.pictures), pairs)
-    detector = None if options.detector == "none" else load_detector(options.detector, accept_licence=True)
+    detector = _detector(options.detector)
     for name in options.encoder:
         encoder = load_encoder(name, accept_licence=options.accept_licence)
         with TemporaryDirectory() as folder:
@@ -73,6 +84,12 @@ def read_pairs(text: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_], NDA
         pairs.append((f"{first[0]}_{int(first[1]):04d}", f"{second[0]}_{int(second[1]):04d}"))
     mated = np.array([len(words) == 3 for words in lines[1:]])
     return pairs, mated, np.arange(len(pairs)) // (2 * half)
+
+
+def _detector(name: str) -> Detector | None:
+    if name == "none":
+        return None
+    return Aligned() if name == "aligned" else load_detector(name, accept_licence=True)
 
 
 def _listed(images: ImageSet, pairs: list[tuple[str, str]]) -> ImageSet:
