@@ -2,12 +2,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench study clean
+.PHONY: help demo test lint bench study docs clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: .venv/stamp  ## run the whole loop on made-up people
+demo: .venv/stamp  ## run the whole loop on people who do not exist
 	$(BIN)/unface demo --force
 
 test: lint  ## lint, types, then every test
@@ -24,6 +24,11 @@ bench: .venv/stamp  ## measure speed
 study: .venv/stamp  ## repeat the tables on real faces: make study EMBEDDINGS=folder [OUT=study]
 	$(BIN)/python -m studies.erasure "$(EMBEDDINGS)" "$(or $(OUT),study)"
 	$(BIN)/python -m studies.tables "$(or $(OUT),study)"
+
+docs: .venv/stamp  ## redraw what README.md and docs/data.md show of the demo (needs chromium)
+	$(BIN)/unface demo --force --quiet
+	$(BIN)/python docs/picture.py unface-demo
+	$(BIN)/python docs/tables.py unface-demo
 
 clean:  ## remove what was made here
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

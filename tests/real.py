@@ -1,4 +1,4 @@
-"""Real weights and pictures where this machine has them; tests that need them are skipped otherwise, with why."""
+"""Pictures of nobody, which are always here; real weights and photographs where this machine has them, else a skip."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,13 @@ import pytest
 from unface.errors import UnfaceError
 from unface.models import card, weights
 
+_NOBODY = Path(__file__).parent / "pictures" / "nobody.zip"
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def nobody_pictures() -> Path:
+    """24 adults who do not exist × 12 pictures of 256 pixels (docs/data.md)."""
+    return _NOBODY
 
 
 def weights_here(name: str) -> Path:

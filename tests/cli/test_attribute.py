@@ -11,8 +11,11 @@ from tests.attribute.pictured import Drawn, blank, write_encoder, write_scenes
 from tests.attribute.scenes import people
 from tests.cli.command import Done
 from tests.cli.command import unface as run
+from tests.data.pictures import write_zip
 from tests.faces.test_inswapper import written as write_swapper
+from tests.real import nobody_pictures, weights_here
 from unface.auditing import AttributionResult
+from unface.data import read_images
 from unface.report.attribution_page import render_attribution
 
 SCENES = people(4, 2)
@@ -183,3 +186,21 @@ def test_an_audit_of_vectors_has_nothing_to_attribute(tmp_path: Path, faces: Pat
     for source, options in ((tmp_path / "vectors.parquet", ()), (faces, ("--encoder", "cells", "--detector", "none"))):
         said = refused(run("audit", source, "--attribution", "--out", out, *options), out)
         assert "--attribution needs pictures to find faces in" in said
+
+
+@pytest.mark.slow
+def test_a_recogniser_follows_the_face_and_a_copy_detector_the_place(tmp_path: Path) -> None:
+    for name in ("sface", "sscd-int8", "yunet"):
+        weights_here(name)
+    chosen = {ref.id: ref.read() for number, ref in enumerate(read_images(nobody_pictures())) if number % 12 < 2}
+    faces = write_zip(tmp_path / "faces.zip", chosen)
+    done = attribute(faces, tmp_path / "out", "--encoder", "sface,sscd-int8", "--json")
+    assert (done.code, done.err) == (0, "")
+    recogniser, general = AttributionResult.model_validate_json(done.out).encoders
+    for one in (recogniser, general):
+        assert (one.quality.pictures, one.quality.usable) == (48, 42), "six faces are too large for the canvas"
+    person, place = recogniser.spaces[0].cpi, general.spaces[0].cpi
+    assert person
+    assert place
+    assert person.at[0].preferred.high < 0.5 < place.at[0].preferred.low
+    assert place.donor_nearer.high < 0.5 < person.donor_nearer.low

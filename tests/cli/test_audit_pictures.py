@@ -9,6 +9,8 @@ from tests.cli.command import Done
 from tests.cli.command import unface as run
 from tests.data.pictures import people, write_zip
 from tests.encode.tiny import write_onnx
+from tests.real import nobody_pictures, weights_here
+from unface.auditing import AuditResult
 
 QUICK = ("--detector", "none", "--eraser", "none", "--far", "0.2", "--k", "1", "--probe", "cosine")
 FEW = ("--seeds", "1", "--bootstraps", "100")
@@ -115,3 +117,37 @@ def test_a_finished_audit_of_any_encoder_is_refused_before_anything_is_encoded(t
     assert done.code == 1
     assert "other/audit.json: exists already" in done.err
     assert not (out / "embeddings").exists()
+
+
+@pytest.mark.slow
+def test_a_recogniser_links_people_who_do_not_exist_and_a_general_encoder_less(tmp_path: Path) -> None:
+    for name in ("sface", "mobilenet-v2", "yunet"):
+        weights_here(name)
+    few = (
+        "--far",
+        0.02,
+        "--k",
+        1,
+        "--probe",
+        "cosine,lda",
+        "--rank",
+        4,
+        "--bootstraps",
+        200,
+        "--no-sweep",
+        "--no-maps",
+    )
+    encoders = ("--encoder", "sface", "--encoder", "mobilenet-v2")
+    done = run("audit", nobody_pictures(), *encoders, *few, "--out", tmp_path / "out", "--json")
+    assert (done.code, done.err) == (0, "")
+    recogniser, general = (AuditResult.model_validate(one) for one in json.loads(done.out))
+    for one in (recogniser, general):
+        assert one.valid
+        assert (one.source.rows, one.curated.identities) == (24 * 12, 24)
+        assert [space.name for space in one.spaces] == ["raw", "isp", "random", "pca"]
+        assert one.worst[0].context_adjusted is not None, "what surrounds the face was not used"
+    (first,), (second,) = recogniser.worst, general.worst
+    assert first.tar
+    assert second.tar
+    assert first.tar.low > 0.8
+    assert second.tar.high < first.tar.low

@@ -43,7 +43,7 @@ def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool
 
 def tell_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -> None:
     """One page and one table that set audits, each kept in a folder of its own, beside each other."""
-    from unface.report.side_by_side import side_by_side_table, write_side_by_side
+    from unface.report.side_by_side import print_side_by_side, write_side_by_side
 
     audits = {name: result for name, (result, _) in results.items()}
     paths = [folder / AUDIT_FILE for _, folder in results.values()]
@@ -56,8 +56,5 @@ def tell_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -
         from rich.text import Text
 
         console = Console()
-        for name, result in audits.items():
-            console.print(Text(f"{name}: {result.verdict}"))
-        console.print()
-        console.print(side_by_side_table(audits))
+        print_side_by_side(audits, console)
         console.print(Text(f"\n{page}: side by side, with a report for each encoder behind it"), soft_wrap=True)

@@ -3,6 +3,7 @@
 from unface.data.columns import read_vector_arrays, write_vector_arrays
 from unface.data.curate import Curation, curate, usual_images
 from unface.data.decode import BadPicture, decode
+from unface.data.embedded import EMBEDDED_ENCODERS, nobody, things
 from unface.data.embeddings import EmbeddingSet
 from unface.data.images import ImageRef, ImageSet
 from unface.data.read import Source, read_embeddings
@@ -22,6 +23,7 @@ from unface.data.write import write_embeddings
 
 __all__ = [
     "DEFAULT_SHARES",
+    "EMBEDDED_ENCODERS",
     "PAPER_SHARES",
     "BadPicture",
     "Curation",
@@ -36,6 +38,7 @@ __all__ = [
     "decode",
     "identity_basis",
     "make_identities",
+    "nobody",
     "read_embeddings",
     "read_images",
     "read_vector_arrays",
@@ -43,6 +46,7 @@ __all__ = [
     "split_from_column",
     "split_identities",
     "split_order",
+    "things",
     "usual_images",
     "write_embeddings",
     "write_vector_arrays",

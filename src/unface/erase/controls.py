@@ -10,6 +10,7 @@ from unface.erase.rank import FitError, require_rank
 from unface.erase.spectrum import symmetric_spectrum
 from unface.moments import MomentStream
 from unface.seeds import stream
+from unface.threads import one_blas_thread
 
 
 class RandomSubspace(Eraser):
@@ -29,7 +30,9 @@ class RandomSubspace(Eraser):
         require_rank(self.kind, self.rank, dim)
         # Drawn for all dimensions, so that subspaces of one seed are nested.
         draw = stream(self.seed, "random subspace", dim).standard_normal((dim, dim))
-        return self._keep(Removal(np.linalg.qr(draw)[0][:, : self.rank], np.ones(self.rank)))
+        with one_blas_thread():
+            basis = np.linalg.qr(draw)[0]
+        return self._keep(Removal(basis[:, : self.rank], np.ones(self.rank)))
 
 
 class LabelFreePCA(ClosedFormEraser):

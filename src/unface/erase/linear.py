@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.threads import one_blas_thread
+
 Matrix = NDArray[np.float64]
 
 # Near half of the dimensions two thin products and a subtraction cost more than one square product; so they do where
@@ -50,5 +52,6 @@ def cheapest_map(directions: Matrix, readers: Matrix | None, mean: NDArray[np.fl
     if rank < dim - rank:
         return LinearMap(np.ascontiguousarray(read), np.ascontiguousarray(directions.T), True, offset)
     # What is kept is spanned by the complement C of the readers, and P = C CᵀP = C (Cᵀ − CᵀA Bᵀ).
-    kept = np.linalg.qr(read, mode="complete")[0][:, rank:]
+    with one_blas_thread():
+        kept = np.linalg.qr(read, mode="complete")[0][:, rank:]
     return LinearMap(kept - read @ (directions.T @ kept), np.ascontiguousarray(kept.T), False, offset)

@@ -61,7 +61,7 @@ def _chance(spaces: list[SpaceResult], head: Point | None) -> KeyFigure:
     if not names:
         return KeyFigure("Times chance", "not resolved")
     title = "Times chance" if len(names) == 1 else f"Times chance: {' → '.join(names)}"
-    return KeyFigure(title, f"{' → '.join(values)} ×", " → ".join(ends), "; ".join(counted))
+    return KeyFigure(title, f"{' → '.join(values)}\u00a0×", " → ".join(ends), "; ".join(counted))
 
 
 def _like(space: SpaceResult, head: Point | None) -> Point | None:

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from markupsafe import Markup
+from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
 from unface.auditing import AuditResult, headline
 from unface.auditing.schema import SpaceResult
-from unface.auditing.words import rate
+from unface.auditing.words import percent, rate
 from unface.report.cells import Cell, Table, multiple, point_tar, table
 from unface.report.templates import environment, page_file, policy, write_page
 
@@ -26,27 +27,60 @@ def write_side_by_side(audits: Audits, links: Mapping[str, str], path: str | os.
     return write_page(text, path)
 
 
+def print_side_by_side(audits: Audits, console: Console) -> None:
+    """Every verdict, then the table."""
+    for name, result in audits.items():
+        console.print(Text(name, style="bold").append(f": {result.verdict}\n", style="not bold"))
+    console.print(side_by_side_table(audits))
+
+
 def comparison(audits: Audits) -> Table:
     """A row for each encoder and space: worst case at every rate, at the k of the encoder's headline."""
-    fars = list(dict.fromkeys(far for result in audits.values() for far in result.protocol.fars))
+    fars, uses = _fars(audits), _uses(audits)
     rows = []
     for name, result in audits.items():
         for space in result.spaces:
+            kept = {(one.measure, one.on): percent(one.retained.value) for one in space.utility}
             cells = [_cell(result, space, far) for far in fars]
-            rows.append((Cell(name, _used(result)), _space(space), *cells))
-    columns = ("encoder", "space", *(f"worst-case TAR at FAR {rate(far)}" for far in fars))
-    return table("The same pictures by each encoder", columns, rows)
+            encoder = Cell(name, _used(result) if space is result.raw else "")
+            rows.append((encoder, _space(space), *cells, *(Cell(kept.get(use, "")) for use in uses)))
+    columns = (f"worst-case TAR at FAR {rate(far)}" for far in fars)
+    kept_columns = (f"{measure} on {on} kept" for measure, on in uses)
+    return table("The same pictures by each encoder", ("encoder", "space", *columns, *kept_columns), rows)
 
 
 def side_by_side_table(audits: Audits) -> Drawn:
-    """The same on the terminal."""
-    found = comparison(audits)
-    drawn = Drawn(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in found.columns:
-        drawn.add_column(column)
-    for row in found.rows:
-        drawn.add_row(*(Text(f"{cell.text} {cell.small}".strip()) for cell in row))
+    """The same in 80 columns: an encoder is a line of its own, signs of percent are in the heading, sets below."""
+    drawn = Drawn(box=None, pad_edge=False, padding=(0, 1, 0, 0), caption_justify="left", caption_style="dim")
+    drawn.add_column("encoder", vertical="bottom", no_wrap=True)
+    drawn.add_column("removed", vertical="bottom", justify="right", no_wrap=True)
+    uses = _uses(audits)
+    for heading in (*(f"TAR % at FAR {rate(far)}" for far in _fars(audits)), *(measure for measure, _ in uses)):
+        drawn.add_column(heading.replace("@", "\n@"), vertical="bottom", justify="right")
+    named = ""
+    for encoder, space, *cells in comparison(audits).rows:
+        if named != encoder.text:
+            if named:
+                drawn.add_row()
+            drawn.add_row(Text(encoder.text, style="bold"))
+            named = encoder.text
+        removed = space.small.removesuffix(" removed").replace(" of ", "/")
+        plain = (Text(cell.text.replace(" %", ""), no_wrap=True) for cell in cells)
+        drawn.add_row(Text(f"  {space.text}"), Text(removed, style="dim"), *plain)
+    sets = dict.fromkeys(on for _, on in uses)
+    said = (f"{', '.join(measure for measure, where in uses if where == on)} on {on}" for on in sets)
+    drawn.caption = Text(f"kept, % of raw: {'; '.join(said)}") if uses else None
     return drawn
+
+
+def _fars(audits: Audits) -> list[float]:
+    return list(dict.fromkeys(far for result in audits.values() for far in result.protocol.fars))
+
+
+def _uses(audits: Audits) -> list[tuple[str, str]]:
+    """(measure, on what), as often as any space has them."""
+    spaces = [space for result in audits.values() for space in result.spaces]
+    return list(dict.fromkeys((kept.measure, kept.on) for space in spaces for kept in space.utility))
 
 
 def _cell(result: AuditResult, space: SpaceResult, far: float) -> Cell:
