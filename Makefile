@@ -25,10 +25,11 @@ study: .venv/stamp  ## repeat the tables on real faces: make study EMBEDDINGS=fo
 	$(BIN)/python -m studies.erasure "$(EMBEDDINGS)" "$(or $(OUT),study)"
 	$(BIN)/python -m studies.tables "$(or $(OUT),study)"
 
-docs: .venv/stamp  ## redraw what README.md and docs/data.md show of the demo (needs chromium)
+docs: .venv/stamp  ## redraw pictures and tables of the demo and of the rooms (needs chromium)
 	$(BIN)/unface demo --force --quiet
 	$(BIN)/python docs/picture.py unface-demo
 	$(BIN)/python docs/tables.py unface-demo
+	$(BIN)/python -m docs.architecture_picture
 
 clean:  ## remove what was made here
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -1,0 +1,45 @@
+"""If this fails, docs/architecture.md is not what the code says; run python -m docs.architecture_picture."""
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from docs import architecture_picture as drawn
+
+from tests.test_architecture import LEVELS
+
+
+def test_the_picture_shows_the_imports_there_are() -> None:
+    assert drawn.PICTURE.read_text(encoding="utf-8") == drawn.picture()
+
+
+def test_the_table_names_the_rooms_there_are() -> None:
+    page = drawn.PAGE.read_text(encoding="utf-8")
+    assert page == drawn.with_table(page)
+    assert re.findall(r"^\| \d \| \[`(\w+)`\]", page, flags=re.MULTILINE) == drawn.ROOMS
+
+
+def test_every_link_of_the_page_leads_to_a_file() -> None:
+    page = drawn.PAGE.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", page)
+    assert [link for link in links if not (drawn.HERE / link).exists()] == []
+    assert len(links) > len(LEVELS)
+
+
+def test_every_dot_is_right_of_the_stairs() -> None:
+    sides = [(float(dot.attrib["cx"]) - drawn.LEFT, float(dot.attrib["cy"]) - drawn.TOP) for dot in circles()]
+    assert len(sides) > len(LEVELS)
+    assert [(x, y) for x, y in sides if x <= y] == []
+
+
+def test_dots_are_the_imports_of_a_room_worked_by_hand(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "probe").mkdir()
+    (tmp_path / "probe" / "panel.py").write_text("from unface.pairs import sweep\nfrom unface.probe import kshot\n")
+    (tmp_path / "probe" / "late.py").write_text("def run():\n    import unface.data.split\n")
+    monkeypatch.setattr(drawn, "SOURCE", tmp_path)
+    assert drawn.imports("probe") == {"pairs", "data"}
+
+
+def circles() -> list[ElementTree.Element]:
+    return ElementTree.fromstring(drawn.picture()).findall(".//{http://www.w3.org/2000/svg}circle")
