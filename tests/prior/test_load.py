@@ -62,6 +62,8 @@ def test_a_graph_changed_in_the_cache_is_not_read(cache: Path, monkeypatch: pyte
         ),
         ("x.safetensors", {"head": True}, "x.safetensors: has no low-resolution head; only mobilestylegan has one"),
         ("mobilestylegan", {"device": "abacus"}, "device 'abacus' is not known; use 'cpu' or 'cuda'"),
+        ("mobilestylegan", {"device": "cpu:x"}, "device 'cpu:x' is not known; use 'cpu' or 'cuda'"),
+        ("mobilestylegan", {"device": "cpu:1"}, "device 'cpu:1': there are 1 of that kind here, counted from 0"),
     ],
 )
 def test_what_cannot_be_loaded_is_told_in_a_sentence(name: str, settings: dict[str, Any], sentence: str) -> None:
@@ -74,6 +76,13 @@ def test_what_cannot_be_loaded_is_told_in_a_sentence(name: str, settings: dict[s
 def test_a_gpu_that_is_not_there_is_told() -> None:
     with pytest.raises(UnfaceError, match=r"^device 'cuda': PyTorch finds no GPU here; use 'cpu'$"):
         load_prior(device="cuda")
+
+
+def test_a_gpu_of_another_number_is_told_with_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(UnfaceError, match=r"^device 'cuda:2': there are 2 of that kind here, counted from 0$"):
+        load_prior(device="cuda:2")
 
 
 def test_the_real_prior_keeps_the_port() -> None:

@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional
 
 from tests.prior.gradients import relative_error
-from tests.prior.tiny import CHANNELS, LATENT, mapping, mobile_constants, write_ir
+from tests.prior.tiny import CHANNELS, LATENT, Constants, mapping, mobile_constants, write_ir
 from tests.real import weights_here
 from unface.errors import UnfaceError
 from unface.prior.mobilestylegan import MobileSynthesis, from_haar, read_mapping, read_synthesis
@@ -75,6 +75,15 @@ def test_another_graph_is_refused(tmp_path: Path) -> None:
     del written["m.layers.1.conv2.bias"]
     with pytest.raises(UnfaceError, match=r"^Other\.bin: not MobileStyleGAN's synthesis \(KeyError: 'm\.layers\.1"):
         read_synthesis(write_ir(tmp_path, "Other", written))
+
+
+@pytest.mark.parametrize("biases", [(), (4, 4), (3,)])
+def test_layers_that_do_not_fit_are_no_mapping(tmp_path: Path, biases: tuple[int, ...]) -> None:
+    written: Constants = {f"bias-{place}": np.ones(size, dtype=np.float32) for place, size in enumerate(biases)}
+    layer: Constants = {"weight": np.ones((4, 4), dtype=np.float32)}
+    for weights in ({}, layer):
+        with pytest.raises(UnfaceError, match=r"^Other\.bin: not MobileStyleGAN's mapping \(.*; fetch it again$"):
+            read_mapping(write_ir(tmp_path, "Other", {**weights, **written}))
 
 
 @pytest.mark.slow

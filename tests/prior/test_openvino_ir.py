@@ -38,6 +38,7 @@ def test_weights_cut_short_are_refused(tmp_path: Path, left: int) -> None:
     [
         ('offset="0"', 'offset="-8"', "net.bin: constant 'one' is 24 bytes at -8"),
         ('shape="2, 3"', 'shape="2, 4"', "net.bin: constant 'one' is 24 bytes at 0 for shape"),
+        ('shape="2, 3"', 'shape="-2, -3"', "net.bin: constant 'one' is 24 bytes at 0 for shape"),
         ('shape="2, 3"', 'shape="two"', "net.xml: constant 'one' has no shape, offset and size"),
         ('offset="0"', "", "net.xml: constant 'one' has no shape, offset and size"),
         ("</net>", "", "net.xml: not a readable graph"),
@@ -59,4 +60,14 @@ def test_a_graph_in_another_encoding_is_refused(tmp_path: Path) -> None:
     graph = path.with_suffix(".xml")
     graph.write_bytes(graph.read_text().encode("utf-16"))
     with pytest.raises(UnfaceError, match="not a readable graph"):
+        constants(path)
+
+
+@pytest.mark.parametrize("gone", ["net.bin", "net.xml"])
+def test_half_of_the_two_files_is_told_by_its_name(tmp_path: Path, gone: str) -> None:
+    path = write_ir(tmp_path, "net", WRITTEN)
+    (tmp_path / gone).unlink()
+    with pytest.raises(
+        UnfaceError, match=f"^{gone}: cannot be opened \\(No such file or directory\\); fetch it again$"
+    ):
         constants(path)

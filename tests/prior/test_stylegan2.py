@@ -80,6 +80,13 @@ def test_a_checkpoint_that_lacks_something_is_refused_by_its_name(path: Path, go
         load_prior(str(path))
 
 
+@pytest.mark.parametrize("bent", ["mapping.fc1.weight", "mapping.fc0.bias", "synthesis.b4.conv1.bias"])
+def test_weights_of_another_shape_are_refused(path: Path, bent: str) -> None:
+    save_file(STATE | {bent: torch.tensor(1.0)}, path)
+    with pytest.raises(UnfaceError, match=r"^tiny\.safetensors: has weights of another shape .* of StyleGAN2-ADA$"):
+        load_prior(str(path))
+
+
 def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:
     torch.save({"features.0.weight": torch.zeros(3)}, tmp_path / "other.pth")
     with pytest.raises(UnfaceError, match=r"^other\.pth: has no 'mapping\.fc0\.weight'; expected the layout"):

@@ -1,6 +1,7 @@
 """If these fail, applying a projection to a file loses what else was in it, or releases vectors as they were."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -79,6 +80,21 @@ def test_half_precision_stays_half_and_all_else_becomes_single(
     found = vectors_in(tmp_path / "out.parquet")
     assert found.dtype == expected
     assert np.allclose(found, projection().apply(PEOPLE.unit().vectors), atol=2e-3)
+
+
+def test_what_half_precision_no_longer_holds_is_refused_and_not_written_as_infinite(tmp_path: Path) -> None:
+    """Obliquely erased, and not brought to length one, vectors may become longer than they were."""
+    given = oblique()
+    lengthens = replace(given, normalise=False, space=replace(given.space, normalised=False))
+    # Along the largest singular vector, each number as large as it can be.
+    stretch = np.linalg.svd(lengthens.linear(np.eye(DIM)) - lengthens.linear(np.zeros((1, DIM))))[0][:, 0]
+    long = 65_000 * np.stack([stretch / np.abs(stretch).max() / 100, np.sign(stretch)])
+    path = written(table(long.astype(np.float16), space=None), tmp_path / "faces.parquet")
+    assert (np.abs(lengthens.linear(long)).max(axis=1) > 65_504).tolist() == [False, True]
+    assert refused(path, tmp_path / "out.parquet", lengthens) == (
+        "faces.parquet: row 1 no longer fits into half precision once it is erased; "
+        "store the vectors in single precision"
+    )
 
 
 def test_the_metadata_names_a_space_of_its_own_and_keeps_what_else_was_there(source: Path, tmp_path: Path) -> None:

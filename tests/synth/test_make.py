@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -129,6 +130,24 @@ def test_a_run_killed_while_it_tidied_up_is_finished_by_the_next(
     assert contents(out) == contents(unbroken[0])
 
 
+@pytest.mark.parametrize("harm", ["candidates/000000.npz", "people/0001.json", "a picture", "a person"])
+def test_what_was_lost_or_damaged_since_a_run_was_cut_off_is_made_again(
+    tmp_path: Path, unbroken: tuple[Path, Synthesised], harm: str
+) -> None:
+    out = tmp_path / "people"
+    with pytest.raises(RuntimeError, match="plug"):
+        made(out, RECIPE, prior=ToyPrior(40))
+    assert (out / "0001").is_dir()
+    if harm == "a picture":
+        (out / "0001" / "03.jpg").unlink()
+    elif harm == "a person":
+        shutil.rmtree(out / "0001")
+    else:
+        (out / "_unface" / harm).write_bytes((out / "_unface" / harm).read_bytes()[:9])
+    made(out, RECIPE)
+    assert contents(out) == contents(unbroken[0])
+
+
 RUN = """
 import sys, time
 from pathlib import Path
@@ -217,6 +236,7 @@ class Sees:
         ({"identities": 0}, "identities is 0; expected at least 1"),
         ({"images": 0}, "images is 0; expected at least 1"),
         ({"size": 32}, "size is 32; expected at least 64"),
+        ({"size": 20_000}, "size is 20000; expected at most 1024"),
         ({"truncation": 0.0}, "truncation is 0; expected above 0 and at most 1.5"),
         ({"truncation": float("nan")}, "truncation is nan"),
         ({"seed": -1}, "seed is -1"),
@@ -227,7 +247,8 @@ def test_a_recipe_that_makes_no_sense_is_refused(wrong: dict[str, float], words:
         Recipe(**({"identities": 2, "images": 2} | wrong))  # type: ignore[arg-type]
 
 
-def test_one_judge_is_not_enough(tmp_path: Path) -> None:
-    with pytest.raises(UnfaceError, match="1 judges; expected 2 or more"):
-        synthesise(RECIPE, ToyPrior(), judges()[:1], Sees(), tmp_path / "people")
+@pytest.mark.parametrize("times", [1, 2])
+def test_one_judge_is_not_enough(tmp_path: Path, times: int) -> None:
+    with pytest.raises(UnfaceError, match=f"{times} judges; expected 2 or more, all different"):
+        synthesise(RECIPE, ToyPrior(), judges()[:1] * times, Sees(), tmp_path / "people")
     assert not (tmp_path / "people").exists()

@@ -66,9 +66,26 @@ def test_more_people_than_fit_on_the_circle_are_refused_in_a_sentence() -> None:
 
     # Twelve arcs of 30° fill it; drawn at random, fewer find room.
     with pytest.raises(
-        UnfaceError, match=r"only \d of 13 people could be kept apart: 500 candidates in a row .* --identities"
+        UnfaceError,
+        match=r"only \d of 13 people could be kept apart: 500 candidates in a row were refused "
+        r"\(\d+ too close to another person \(upper\).*\); ask for fewer --identities",
     ):
         kept_apart(endless(), BOTH, 13)
+
+
+def test_where_there_are_no_faces_nobody_is_told_to_ask_for_fewer_people() -> None:
+    with pytest.raises(
+        UnfaceError, match=r"^only 0 of 2 people .* \(500 no face\); choose another --truncation or --size$"
+    ):
+        kept_apart(candidates([None] * 600, [None] * 600), BOTH, 2)
+
+
+def test_what_is_held_grows_with_the_people_there_and_not_with_those_asked_for() -> None:
+    angles = [0.0, 40.0, 80.0, 120.0, 160.0]
+    people = kept_apart(candidates(angles, angles), BOTH, 10**15)
+    assert people.numbers == (0, 1, 2, 3, 4)
+    for vectors in people.vectors:
+        np.testing.assert_array_equal(vectors, points(angles))
 
 
 PEOPLE = People((0, 1), (points([0, 90]), points([0, 90])), Counter())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from unface.cli.options import QUIET, THREADS, names
+from unface.cli.options import QUIET, names
 from unface.errors import UnfaceError
 
 
@@ -14,7 +14,7 @@ def synth(
     identities: int = typer.Option(..., "--identities", help="People to make."),
     images: int = typer.Option(..., "--images", help="Pictures of each."),
     out: Path = typer.Option(..., "--out", help="Folder for <identity>/<image>.jpg and synth.json; new or empty."),
-    size: int = typer.Option(256, "--size", help="Height and width of the pictures."),
+    size: int = typer.Option(256, "--size", help="Height and width of the pictures, 64 to 1024."),
     seed: int = typer.Option(0, "--seed", help="Of every random choice."),
     truncation: float = typer.Option(0.8, "--truncation", help="Alike and clean near 0, varied and less so at 1."),
     judges: list[str] = typer.Option(
@@ -22,7 +22,9 @@ def synth(
     ),
     device: str = typer.Option("cpu", "--device", help="cpu or cuda."),
     accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
-    threads: int | None = THREADS,
+    threads: int | None = typer.Option(
+        None, "--threads", min=1, help="Most cores to use; on a CPU another number may change a grey level here and there."
+    ),
     json: bool = typer.Option(False, "--json", help="Print synth.json."),
     quiet: bool = QUIET,
 ) -> None:

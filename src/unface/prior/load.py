@@ -30,10 +30,9 @@ def load_prior(
         raise UnfaceError("generated faces need torch, not installed; run pip install 'unface[torch]'")
     import torch
 
-    if device.split(":", maxsplit=1)[0] not in ("cpu", "cuda"):
-        raise UnfaceError(f"device {device!r} is not known; use 'cpu' or 'cuda'")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise UnfaceError(f"device {device!r}: PyTorch finds no GPU here; use 'cpu'")
+    from unface.prior.device import require_device
+
+    require_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
     if name == "mobilestylegan":

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from unface.data.files import reason
 from unface.errors import UnfaceError
 from unface.prior.openvino_ir import constants
 from unface.prior.style import Mapping, Synthesis
@@ -19,14 +20,17 @@ Constants = Named[str, NDArray[np.float32]]
 def read_mapping(path: Path) -> Mapping:
     """The mapping of ``MappingNetwork.bin``."""
     found = [torch.from_numpy(array) for array in constants(path).values() if array.size > 1]
-    return Mapping([array for array in found if array.ndim == 2], [array for array in found if array.ndim == 1])
+    try:
+        return Mapping([array for array in found if array.ndim == 2], [array for array in found if array.ndim == 1])
+    except (IndexError, ValueError, RuntimeError) as error:
+        raise UnfaceError(f"{path.name}: not MobileStyleGAN's mapping ({reason(error)}); fetch it again") from None
 
 
 def read_synthesis(path: Path) -> "MobileSynthesis":
     """The synthesis of ``SynthesisNetwork.bin``."""
     try:
         return MobileSynthesis(constants(path))
-    except (KeyError, IndexError, RuntimeError) as error:
+    except (KeyError, IndexError, ValueError, RuntimeError) as error:
         raise UnfaceError(f"{path.name}: not MobileStyleGAN's synthesis ({type(error).__name__}: {error})") from None
 
 

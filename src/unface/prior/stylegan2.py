@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from unface.data.files import reason
 from unface.errors import UnfaceError
 from unface.prior.style import Mapping, StylePrior, Synthesis
 
@@ -29,6 +30,9 @@ def read_stylegan2(path: Path, device: str = "cpu") -> StylePrior:
         return StylePrior(path.name, mapping, StyleGAN2Synthesis(state), state["mapping.w_avg"], device)
     except KeyError as absent:
         raise UnfaceError(f"{path.name}: has no {absent}; expected the layout of StyleGAN2-ADA") from None
+    except (IndexError, ValueError, RuntimeError) as error:
+        told = f"{path.name}: has weights of another shape ({reason(error)}); expected the layout of StyleGAN2-ADA"
+        raise UnfaceError(told) from None
 
 
 class StyleGAN2Synthesis(Synthesis):

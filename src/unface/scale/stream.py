@@ -134,10 +134,22 @@ def _erased_batch(
     first, batch = given
     done = release(projection, batch_vectors(batch, vector, projection.dim, source, first), threads=1)
     kind = schema.field(vector).type
-    numbers = done.vectors.astype(kind.value_type.to_pandas_dtype(), copy=False)
+    numbers = _narrowed(done, kind.value_type, source, first)
     column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), type=kind)
     columns = [column if name == vector else batch.column(name) for name in schema.names]
     return pa.RecordBatch.from_arrays(columns, schema=schema), done
+
+
+def _narrowed(done: Released, number: pa.DataType, source: str, first: int) -> NDArray[np.floating]:
+    """In the type they are stored in. An oblique projection that does not normalise may lengthen vectors."""
+    with np.errstate(over="ignore"):
+        numbers = done.vectors.astype(number.to_pandas_dtype(), copy=False)
+    if number == pa.float16() and not len(done.bad) and not (fits := np.isfinite(numbers).all(axis=1)).all():
+        raise UnfaceError(
+            f"{source}: row {first + int(np.argmin(fits))} no longer fits into half precision once it is erased; "
+            "store the vectors in single precision"
+        )
+    return numbers
 
 
 def _released_schema(projection: Projection, schema: pa.Schema, vector: str, space: Space | None) -> pa.Schema:

@@ -2,12 +2,14 @@
 
 import json
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -43,8 +45,11 @@ class Folder:
         content = self.place.read(f"{OWN}/candidates/{number:06d}.npz")
         if content is None:
             return None
-        with np.load(BytesIO(content), allow_pickle=False) as stored:
-            return Candidates(stored["found"], tuple(stored[f"vectors_{n}"] for n in range(len(stored.files) - 1)))
+        try:
+            with np.load(BytesIO(content), allow_pickle=False) as stored:
+                return Candidates(stored["found"], tuple(stored[f"vectors_{n}"] for n in range(len(stored.files) - 1)))
+        except (KeyError, OSError, ValueError, EOFError, BadZipFile, zlib.error):
+            return None  # damaged: looked at again
 
     def keep_candidates(self, number: int, candidates: Candidates) -> None:
         content = BytesIO()
@@ -52,13 +57,16 @@ class Folder:
         np.savez(content, allow_pickle=False, found=candidates.found, **arrays)
         self.place.write(f"{OWN}/candidates/{number:06d}.npz", content.getvalue())
 
-    def record(self, identity: str) -> Record | None:
-        """Of a person who is there already."""
+    def record(self, identity: str, images: int) -> Record | None:
+        """Of a person who is there already, with all pictures."""
         content = self.place.read(f"{OWN}/people/{identity}.json")
-        if content is None:
+        if content is None or sum(1 for _ in (self.out / identity).glob("*.jpg")) != images:
             return None
-        found = json.loads(content)
-        return Record(found["tries"], Counter(found["rejected"]))
+        try:
+            found = json.loads(content)
+            return Record(int(found["tries"]), Counter(found["rejected"]))
+        except (KeyError, TypeError, ValueError):
+            return None  # damaged: photographed again
 
     def keep_person(self, identity: str, pictures: Sequence[bytes], record: Record) -> None:
         """The folder of a person by one rename, then the record that says so."""

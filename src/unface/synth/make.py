@@ -46,8 +46,8 @@ def synthesise(
     People are kept apart, and pictures accepted, only where all judges agree. A run that was cut off is gone on with by
     the same call and ends in the same bytes; ``origins`` are in the plan, so that other weights are refused.
     """
-    if len(judges) < FEWEST:
-        raise UnfaceError(f"{len(judges)} judges; expected {FEWEST} or more")
+    if len({judge.name for judge in judges}) < max(FEWEST, len(judges)):
+        raise UnfaceError(f"{len(judges)} judges; expected {FEWEST} or more, all different")
     progress = progress or Silent()
     plan: dict[str, object] = {
         **asdict(recipe),
@@ -96,7 +96,8 @@ def _photographed(studio: Studio, people: People, folder: Folder, progress: Prog
     """Everybody's record; files are written by the pool, and a failure there ends the run."""
     recipe = studio.recipe
     names = [_name(person, recipe) for person in range(recipe.identities)]
-    records = {person: record for person, name in enumerate(names) if (record := folder.record(name)) is not None}
+    known = {person: folder.record(name, recipe.images) for person, name in enumerate(names)}
+    records = {person: record for person, record in known.items() if record is not None}
     progress.start("taking pictures", recipe.identities * recipe.images)
     progress.advance("taking pictures", len(records) * recipe.images)
     missing = [person for person in range(recipe.identities) if person not in records]

@@ -11,7 +11,7 @@ from unface.errors import UnfaceError
 from unface.synth.judge import Judge
 
 NO_FACE = "no face"
-_HOPELESS = 500  # candidates in a row that were all too close to somebody
+_HOPELESS = 500  # candidates in a row that were all refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,29 +39,50 @@ def too_close(judge: Judge) -> str:
 def kept_apart(candidates: Iterable[Candidates], judges: Sequence[Judge], count: int) -> People:
     """The first ``count`` people of whom no two are as near as ``apart`` to any judge."""
     numbers: list[int] = []
-    taken = [np.empty((count, 0), dtype=np.float32) for _ in judges]
+    taken = [np.empty((0, 0), dtype=np.float32) for _ in judges]
     refused: Counter[str] = Counter()
-    in_vain = 0
+    in_vain: Counter[str] = Counter()
     for number, vectors in _one_by_one(candidates):
         reason = NO_FACE if vectors is None else _nearest(vectors, [rows[: len(numbers)] for rows in taken], judges)
         if vectors is None or reason:
             refused[reason or NO_FACE] += 1
-            in_vain += 1
-            if in_vain == _HOPELESS:
-                raise UnfaceError(
-                    f"only {len(numbers)} of {count} people could be kept apart: {_HOPELESS} candidates in a row were "
-                    "refused; ask for fewer --identities or a larger --truncation"
-                )
+            in_vain[reason or NO_FACE] += 1
+            if in_vain.total() == _HOPELESS:
+                raise UnfaceError(_hopeless(len(numbers), count, in_vain))
             continue
-        in_vain = 0
-        for place, vector in enumerate(vectors):
-            if not numbers:
-                taken[place] = np.empty((count, len(vector)), dtype=np.float32)
-            taken[place][len(numbers)] = vector
+        in_vain.clear()
+        taken = _with(taken, vectors, len(numbers), count)
         numbers.append(number)
         if len(numbers) == count:
             break
-    return People(tuple(numbers), tuple(taken), refused)
+    return People(tuple(numbers), tuple(rows[: len(numbers)] for rows in taken), refused)
+
+
+def _with(
+    taken: list[NDArray[np.float32]], vectors: Sequence[NDArray[np.float32]], there: int, count: int
+) -> list[NDArray[np.float32]]:
+    """One more row for each judge. Room is doubled when it runs out: more may be asked for than fit into memory."""
+    if not there:
+        taken = [np.empty((1, len(vector)), dtype=np.float32) for vector in vectors]
+    elif there == len(taken[0]):
+        more = min(there, count - there)
+        taken = [np.concatenate([rows, np.empty((more, rows.shape[1]), dtype=np.float32)]) for rows in taken]
+    for rows, vector in zip(taken, vectors, strict=True):
+        rows[there] = vector
+    return taken
+
+
+def _hopeless(there: int, count: int, in_vain: Counter[str]) -> str:
+    why = ", ".join(f"{number} {reason}" for reason, number in in_vain.most_common())
+    faceless = in_vain[NO_FACE] > _HOPELESS / 2
+    return (
+        f"only {there} of {count} people could be kept apart: {_HOPELESS} candidates in a row were refused ({why}); "
+        + (
+            "choose another --truncation or --size"
+            if faceless
+            else "ask for fewer --identities or a larger --truncation"
+        )
+    )
 
 
 def _one_by_one(candidates: Iterable[Candidates]) -> Iterator[tuple[int, tuple[NDArray[np.float32], ...] | None]]:

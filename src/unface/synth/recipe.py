@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from unface.errors import UnfaceError
 
 _SMALLEST = 64  # pixels: a face fills less than half of the picture
+_LARGEST = 1024  # what the largest generators give; more would only be blown up
 _LARGEST_TRUNCATION = 1.5
 
 
@@ -26,5 +27,7 @@ class Recipe:
             value = getattr(self, name)
             if value < least:
                 raise UnfaceError(f"{name} is {value}; expected at least {least}")
+        if self.size > _LARGEST:
+            raise UnfaceError(f"size is {self.size}; expected at most {_LARGEST}")
         if not 0 < self.truncation <= _LARGEST_TRUNCATION:
             raise UnfaceError(f"truncation is {self.truncation:g}; expected above 0 and at most {_LARGEST_TRUNCATION}")
