@@ -23,7 +23,10 @@ def synth(
     device: str = typer.Option("cpu", "--device", help="cpu or cuda."),
     accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
     threads: int | None = typer.Option(
-        None, "--threads", min=1, help="Most cores to use; on a CPU another number may change a grey level here and there."
+        None,
+        "--threads",
+        min=1,
+        help="Most cores to use; on a CPU another number may change a grey level here and there.",
     ),
     json: bool = typer.Option(False, "--json", help="Print synth.json."),
     quiet: bool = QUIET,
