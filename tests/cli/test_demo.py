@@ -43,7 +43,9 @@ try:
     main()
 finally:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6, file=sys.stderr)
+    # not its ru_maxrss, which starts from that of the process that forked it
+    peak = int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+    print(used.ru_utime + used.ru_stime, peak / 1e6, file=sys.stderr)
 """
 
 
