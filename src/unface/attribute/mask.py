@@ -45,11 +45,11 @@ class Masks:
 
 def masks_of(landmarks: NDArray[np.float64], size: int, axes: Axes) -> Masks:
     """Masks of a canvas of (size, size)."""
-    import cv2
+    # SciPy's and not OpenCV's, whose precise distances differ in their last bits from one call to the next.
+    from scipy.ndimage import distance_transform_edt
 
     face = ellipse(landmarks, size, axes)
-    reach = cv2.distanceTransform((~face).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    distance = np.asarray(reach, dtype=np.float32)
+    distance = np.asarray(distance_transform_edt(~face), dtype=np.float32)
     ring, difference = _ring(face, distance)
     return Masks(face, distance, ring if difference <= AREA_TOLERANCE else None, difference)
 
