@@ -27,6 +27,16 @@ def canvas(number: int = 0) -> Canvas:
     return made
 
 
+def test_masks_are_the_same_at_every_call() -> None:
+    rng = stream(0, "again")
+    for landmarks in (some_landmarks(rng) for _ in range(10)):
+        first = masks_of(landmarks, SIZE, Axes.SEMI)
+        for _ in range(5):
+            again = masks_of(landmarks, SIZE, Axes.SEMI)
+            assert again.distance.tobytes() == first.distance.tobytes()
+            assert again.area_difference == first.area_difference
+
+
 def test_a_ring_has_the_area_of_its_face_on_a_thousand_masks() -> None:
     rng = stream(0, "masks")
     for _ in range(1000):

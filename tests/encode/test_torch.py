@@ -129,7 +129,7 @@ def test_published_weights_fit_without_a_rest(name: str) -> None:
 
 class Evil:
     def __reduce__(self) -> tuple[object, tuple[str]]:
-        return (Path.touch, (Path("evil"),))  # type: ignore[return-value]
+        return (Path.touch, (Path("evil"),))  # type: ignore[return-value]  # any callable will do for pickle
 
 
 def test_a_pickle_that_runs_code_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,6 +148,7 @@ def test_weights_of_something_else_are_one_sentence(tmp_path: Path) -> None:
 
 def test_a_torchscript_file_runs(tmp_path: Path) -> None:
     linear = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIZE * SIZE, DIM))
+    # torch gives its tracer no types
     torch.jit.trace(linear, torch.zeros(2, 3, SIZE, SIZE)).save(str(tmp_path / "script.pt"))  # type: ignore[no-untyped-call]
     encoder = TorchEncoder(card(architecture="torchscript"), tmp_path / "script.pt")
     images = noise(3)

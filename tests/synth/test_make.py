@@ -93,6 +93,16 @@ def test_a_seed_is_a_set_and_threads_change_no_byte(tmp_path: Path, unbroken: tu
 PLUGS = (0, 1, 3, 6, 11, 40)
 
 
+def test_the_interpreter_is_left_as_it_was(tmp_path: Path) -> None:
+    usual = sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(0.004)
+        made(tmp_path / "people", RECIPE)
+        assert sys.getswitchinterval() == pytest.approx(0.004)
+    finally:
+        sys.setswitchinterval(usual)
+
+
 @pytest.mark.parametrize("plug", PLUGS)
 def test_a_run_that_was_cut_off_ends_in_the_same_bytes(
     tmp_path: Path, unbroken: tuple[Path, Synthesised], plug: int

@@ -46,6 +46,11 @@ def read_arrays(path: Path) -> dict[str, NDArray[np.generic]]:
     try:
         # Our own handle: np.load leaves the file open when it fails on one it opened itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            members = cast(zipfile.ZipFile, archive.zip).namelist()
+            if members and not any(member.endswith(".npy") for member in members):
+                raise UnfaceError(
+                    f"{source}: not a readable .npz file (no array in it); for pictures name an --encoder"
+                )
             return {name: _member(archive, name, source) for name in archive.files}
     except UnfaceError:
         raise

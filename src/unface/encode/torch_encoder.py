@@ -55,6 +55,7 @@ def _module(card: Card, path: Path) -> torch.nn.Module:
     match card.architecture:
         case "torchscript":
             try:
+                # torch gives its loader no types
                 script: torch.nn.Module = torch.jit.load(str(path), map_location="cpu")  # type: ignore[no-untyped-call]
                 return script
             except RuntimeError:

@@ -33,7 +33,7 @@ def train_on(
         weights, bias = here[-1]
         loss = functional.cross_entropy(seen @ weights + bias, torch.from_numpy(identities).to(device))
         optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
         optimiser.step()
         if step in keep:
             yield step, [(weights.numpy(force=True).copy(), bias.numpy(force=True).copy()) for weights, bias in here]
