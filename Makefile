@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench study docs clean
+.PHONY: help demo test lint bench study figures docs mutants clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -25,14 +25,23 @@ study: .venv/stamp  ## repeat the tables on real faces: make study EMBEDDINGS=fo
 	$(BIN)/python -m studies.erasure "$(EMBEDDINGS)" "$(or $(OUT),study)"
 	$(BIN)/python -m studies.tables "$(or $(OUT),study)"
 
-docs: .venv/stamp  ## redraw pictures and tables of the demo and of the rooms (needs chromium)
+figures: .venv/stamp  ## make every figure, table and picture of the pages again (needs chromium)
+	$(BIN)/python -m docs.figures
 	$(BIN)/unface demo --force --quiet
 	$(BIN)/python docs/picture.py unface-demo
 	$(BIN)/python docs/tables.py unface-demo
 	$(BIN)/python -m docs.architecture_picture
 
+docs: .venv/stamp  ## build the documentation site into site/
+	$(BIN)/mkdocs build --strict
+
+mutants: .venv/stamp  ## break the code on purpose, see what no test notices: make mutants [ROOM=pairs]
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[mutation]"
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/mutmut run $(if $(ROOM),"unface.$(ROOM).*")
+	$(BIN)/mutmut results
+
 clean:  ## remove what was made here
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/stamp: pyproject.toml constraints.txt

@@ -31,7 +31,9 @@ def ratio(pictures: list[LocatedPicture], model: str) -> Ratio:
     bare = cpu_seconds(lambda: [reader.encode(batch) for batch in batches], 2)
     whole = cpu_seconds(lambda: attribute(pictures, reader, swap_face, threads=1), 2)
     detail = f"{1e3 * whole / count:.1f} against {1e3 * bare / count:.1f} ms for each of {count} pictures"
-    return Ratio(f"attribution / encoding its pictures alone with {model}, CPU", whole / bare, 1.2, detail=detail)
+    return Ratio(
+        f"attribution / encoding its perturbed pictures alone with {model}, CPU", whole / bare, 1.2, detail=detail
+    )
 
 
 def picture(who: int, number: int) -> LocatedPicture:

@@ -17,7 +17,7 @@ def run() -> list[Ratio]:
     with tempfile.TemporaryDirectory() as name:
         few, many = (peak(Path(name), pictures) for pictures in (FEW, MANY))
     detail = f"{few / 2**20:.0f} MB for {FEW} pictures, {many / 2**20:.0f} MB for {MANY:,}"
-    return [Ratio(f"peak memory of encode, {MANY:,} pictures / {FEW}", many / few, 1.1, detail=detail)]
+    return [Ratio(f"peak memory of `encode` for {MANY:,} pictures / for {FEW}", many / few, 1.1, detail=detail)]
 
 
 def peak(folder: Path, pictures: int) -> float:

@@ -41,8 +41,8 @@ def run() -> list[Ratio]:
             plain = cpu_seconds(whole(encoder, images, folder, None), 2)
             faces = cpu_seconds(whole(encoder, images, folder, detector), 2)
             found += [
-                ratio(f"bare ONNX Runtime / encode with {model}", bare, plain, 0.9),
-                ratio(f"bare ONNX Runtime / encode with {model}, faces found and context noted", bare, faces, 0.9),
+                ratio(f"bare ONNX Runtime on ready tensors / `encode` with {model}", bare, plain, 0.9),
+                ratio(f"the same with {model}, faces found and context noted", bare, faces, 0.9),
             ]
     return found
 

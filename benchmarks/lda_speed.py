@@ -30,8 +30,8 @@ def run() -> list[Ratio]:
         f"{theirs:.1f} against {ours:.2f} s; its svd, which cannot shrink: "
         f"{double:.1f} s in float64, as ours works, {single:.1f} s in float32"
     )
-    name = "scikit-learn's LDA, shrunk as ours / lda fit, 5,000 identities, CPU"
-    return [Ratio(name, theirs / ours, 10, True, detail)]
+    name = "scikit-learn's LDA (eigen, shrunk as ours) / our lda fit, 40,000 × 512, 5,000 identities, CPU"
+    return [Ratio(name, theirs / ours, 10, True, detail, {"svd_times_ours": double / ours})]
 
 
 def fit(vectors: NDArray[np.float32], identities: NDArray[np.int64]) -> None:

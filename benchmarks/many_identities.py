@@ -20,7 +20,7 @@ def run() -> list[Ratio]:
     )
     peak, seconds = map(float, done.stdout.split())
     detail = f"{peak / 2**30:.1f} GiB for sums of {SUMS / 2**30:.1f}, {seconds:.0f} s"
-    name = f"streamed fit of {IDENTITIES:,} identities × {IMAGES} × {DIM}: peak memory / class sums"
+    name = f"streamed ISP fit of {IDENTITIES:,} identities × {IMAGES} × {DIM}, peak memory / that of the class sums"
     return [Ratio(name, peak / SUMS, 1.5, detail=detail)]
 
 

@@ -57,8 +57,10 @@ def ratio(
         way()
         seconds[name] = time.perf_counter() - start
     rates = [f"{ROWS / seconds[name]:,.0f} rows/s" for name in ("ours", "theirs")]
-    name = f"UPDATE in place / stage, read back, rewrite, {what}"
-    return Ratio(name, seconds["theirs"] / seconds["ours"], bound, True, f"{rates[0]} against {rates[1]}")
+    name = f"pgvector {what}: plain UPDATE / stage, read back and swap, wall"
+    return Ratio(
+        name, seconds["theirs"] / seconds["ours"], bound, True, f"{ROWS:,} × {DIM}: {rates[0]} against {rates[1]}"
+    )
 
 
 def fill(uri: str, vectors: NDArray[np.float32], index: str | None) -> None:

@@ -1,19 +1,23 @@
 """A benchmark's answer is a ratio of two things timed in one run: machines differ and are noisy, ratios less so."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """What was compared, what came out, and what it must not exceed (or, ``at_least``, must reach)."""
+    """What was compared, what came out, and what it must not exceed (or, ``at_least``, must reach).
+
+    ``figures`` are what pages say of the run besides.
+    """
 
     name: str
     value: float
     bound: float
     at_least: bool = False
     detail: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:

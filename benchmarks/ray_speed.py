@@ -35,7 +35,7 @@ def run() -> list[Ratio]:
         differing = len(records_of(alone) ^ records_of(clustered))
     return [
         Ratio(
-            "Ray / one process, 1,000,000 × 512 in 16 files, CPU",
+            "`apply` on Ray / in one process, 1,000,000 × 512 in 16 files, CPU",
             ray / one,
             1.5,
             detail=f"{ray:.1f} against {one:.1f} s",

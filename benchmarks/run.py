@@ -1,5 +1,11 @@
-"""``make bench``: every speed claim as a ratio measured in this run; exits 1 when one does not hold."""
+"""``make bench``: every speed claim as a ratio measured in this run; exits 1 when one does not hold.
 
+    python benchmarks/run.py [--record WHERE] [BENCHMARK …]
+
+``--record`` keeps what was found for the pages that show it; WHERE is the machine in words, and names none.
+"""
+
+import argparse
 import importlib
 import sys
 from pathlib import Path
@@ -25,14 +31,22 @@ BENCHMARKS = (
 
 def main() -> None:
     """Run the benchmarks named on the command line, or all."""
-    chosen = sys.argv[1:] or BENCHMARKS
+    from benchmarks.record import write_ratios
+
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("benchmarks", nargs="*", default=BENCHMARKS)
+    given.add_argument("--record", metavar="WHERE")
+    asked = given.parse_args()
     broken = 0
-    for name in chosen:
-        for ratio in importlib.import_module(f"benchmarks.{name}").run():
+    for name in asked.benchmarks:
+        ratios = importlib.import_module(f"benchmarks.{name}").run()
+        for ratio in ratios:
             broken += not ratio.holds
             sign = "≥" if ratio.at_least else "≤"
             state = "holds " if ratio.holds else "BROKEN"
             print(f"{state}  {ratio.value:8.2f} {sign} {ratio.bound:<6g} {ratio.name}  ({ratio.detail})", flush=True)
+        if asked.record:
+            write_ratios(name, ratios, asked.record)
     sys.exit(1 if broken else 0)
 
 

@@ -50,10 +50,15 @@ def run() -> list[Ratio]:
         return [
             *apply_ratios(ours, plain, products, disk),
             Ratio(
-                "streamed ISP fit of 100,000 × 20 / reading its Parquet, CPU",
+                "streamed ISP fit of 100,000 identities × 20, without a certificate / reading its Parquet, CPU",
                 fit.cpu / reading.cpu,
                 2,
                 detail=f"{fit.cpu:.1f} against {reading.cpu:.1f} s; {certified.cpu:.1f} s with its certificate",
+                figures={
+                    "fit_cpu_seconds": fit.cpu,
+                    "certificate_cpu_seconds": certified.cpu - fit.cpu,
+                    "certified_times_reading": certified.cpu / reading.cpu,
+                },
             ),
             Ratio("streamed against in-memory fit, largest difference / 1e-6", fit_difference(folder / "1") / 1e-6, 1),
         ]
@@ -64,16 +69,24 @@ def apply_ratios(ours: list[Run], plain: Run, products: float, disk: float) -> l
     peaks = ", ".join(f"{one.peak:.2f}" for one in ours)
     detail = f"{whole.wall:.1f} s, {whole.cpu:.1f} of CPU; products {products:.1f}, disk {disk:.1f}"
     return [
-        Ratio("apply of 2 M vectors, Parquet to Parquet / its floor", whole.wall / floor, 3, detail=detail),
         Ratio(
-            "plain loop / apply of 2 M vectors",
+            "`apply` of 2,000,000 × 512, Parquet to Parquet, rank 192, wall / the larger of its products and its bytes",
+            whole.wall / floor,
+            3,
+            detail=detail,
+            figures={"apply_wall_seconds": whole.wall, "apply_cpu_seconds": whole.cpu},
+        ),
+        Ratio(
+            "a plain loop of pyarrow and NumPy / the same, wall",
             plain.wall / whole.wall,
             1.4,
             True,
             f"{plain.wall:.1f} against {whole.wall:.1f} s; CPU {plain.cpu:.1f} against {whole.cpu:.1f}",
         ),
-        Ratio("peak memory of apply / 1.2 GB", whole.peak / 1.2, 1, detail=f"{peaks} GB at 0.5, 1 and 2 M"),
-        Ratio("peak memory at 2 M vectors / at 0.5 M", whole.peak / ours[0].peak, 1.15, detail=f"{peaks} GB"),
+        Ratio("its peak memory, GB", whole.peak, 1.2, detail=f"{peaks} GB at 0.5, 1 and 2 M"),
+        Ratio(
+            "its peak memory at 2,000,000 vectors / at 500,000", whole.peak / ours[0].peak, 1.15, detail=f"{peaks} GB"
+        ),
     ]
 
 

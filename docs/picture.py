@@ -2,7 +2,7 @@
 
 python docs/picture.py unface-demo
 
-The second needs Debian's chromium, and Playwright. `make docs` does this and all else that pages show of the demo.
+The second needs Debian's chromium, and Playwright. `make figures` does this and all else that pages show of the demo.
 """
 
 import io

@@ -2,7 +2,7 @@
 
 python docs/tables.py unface-demo
 
-Each stands between two comments that name it, <!-- name --> and <!-- /name -->. `make docs` does this too.
+Each stands between two comments that name it, <!-- name --> and <!-- /name -->. `make figures` does this too.
 """
 
 import hashlib

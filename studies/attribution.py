@@ -1,19 +1,21 @@
 """Where identity lives on real faces: FII, CPI and B* of encoders, raw and after ISP, as one JSON file and a table.
 
-    python -m studies.attribution IMAGES OUT.json --encoder arcface-mbf --encoder sscd-int8 [--accept-licence]
+    python -m studies.attribution IMAGES OUT.json --encoder arcface-mbf --encoder sscd-int8 [--record WHERE]
 
 IMAGES is a folder or archive of <identity>/<image>. ISP is fitted on the whole canvases of one half of the
 identities, the measures are taken on the other half, and which half is whose is the same for every encoder.
+``--record`` keeps the table of docs/results.md, with the machine in words; give it all encoders at once.
 """
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
+from studies.measured import Cell, Table, Value, markdown, write_findings
 from unface.attribute import (
     Attribution,
     Canvas,
@@ -35,6 +37,8 @@ from unface.faces.face_swap import swap_face
 HALVES = {Role.FIT: 0.5, Role.TEST: 0.5}
 RANK = 192
 BATCH = 32
+COLUMNS = {"encoder": "", "space": "", **dict.fromkeys(("FII", "CPI(0)", "CPI(8)"), ".3f"), "B*": ""}
+COLUMNS |= dict.fromkeys(("B* = 0", "B* = 1"), ".3f")
 
 
 def main() -> None:
@@ -49,8 +53,11 @@ def main() -> None:
         encoder = load_encoder(name, accept_licence=asked.accept_licence, threads=asked.threads)
         found.append(study(encoder, fit, test, detector, asked.seed))
         asked.out.write_text(json.dumps([plain(one) for one in found], indent=1) + "\n", encoding="utf-8")
-    for line in table(found):
-        print(line)
+    print("\n".join(markdown(table(found))))
+    if asked.record:
+        command = "python -m studies.attribution IMAGES OUT.json"
+        tables, figures = {"spaces": table(found)}, rests_on(found)
+        write_findings("attribution", command=command, where=asked.record, tables=tables, figures=figures)
 
 
 def study(encoder: Encoder, fit: ImageSet, test: ImageSet, detector: Detector, seed: int) -> Attribution:
@@ -84,34 +91,33 @@ def plain(result: Attribution) -> dict[str, object]:
     return given
 
 
-def table(results: Sequence[Attribution]) -> Iterator[str]:
-    """A line of Markdown for each encoder and space."""
-    header = ["encoder", "space", "FII", "CPI(0)", "CPI(8)", "ΔCPI", "σ*", "B*", "B* = 0", "B* = 1", "to donor"]
-    yield row(header)
-    yield row(["---"] * len(header))
+def table(results: Sequence[Attribution]) -> Table:
+    """A row for each encoder and space."""
+    rows: list[list[Cell]] = []
     for result in results:
         for space in result.spaces:
-            cells = [result.encoder, space.name, cell(None if space.fii is None else space.fii.index)]
+            fii = None if space.fii is None else cell(space.fii.index)
             if space.cpi is None or space.b_star is None:
-                yield row([*cells, *["not measured"] * 8])
+                rows.append([result.encoder, space.name, fii, *["not measured"] * 5])
                 continue
-            cpi, b_star = space.cpi, space.b_star
-            crossover = "none" if cpi.crossover.value is None else f"{cpi.crossover.value:.1f}"
-            cells += [cell(cpi.at[0].preferred), cell(cpi.at[-1].preferred), cell(cpi.change), crossover]
-            cells += [f"{b_star.median.value:g} ({b_star.crossing.value:.2f})"]
-            yield row([*cells, *(cell(share) for share in (b_star.at_zero, b_star.at_one, cpi.donor_nearer))])
+            at, b_star = space.cpi.at, space.b_star
+            median = f"{b_star.median.value:g} ({b_star.crossing.value:.2f})"
+            ends = map(cell, (at[0].preferred, at[-1].preferred))
+            rows.append([result.encoder, space.name, fii, *ends, median, cell(b_star.at_zero), cell(b_star.at_one)])
+    return Table(columns=COLUMNS, rows=rows)
 
 
-def cell(number: Estimate | Share | None) -> str:
+def rests_on(results: Sequence[Attribution]) -> dict[str, Cell]:
+    """What the numbers were counted on, and how many swaps each encoder takes for the donor."""
+    quality = results[0].quality
+    counts: dict[str, Cell] = {"pictures": quality.pictures, "usable": quality.usable, "pairs": quality.pairs}
+    donors = {f"donor_{one.encoder}": one.spaces[0].cpi.donor_nearer.value for one in results if one.spaces[0].cpi}
+    return {**counts, "swaps": quality.swaps, **donors}
+
+
+def cell(number: Estimate | Share) -> list[Value]:
     """Value and interval."""
-    if number is None:
-        return "not measured"
-    return f"{number.value:.3f} [{number.interval.low:.3f}, {number.interval.high:.3f}]"
-
-
-def row(cells: Sequence[str]) -> str:
-    """A line of a Markdown table."""
-    return f"| {' | '.join(cells)} |"
+    return [round(one, 5) for one in (number.value, number.interval.low, number.interval.high)]
 
 
 def options() -> argparse.Namespace:
@@ -123,6 +129,7 @@ def options() -> argparse.Namespace:
     given.add_argument("--seed", type=int, default=0)
     given.add_argument("--threads", type=int, default=None)
     given.add_argument("--accept-licence", action="store_true")
+    given.add_argument("--record", metavar="WHERE")
     return given.parse_args()
 
 

@@ -98,7 +98,15 @@ def rank(audited: EmbeddingSet, fit_on: EmbeddingSet | None, study: Study) -> in
     else:
         kept = curate(audited, usual_images(audited), 0)[1].identities_kept
         identities = split_sizes(kept, study.way == "shared")
-    return min(RANK, 3 * audited.space.dim // 8, identities - 1)
+    chosen, varied = min(RANK, 3 * audited.space.dim // 8, identities - 1), spanned(audited)
+    return chosen if chosen < varied else 3 * varied // 8
+
+
+def spanned(audited: EmbeddingSet) -> int:
+    """Dimensions that vectors vary in: an encoder may write more numbers than it has directions."""
+    centred = audited.vectors - audited.vectors.mean(axis=0, dtype=np.float64)
+    sizes = np.sqrt(np.linalg.eigvalsh(centred.T @ centred).clip(min=0.0))
+    return int(np.count_nonzero(sizes > 1e-3 * sizes[-1]))
 
 
 def split_sizes(identities: int, shared: bool) -> int:

@@ -1,19 +1,20 @@
 """How people who do not exist compare with real ones: how their scores lie, and whether anybody real is among them.
 
-    python -m studies.nobody NOBODY REAL
+    python -m studies.nobody NOBODY REAL [--record WHERE]
 
 NOBODY holds <encoder>_nobody.parquet, REAL <encoder>_<set>.parquet for the sets celeba20, celeba5 and lfw, as `unface
-encode` writes them; what of sscd-int8 is not there is left out. Prints Markdown.
+encode` writes them; what of sscd-int8 is not there is left out. Prints both tables; ``--record`` keeps them for
+docs/data.md, with the machine in words.
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.measured import Cell, Table, Value, markdown, write_findings
 from unface import EmbeddingSet, read_embeddings, tar_at_far
 from unface.seeds import stream
 
@@ -30,31 +31,37 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("nobody", type=Path)
     given.add_argument("real", type=Path)
-    folders = given.parse_args()
-    lines = chain(distributions(folders.nobody, folders.real), nearest_people(folders.nobody, folders.real))
-    for line in lines:
-        print(line, flush=True)
+    given.add_argument("--record", metavar="WHERE")
+    asked = given.parse_args()
+    tables = {
+        "scores": distributions(asked.nobody, asked.real),
+        "nearest": nearest_people(asked.nobody, asked.real),
+    }
+    print("\n".join([*markdown(tables["scores"]), "", *markdown(tables["nearest"])]))
+    if asked.record:
+        write_findings("nobody", command="python -m studies.nobody NOBODY REAL", where=asked.record, tables=tables)
 
 
-def distributions(nobody: Path, real: Path) -> Iterator[str]:
+def distributions(nobody: Path, real: Path) -> Table:
     """Quantiles of all mated and all impostor cosines of each set, and the TAR that follows from them."""
-    yield from heading("encoder", "set", "pairs", *(f"{100 * share:g} %" for share in QUANTILES), f"TAR at {FAR:g}")
+    rows: list[list[Cell]] = []
     for encoder in DRAWN:
         for name, people in sets_of(encoder, nobody, real, leave_out="celeba5").items():
             mated, impostor = cosines(people)
-            tar = f"{tar_at_far(mated, impostor, FAR).value:.3f}"
-            for kind, scores, last in (("mated", mated, tar), ("impostor", impostor, "")):
-                found = (f"{score:.2f}".replace("-", "−") for score in np.quantile(scores, QUANTILES))
-                yield row(encoder, SETS[name], f"{len(scores):,} {kind}", *found, last)
-    yield ""
+            tar = tar_at_far(mated, impostor, FAR).value
+            for kind, scores, last in (("mated", mated, tar), ("impostor", impostor, None)):
+                found = (short(score) for score in np.quantile(scores, QUANTILES))
+                rows.append([encoder, SETS[name], f"{len(scores):,} {kind}", *found, last and short(last)])
+    shares = {f"{100 * share:g} %": ".2f" for share in QUANTILES}
+    return Table(columns={"encoder": "", "set": "", "pairs": "", **shares, f"TAR at {FAR:g}": ".3f"}, rows=rows)
 
 
-def nearest_people(nobody: Path, real: Path) -> Iterator[str]:
-    """The highest cosine of each person to anybody in a gallery: median, 95 % and highest, made-up beside real people.
+def nearest_people(nobody: Path, real: Path) -> Table:
+    """Highest cosine of each person to anybody in a gallery: median, 95 % and highest, made-up beside real people.
 
     The highest of many grows with their number: people and pictures of each are equally many, the gallery is the same.
     """
-    yield from heading("encoder", "gallery", "pictures", "people × pictures", *SETS.values())
+    rows: list[list[Cell]] = []
     for encoder in RECOGNISERS:
         found = sets_of(encoder, nobody, real)
         images = min(int(np.bincount(one.identities).min()) for one in found.values())
@@ -62,12 +69,14 @@ def nearest_people(nobody: Path, real: Path) -> Iterator[str]:
         probes = {name: some(one, people, images) for name, one in found.items()}
         everybody = found.pop("nobody")
         for gallery, shown in found.items():
-            cells = [spread(highest([shown], probes[name])) if name != gallery else "" for name in SETS]
-            yield row(encoder, SETS[gallery], f"{len(shown):,}", f"{people} × {images}", *cells)
+            cells = [spread(highest([shown], probes[name])) if name != gallery else None for name in SETS]
+            rows.append([encoder, SETS[gallery], len(shown), f"{people} × {images}", *cells])
         size, all_images = sum(len(one) for one in found.values()), len(everybody) // len(everybody.names)
         best = spread(highest(list(found.values()), everybody))
-        yield row(encoder, "all", f"{size:,}", f"{len(everybody.names)} × {all_images}", best, "", "", "")
-    yield ""
+        rows.append([encoder, "all", size, f"{len(everybody.names)} × {all_images}", best, None, None, None])
+    sets = dict.fromkeys(SETS.values(), ".2f/")
+    columns = {"encoder": "", "gallery": "", "pictures": ",", "people × pictures": "", **sets}
+    return Table(columns=columns, rows=rows)
 
 
 def sets_of(encoder: str, nobody: Path, real: Path, leave_out: str = "") -> dict[str, EmbeddingSet]:
@@ -105,16 +114,12 @@ def highest(galleries: Sequence[EmbeddingSet], people: EmbeddingSet) -> NDArray[
     return best
 
 
-def spread(best: NDArray[np.float64]) -> str:
-    return " / ".join(f"{score:.2f}" for score in (*np.quantile(best, (0.5, 0.95)), best.max()))
+def spread(best: NDArray[np.float64]) -> list[Value]:
+    return [short(score) for score in (*np.quantile(best, (0.5, 0.95)), best.max())]
 
 
-def heading(*columns: str) -> list[str]:
-    return [row(*columns), row(*["---"] * len(columns))]
-
-
-def row(*cells: str) -> str:
-    return f"| {' | '.join(cells)} |"
+def short(score: float) -> float:
+    return float(f"{score:.8g}")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,13 @@
-"""The tables of a page, made again from audits: ``python -m studies.summary AUDITS docs/erasure.md``.
+"""The tables of docs/erasure.md, from what was recorded of the audits."""
 
-A page marks each place with ``<!-- NAME ARGUMENT -->`` … ``<!-- end -->``; what stands between is replaced.
-"""
+from collections.abc import Iterator, Mapping
 
-import re
-import sys
-from collections.abc import Iterator
-from pathlib import Path
+from studies.record_format import Difference, Measured, Record, Swept
+from studies.tables import bare, coarse, heading, kept, plain_cell, row, swept, worst
+from unface import UnfaceError
+from unface.auditing.words import interval, rate
 
-from studies.tables import kept, row, worst
-from unface.auditing import AuditResult, load_audit
-from unface.auditing.schema import Point, SpaceResult
-from unface.auditing.words import interval, percent, rate
+Records = Mapping[str, Record]
 
 ENCODERS = (
     *("sscd-int8", "sscd-distilled", "mobilenet-v2", "efficientnet-lite0", "augnet-r50", "dinov2-s-focus"),
@@ -30,131 +26,121 @@ HEADER = ["encoder, set, erasers fitted", "rank", "raw", "ISP", "LEACE", "random
 K = 4
 
 
-def main() -> None:
-    """Fill the page."""
-    folder, page = map(Path, sys.argv[1:3])
-    audits = {path.parent.name: load_audit(path) for path in folder.glob("*/audit.json")}
-    page.write_text(filled(page.read_text(encoding="utf-8"), audits), encoding="utf-8")
-
-
-def filled(text: str, audits: dict[str, AuditResult]) -> str:
-    """The page with every marked table made again."""
-
-    def made(mark: re.Match[str]) -> str:
-        lines = TABLES[mark["name"]](audits, mark["argument"])
-        return "\n".join([mark["open"], "", *lines, "", "<!-- end -->"])
-
-    marks = rf"(?P<open><!-- (?P<name>{'|'.join(TABLES)}) (?P<argument>\S+) -->)\n.*?<!-- end -->"
-    return re.sub(marks, made, text, flags=re.S)
-
-
-def worst_cases(audits: dict[str, AuditResult], far: str) -> Iterator[str]:
+def worst_cases(records: Records, far: str) -> Iterator[str]:
     """Every audit's worst case at one rate."""
-    yield from _header(HEADER)
-    for label, result in ordered(audits, ENCODERS):
-        if float(far) in result.protocol.fars:
-            cells = [_value(_worst(result, space, float(far))) for space in SPACES]
-            yield row([label, str(_rank(result)), *cells])
+    yield from heading(HEADER)
+    for label, record in ordered(records, ENCODERS):
+        if float(far) in record.fars:
+            cells = [plain_cell(worst_case(record, space, float(far))) for space in SPACES]
+            yield row([label, str(rank(record)), *cells])
 
 
-def adjusted(audits: dict[str, AuditResult], far: str) -> Iterator[str]:
+def adjusted_cases(records: Records, far: str) -> Iterator[str]:
     """The same with surroundings as alike as strangers'; general encoders."""
-    yield from _header(HEADER)
-    for label, result in ordered(audits, GENERAL):
-        points = [_worst(result, space, float(far)) for space in SPACES]
-        if any(point is not None and point.context_adjusted is not None for point in points):
-            yield row([label, str(_rank(result)), *map(_adjusted_value, points)])
+    yield from heading(HEADER)
+    for label, record in ordered(records, GENERAL):
+        points = [worst_case(record, space, float(far)) for space in SPACES]
+        if any(point is not None and point.adjusted is not None for point in points):
+            yield row([label, str(rank(record)), *map(_adjusted, points)])
 
 
-def kept_shares(audits: dict[str, AuditResult], measure: str) -> Iterator[str]:
+def kept_shares(records: Records, measure: str) -> Iterator[str]:
     """What is retained of one measure of utility."""
-    yield from _header(["encoder, set, erasers fitted", "rank", "raw %", "ISP kept %", *HEADER[4:]])
-    for label, result in ordered(audits, GENERAL):
-        found = next((one for one in result.spaces[1].utility if one.measure == measure), None)
+    yield from heading(["encoder, set, erasers fitted", "rank", "raw %", "ISP kept %", *HEADER[4:]])
+    for label, record in ordered(records, GENERAL):
+        found = next((one for one in record.spaces[1].utility if one.measure == measure), None)
         if found is not None:
-            shares = [kept(_space(result, space), measure) for space in SPACES[1:]]
-            yield row([label, str(_rank(result)), f"{100 * found.raw.value:.1f}", *shares])
+            shares = [kept(record.space(space), measure) for space in SPACES[1:]]
+            yield row([label, str(rank(record)), f"{100 * found.raw:.1f}", *shares])
 
 
-def sweep(audits: dict[str, AuditResult], argument: str) -> Iterator[str]:
-    """One sweep of one audit, given as audit:over."""
-    name, _, over = argument.partition(":")
-    for found in [] if name not in audits else [one for one in audits[name].sweeps if one.over == over]:
-        yield f"{name}: k = {found.k}, FAR {rate(found.far)}, {found.resolution}"
+def sweeps(records: Records, audit: str, over: str) -> Iterator[str]:
+    """Over ranks, or over identities."""
+    found = [sweep for sweep in records[audit].sweeps if sweep.over == over] if audit in records else []
+    for place, sweep in enumerate(found):
+        yield from [""] if place else []
+        yield f"{audit}: k = {sweep.k}, FAR {rate(sweep.far)}, {sweep.resolution}"
         yield ""
-        yield from _header(["method", "rank", "fit identities", "TAR %", "× chance", "kept"])
-        for point in found.points:
-            tar = f"{percent(point.tar.value).removesuffix(' %')} {interval(point.tar.low, point.tar.high)}"
-            useful = ", ".join(f"{one.measure} {percent(one.retained.value)}" for one in point.utility)
-            fit = f"{point.fit_identities:,}"
-            yield row([point.method, str(point.rank), fit, tar, f"{point.times_chance:,.0f}", useful])
+        yield from swept(sweep.points)
 
 
-def against(audits: dict[str, AuditResult], other: str) -> Iterator[str]:
+def over_ranks(records: Records, audit: str) -> Iterator[str]:
+    """A sweep over ranks with its methods side by side, and what each keeps of k-NN and of a linear probe."""
+    (sweep,) = (sweep for sweep in records[audit].sweeps if sweep.over == "rank")
+    found = {(point.method, point.rank): point for point in sweep.points}
+    methods = {"isp": "ISP", "leace": "LEACE", "pca": "label-free PCA", "random": "random"}
+    yield from heading(["rank", *(cell for name in methods.values() for cell in (name, "k-NN, linear kept"))])
+    yield row(["0 (raw)", _swept(found["raw", 0]), "100, 100", *[""] * (2 * len(methods) - 2)])
+    for rank in sorted({point.rank for point in sweep.points if point.rank}):
+        points = [found[method, rank] for method in methods]
+        yield row([str(rank), *(cell for point in points for cell in (_swept(point), _useful(point)))])
+
+
+def against(records: Records, other: str) -> Iterator[str]:
     """How often ISP and LEACE surely leave less, or more, than a control of equal rank."""
-    yield from _header(["eraser", "FAR", "surely below", "cannot tell", "surely above"])
+    yield from heading(["eraser", "FAR", "surely below", "cannot tell", "surely above"])
     for eraser in ("isp", "leace"):
         for far in (1e-3, 1e-4):
-            changes = [
-                change
-                for _, result in ordered(audits, ENCODERS)
-                for change in _space(result, eraser).changes
-                if (change.against, change.far, change.k) == (other, far, _k(result))
-            ]
-            below, above = (sum(test) for test in zip(*((c.high < 0, c.low > 0) for c in changes), strict=True))
-            yield row([eraser, rate(far), str(below), str(len(changes) - below - above), str(above)])
+            found = differences(records, eraser, other, far)
+            below, above = (sum(test) for test in zip(*map(surely, found), strict=True))
+            yield row([eraser, rate(far), str(below), str(len(found) - below - above), str(above)])
 
 
-TABLES = {"worst": worst_cases, "adjusted": adjusted, "kept": kept_shares, "sweep": sweep, "against": against}
-
-
-def ordered(audits: dict[str, AuditResult], encoders: tuple[str, ...]) -> Iterator[tuple[str, AuditResult]]:
-    """Audits with their labels, as the tables list them."""
+def ordered(records: Records, encoders: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
+    """Records with their labels, as the tables list them"""
+    known = {f"{encoder}_{faces}_{way}" for encoder in ENCODERS for faces in SETS for way in WAYS}
+    if unknown := set(records) - known:
+        raise UnfaceError(f"studies/summary.py: no place in the tables for {', '.join(sorted(unknown))}; name them")
     for encoder in encoders:
         for faces in SETS:
             for way, words in WAYS.items():
-                result = audits.get(f"{encoder}_{faces}_{way}")
-                if result is not None:
-                    yield f"{encoder}, {faces}, {words}", result
+                record = records.get(f"{encoder}_{faces}_{way}")
+                if record is not None:
+                    yield f"{encoder}, {faces}, {words}", record
 
 
-def _k(result: AuditResult) -> int:
-    return K if K in result.protocol.ks else result.protocol.ks[0]
+def differences(records: Records, eraser: str, other: str, far: float) -> list[Difference]:
+    """Of every audit that has them, at the k that speaks for it."""
+    found = (difference(record, eraser, other, far) for _, record in ordered(records, ENCODERS))
+    return [one for one in found if one is not None]
 
 
-def _worst(result: AuditResult, space: str, far: float) -> Point | None:
-    return worst(_space(result, space), _k(result), far)
+def difference(record: Record, eraser: str, other: str, far: float) -> Difference | None:
+    """Of one audit."""
+    wanted = (other, far, k_of(record))
+    return next((one for one in record.space(eraser).changes if (one.against, one.far, one.k) == wanted), None)
 
 
-def _space(result: AuditResult, name: str) -> SpaceResult:
-    return next(space for space in result.spaces if space.name == name)
+def surely(one: Difference) -> tuple[bool, bool]:
+    """Whether below zero, and whether above."""
+    return one.points.high < 0, one.points.low > 0
 
 
-def _rank(result: AuditResult) -> int:
-    erasure = result.spaces[1].erasure
-    return 0 if erasure is None else erasure.rank
+def k_of(record: Record) -> int:
+    """The k that speaks for an audit."""
+    return K if K in record.ks else record.ks[0]
 
 
-def _value(point: Point | None) -> str:
-    if point is None or point.tar is None or point.times_chance is None:
-        return "refused"
-    coarse = "~" if point.resolution == "coarse" else ""
-    value = percent(point.tar.value).removesuffix(" %")
-    return f"{coarse}{value} {interval(point.tar.low, point.tar.high)} ×{point.times_chance:,.0f}"
+def worst_case(record: Record, space: str, far: float) -> Measured | None:
+    """At that k."""
+    return worst(record.space(space), k_of(record), far)
 
 
-def _adjusted_value(point: Point | None) -> str:
-    found = None if point is None else point.context_adjusted
-    if point is None or point.tar is None or found is None or found.value is None:
+def rank(record: Record) -> int:
+    """That erasers and controls have in common."""
+    return record.spaces[1].rank
+
+
+def _swept(point: Swept) -> str:
+    value, low, high = (f"{100 * share:.2f}" for share in (point.tar.value, point.tar.low, point.tar.high))
+    return f"{value} [{low}, {high}] ×{point.tar.times_chance:,.0f}"
+
+
+def _useful(point: Swept) -> str:
+    return ", ".join(f"{100 * point.kept[measure]:.0f}" for measure in ("knn", "linear"))
+
+
+def _adjusted(point: Measured | None) -> str:
+    if point is None or point.tar is None or point.adjusted is None:
         return "–"
-    coarse = "~" if point.resolution == "coarse" else ""
-    return f"{coarse}{percent(found.value).removesuffix(' %')} {interval(found.low, found.high)}"
-
-
-def _header(cells: list[str]) -> Iterator[str]:
-    yield row(cells)
-    yield row(["---"] * len(cells))
-
-
-if __name__ == "__main__":
-    main()
+    return f"{coarse(point)}{bare(point.adjusted.value)} {interval(*point.adjusted[1:])}"
