@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.auditing.looped import PEOPLE, axes, looped, named, quick, space, worst
 from unface import make_identities
-from unface.auditing import headline
+from unface.auditing import AuditResult, headline
 from unface.auditing.aftermath import after_sentence
 from unface.auditing.schema import SpaceResult
 from unface.auditing.words import interval, percent, times
@@ -68,6 +68,18 @@ def test_a_fit_whose_directions_are_all_used_up_says_so() -> None:
     few = make_identities(40, 6, 16, between=2.0, seed=1)
     told = [finding.text for finding in quick(few, fars=(0.05,), rank=11).findings if finding.severity == "note"]
     assert "all 11 directions of 12 fit identities go; more need more identities" in told
+
+
+def test_removing_more_directions_than_vectors_vary_in_is_told() -> None:
+    """Sixteen numbers, five directions: the other eleven hold a thousandth of them."""
+    vectors = PEOPLE.vectors * np.where(np.arange(16) < 5, 1.0, 1e-3).astype(np.float32)
+    thin = EmbeddingSet.from_arrays(vectors, named(PEOPLE))
+    assert "only 5 of the 7 directions removed carry 1 % of the first or more" in said_of(quick(thin, rank=7), "isp")
+    assert "directions removed carry" not in said_of(quick(thin, rank=5), "isp")
+
+
+def said_of(result: AuditResult, name: str) -> str:
+    return " ".join(finding.text for finding in result.findings if finding.about == name)
 
 
 def at_k(one: SpaceResult, calibrate: dict[int, float]) -> SpaceResult:

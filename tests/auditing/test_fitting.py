@@ -7,7 +7,7 @@ from tests.auditing.looped import PEOPLE, RANK
 from unface import UnfaceError, make_identities
 from unface.auditing import fit_certified
 from unface.data import DEFAULT_SHARES, EmbeddingSet, Role, Space, split_identities
-from unface.erase import ISP, LEACE, Eraser, Projection, certificate, fit_projection
+from unface.erase import ISP, LEACE, Projection, certificate, fit_projection
 
 SEVERAL = make_identities(60, 5, 12, between=1.6, seed=5)
 
@@ -21,18 +21,6 @@ def refused(people: EmbeddingSet = SEVERAL, method: str = "isp", **options: obje
 def same(one: Projection, other: Projection) -> bool:
     """The same subspace, whatever certificate it carries."""
     return one.kind == other.kind and np.array_equal(one.directions, other.directions)
-
-
-@pytest.fixture
-def fitted_on(monkeypatch: pytest.MonkeyPatch) -> list[EmbeddingSet]:
-    seen: list[EmbeddingSet] = []
-
-    def spy(eraser: Eraser, embeddings: EmbeddingSet) -> Projection:
-        seen.append(embeddings)
-        return fit_projection(eraser, embeddings)
-
-    monkeypatch.setattr("unface.auditing.defender.fit_projection", spy)
-    return seen
 
 
 def test_it_is_fitted_on_four_fifths_of_the_identities_and_certified_on_the_others() -> None:

@@ -161,8 +161,8 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, fails_at: int) -> None:
         (lambda text: "", "is not JSON; give the audit.json that 'unface audit' wrote"),
         (lambda text: text[: len(text) // 2], "is not JSON; give the audit.json that 'unface audit' wrote"),
         (lambda text: "[" * 100_000, "is not JSON; give the audit.json that 'unface audit' wrote"),
-        (lambda text: "[]", "has schema None, this version reads 'unface.audit/1'; use the unface that wrote it"),
-        (lambda text: "{}", "has schema None, this version reads 'unface.audit/1'; use the unface that wrote it"),
+        (lambda text: "[]", "says no schema; give the audit.json that 'unface audit' wrote"),
+        (lambda text: "{}", "says no schema; give the audit.json that 'unface audit' wrote"),
         (
             lambda text: text.replace("unface.audit/1", "unface.audit/2"),
             "has schema 'unface.audit/2', this version reads 'unface.audit/1'; use the unface that wrote it",
@@ -218,3 +218,9 @@ def test_names_are_readable_by_their_owner_alone_and_formulas_are_text(tmp_path:
     assert suspects.stat().st_mode & 0o077 == 0
     assert path.stat().st_mode & 0o400
     assert suspects.read_text().splitlines()[1] == "near-duplicate,'=1+1,'@ann,b,Bob"
+
+
+def test_the_folder_of_an_audit_is_told_from_the_audit(written: Path) -> None:
+    with pytest.raises(UnfaceError) as caught:
+        load_audit(written.parent)
+    assert str(caught.value) == f"{written.parent}: is a folder; give the audit in it, {written}"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.auditing.looped import PEOPLE, looped, quick, renamed, space, tar
+from tests.auditing.told import Told
 from unface import make_identities
 from unface.auditing import AuditResult
 from unface.auditing.schema import Sweep
 from unface.auditing.sweeping import usual_ranks
 from unface.data import EmbeddingSet
-from unface.erase import Eraser, Projection, fit_projection
 
 
 @cache
@@ -71,14 +71,7 @@ def test_the_slow_attacker_is_left_out_of_sweeps() -> None:
     assert sweep.probes == ["cosine"]
 
 
-def test_fit_counts_hold_the_smaller_ones_and_leave_out_what_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[EmbeddingSet] = []
-
-    def spy(eraser: Eraser, embeddings: EmbeddingSet) -> Projection:
-        seen.append(embeddings)
-        return fit_projection(eraser, embeddings)
-
-    monkeypatch.setattr("unface.auditing.defender.fit_projection", spy)
+def test_fit_counts_hold_the_smaller_ones_and_leave_out_what_cannot_be_had(fitted_on: list[EmbeddingSet]) -> None:
     (sweep,) = quick(fit_counts=(36, 3, 4, 12, 12, 37)).sweeps  # rank 3 needs 4, and there are 36
     assert sweep.over == "identities"
     assert [(point.method, point.rank, point.fit_identities) for point in sweep.points] == [
@@ -86,9 +79,9 @@ def test_fit_counts_hold_the_smaller_ones_and_leave_out_what_cannot_be_had(monke
         ("isp", 3, 12),
         ("isp", 3, 36),
     ]
-    four, twelve, all_of_them = (set(some.names) for some in seen[-3:])
+    four, twelve, all_of_them = (set(some.names) for some in fitted_on[-3:])
     assert four < twelve < all_of_them
-    assert all_of_them == set(seen[0].names)
+    assert all_of_them == set(fitted_on[0].names)
     assert sweep.points[-1].tar.value == tar(space(looped(), "isp"))
 
 
@@ -97,17 +90,6 @@ def test_without_a_fitted_eraser_there_is_nothing_to_sweep_over() -> None:
 
 
 def test_a_sweep_reports_each_step_it_announced() -> None:
-    class Told:
-        def __init__(self) -> None:
-            self.totals: dict[str, int] = {}
-            self.done: dict[str, int] = {}
-
-        def start(self, task: str, total: int) -> None:
-            self.totals[task] = total
-
-        def advance(self, task: str, steps: int = 1) -> None:
-            self.done[task] = self.done.get(task, 0) + steps
-
     told = Told()
     quick(
         sweep=True, fit_counts=(12, 36), progress=told, transfer=renamed(make_identities(100, 5, 16, seed=8), "other")

@@ -1,52 +1,25 @@
 """A whole audit with made-up numbers that agree with each other: every part of audit.json is there."""
 
-import math
 from functools import cache
 
+from tests.report.made_beside import given, identity_sweep, map_of, rank_sweep, swap_of, transfer
+from tests.report.made_spaces import FARS, KS, LEAKED, PROBES, erased_space, estimate, raw_space
 from unface.auditing import AuditResult, Finding, Point
 from unface.auditing.schema import (
-    AttributeSwap,
-    Bounds,
-    Certificate,
-    Change,
     ControlPoint,
     Controls,
-    Counted,
     Curated,
-    Curve,
     Duplicates,
-    Erasure,
-    Estimate,
-    Given,
-    Kept,
-    Map,
     Protocol,
-    Rate,
     RoleCounts,
     Run,
-    SpaceResult,
-    Sweep,
-    SweepPoint,
-    Transfer,
-    TransferCell,
 )
-
-MATED, IMPOSTORS, DIM, RANK = 95_000, 56_880_000, 512, 192
-FARS, KS, PROBES = [1e-3, 1e-4], [1, 4, 16], ["cosine", "ridge", "lda"]
-RANKS = [64, 128, 192, 256]
-# Worst-case TAR at FAR 1e-4 and what is left of usefulness, by method and rank.
-LEAKED = {
-    "isp": [0.045, 0.033, 0.026, 0.018],
-    "random": [0.061, 0.057, 0.053, 0.048],
-    "pca": [0.046, 0.035, 0.028, 0.02],
-}
-USEFUL = {"isp": [0.97, 0.93, 0.87, 0.78], "random": [0.98, 0.94, 0.87, 0.8], "pca": [0.97, 0.94, 0.89, 0.8]}
 
 
 @cache
 def full_audit() -> AuditResult:
     """Raw vectors, isp and its two controls, and everything that can be asked of them."""
-    spaces = [_raw(), *(_erased(method) for method in LEAKED)]
+    spaces = [raw_space(), *(erased_space(method) for method in LEAKED)]
     return AuditResult(
         valid=True,
         verdict=(
@@ -76,9 +49,9 @@ def full_audit() -> AuditResult:
         ),
         spaces=spaces,
         sweeps=[rank_sweep(), identity_sweep()],
-        transfers=[_transfer()],
-        maps=[_map("raw", 1.0), _map("isp", 4.0)],
-        attribute_swaps=[_swap("raw", 0.31), _swap("isp", 0.12)],
+        transfers=[transfer()],
+        maps=[map_of("raw", 1.0), map_of("isp", 4.0)],
+        attribute_swaps=[swap_of("raw", 0.31), swap_of("isp", 0.12)],
         utility_sources=[given("objects.parquet", 10_000)],
         controls=Controls(
             shuffled_identities=[
@@ -125,257 +98,8 @@ def invalid_audit() -> AuditResult:
     )
 
 
-def estimate(value: float) -> Estimate:
-    """Six percent less to seven percent more as the interval."""
-    numerator = round(value * MATED)
-    return Estimate(
-        value=numerator / MATED,
-        numerator=numerator,
-        denominator=MATED,
-        low=value * 0.94,
-        high=value * 1.07,
-        level=0.95,
-        method="identity bootstrap",
-        identities=120,
-        effective_n=900.0,
-    )
-
-
-def given(name: str, rows: int) -> Given:
-    return Given(
-        name=name,
-        sha256="a" * 64,
-        rows=rows,
-        identities=rows // 20,
-        dim=DIM,
-        encoder="made-encoder",
-        weights_sha256="b" * 64,
-        notes=[],
-    )
-
-
-def kept(share: float, measure: str = "knn", raw: float = 0.62) -> Kept:
-    return Kept(
-        measure=measure,
-        on="objects.parquet",
-        queries=5_000,
-        raw=Bounds(value=raw, low=raw - 0.013, high=raw + 0.013),
-        erased=Bounds(value=raw * share, low=raw * share - 0.013, high=raw * share + 0.013),
-        retained=Bounds(value=share, low=share - 0.012, high=share + 0.012),
-        level=0.95,
-    )
-
-
-def point(probe: str, k: int, far: float, tar: float, *, worst: bool) -> Point:
-    found = estimate(tar)
-    return Point(
-        probe=probe,
-        k=k,
-        far=far,
-        resolution="resolved",
-        worst=worst,
-        tar=found,
-        achieved_far=Rate(value=far, numerator=round(far * IMPOSTORS), denominator=IMPOSTORS),
-        chance=far,
-        times_chance=found.value / far,
-        threshold=0.4,
-        calibrate_tar=tar,
-        setting={},
-        tar_by_seed=[tar] * 5,
-    )
-
-
 def _refused(point: Point) -> Point:
     unknown = dict.fromkeys(("tar", "achieved_far", "chance", "times_chance", "threshold", "calibrate_tar"))
     return point.model_copy(
         update={**unknown, "resolution": "refused", "worst": False, "tar_by_seed": [], "identities_needed": 1234}
-    )
-
-
-def rank_sweep() -> Sweep:
-    """The raw space as rank 0, then each method at each rank."""
-    points = [_swept("raw", 0, 0.066)]
-    points += [
-        _swept(method, rank, leaked, [kept(useful), kept(1 - (1 - useful) / 2, "copy recall@1", 0.9)])
-        for method in LEAKED
-        for rank, leaked, useful in zip(RANKS, LEAKED[method], USEFUL[method], strict=True)
-    ]
-    return Sweep(over="rank", k=4, far=1e-4, resolution="resolved", seeds=2, probes=PROBES, points=points)
-
-
-def identity_sweep() -> Sweep:
-    """More people to learn from, less left."""
-    points = [
-        _swept("isp", RANK, left, people=n) for n, left in ((210, 0.038), (420, 0.034), (840, 0.03), (1680, 0.026))
-    ]
-    return Sweep(over="identities", k=4, far=1e-4, resolution="resolved", seeds=2, probes=PROBES, points=points)
-
-
-def _swept(method: str, rank: int, leaked: float, utility: list[Kept] | None = None, people: int = 144) -> SweepPoint:
-    return SweepPoint(
-        method=method,
-        control=method in {"random", "pca"},
-        rank=rank,
-        fit_identities=people,
-        probe="lda",
-        calibrate_tar=leaked,
-        tar=estimate(leaked),
-        chance=1e-4,
-        times_chance=leaked / 1e-4,
-        utility=utility or [],
-    )
-
-
-def _raw() -> SpaceResult:
-    return SpaceResult(name="raw", points=_points(0.066), curves=_curves(0.066))
-
-
-def _erased(method: str) -> SpaceResult:
-    at = RANKS.index(RANK)
-    left = LEAKED[method][at]
-    others = {"raw": 0.066, **{name: leaked[at] for name, leaked in LEAKED.items()}}
-    return SpaceResult(
-        name=method,
-        erasure=Erasure(
-            method=method,
-            control=method != "isp",
-            rank=RANK,
-            dim=DIM,
-            rank_rule="given",
-            fitted_on="fit identities of faces.parquet",
-            fit_identities=144,
-            fit_images=2_880,
-            projection_sha256="c" * 64,
-            degenerate=0,
-            spectrum=[1.0] * RANK if method == "random" else [math.exp(-index / 60) for index in range(300)],
-            certificate=_certificate() if method == "isp" else None,
-        ),
-        points=_points(left),
-        curves=_curves(left),
-        changes=[
-            _change(k, left, name, tar)
-            for k in KS
-            for name, tar in others.items()
-            if name == "raw" or (method == "isp" and name != "isp")
-        ],
-        utility=[kept(USEFUL[method][at]), kept(1 - (1 - USEFUL[method][at]) / 2, "copy recall@1", 0.9)],
-    )
-
-
-def _points(left: float) -> list[Point]:
-    strength = {("cosine", 1): 0.7, ("cosine", 4): 0.7, ("cosine", 16): 0.7}
-    strength |= {("ridge", 1): 0.5, ("ridge", 4): 0.8, ("ridge", 16): 0.9}
-    strength |= {("lda", 1): 0.75, ("lda", 4): 1.0, ("lda", 16): 0.95}
-    return [
-        point(probe, k, far, left * strength[probe, k] * (2 if far == 1e-3 else 1), worst=probe == "lda")
-        for k in KS
-        for far in FARS
-        for probe in PROBES
-    ]
-
-
-def _curves(left: float) -> list[Curve]:
-    fars = [10 ** (-8 + index / 6) for index in range(47)]
-    power = math.log(left) / math.log(1e-4)
-    return [
-        Curve(probe=probe, k=k, far=fars, tar=[far**power for far in fars], eer=0.2) for probe in PROBES for k in KS
-    ]
-
-
-def _change(k: int, here: float, name: str, there: float) -> Change:
-    return Change(
-        against=name,
-        k=k,
-        far=1e-4,
-        probe="lda",
-        against_probe="lda",
-        value=here - there,
-        low=here - there - 0.003,
-        high=here - there + 0.003,
-        level=0.95,
-    )
-
-
-def _certificate() -> Certificate:
-    return Certificate(
-        identities=336,
-        images=6_720,
-        energy_left=Bounds(value=0.24, low=0.22, high=0.26),
-        fisher_before=Bounds(value=3.1, low=2.8, high=3.4),
-        fisher_left=Bounds(value=0.8, low=0.7, high=0.9),
-        covers="linear access, these identities, nothing else",
-    )
-
-
-def _transfer() -> Transfer:
-    cells = {
-        (None, "faces.parquet"): 0.066,
-        ("faces.parquet", "faces.parquet"): 0.026,
-        ("strangers.parquet", "faces.parquet"): 0.031,
-        (None, "strangers.parquet"): 0.08,
-        ("faces.parquet", "strangers.parquet"): 0.039,
-        ("strangers.parquet", "strangers.parquet"): 0.029,
-    }
-    return Transfer(
-        method="isp",
-        rank=RANK,
-        first="faces.parquet",
-        second=given("strangers.parquet", 8_000),
-        cells=[
-            TransferCell(
-                fitted_on=fitted,
-                tested_on=tested,
-                k=4,
-                far=1e-4,
-                resolution="resolved",
-                probe="lda",
-                tar=estimate(tar),
-                chance=1e-4,
-                times_chance=tar / 1e-4,
-            )
-            for (fitted, tested), tar in cells.items()
-        ],
-        cosines=[1 - (index / RANK) ** 2 * 0.7 - 0.002 for index in range(RANK)],
-        chance_cosine=0.968,
-    )
-
-
-def _map(space: str, spread: float) -> Map:
-    """A clump for each of 24 identities; the wider the spread, the less they are clumps."""
-    rows = [(person, picture) for person in range(24) for picture in range(20)]
-    return Map(
-        space=space,
-        perplexity=30.0,
-        x=[
-            30 * math.cos(2.4 * person) * (person / 24) ** 0.5 + spread * math.sin(7.3 * p + person)
-            for person, p in rows
-        ],
-        y=[
-            30 * math.sin(2.4 * person) * (person / 24) ** 0.5 + spread * math.cos(3.1 * p + person)
-            for person, p in rows
-        ],
-        identity=[person for person, _ in rows],
-    )
-
-
-def _swap(space: str, joint: float) -> AttributeSwap:
-    return AttributeSwap(
-        space=space,
-        attribute="smiling",
-        far=1e-3,
-        resolution="resolved",
-        threshold=0.3,
-        directions=128,
-        accuracy=_counted(0.91),
-        majority=0.5,
-        trusted=True,
-        accept=_counted(joint + 0.1),
-        flip=_counted(0.85),
-        joint=_counted(joint),
-    )
-
-
-def _counted(value: float) -> Counted:
-    return Counted(
-        value=value, numerator=round(value * 1200), denominator=1200, low=value - 0.03, high=value + 0.03, level=0.95
     )

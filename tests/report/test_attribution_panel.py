@@ -8,10 +8,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
+from tests.report.evil import EVIL, with_evil_words
 from tests.report.made_attribution import encoder, result
 from tests.report.made_audit import full_audit
 from tests.report.read_page import Page
-from tests.report.test_html_safety import EVIL, with_evil_words
 from unface.auditing import AttributionResult, AuditResult
 from unface.report import print_audit
 from unface.report.attribution_lines import print_attribution

@@ -6,9 +6,10 @@ from itertools import pairwise
 import altair as alt
 
 from tests.report.drawn import full, invalid, raw_only
-from tests.report.made_audit import RANKS, full_audit, raw_audit
+from tests.report.made_audit import full_audit, raw_audit
+from tests.report.made_spaces import RANKS
 from tests.report.read_page import Element, Page
-from unface.report.cells import tar
+from unface.report.cells import bounded
 from unface.report.draw import data, draw
 from unface.report.html import render_report
 
@@ -38,7 +39,7 @@ def test_every_tar_of_every_space_is_on_the_page_with_its_interval_and_its_count
     for space in full_audit().spaces:
         for point in space.points:
             assert point.tar is not None
-            assert tar(point.tar) in body
+            assert bounded(point.tar) in body
             assert f"{point.tar.numerator:,} of {point.tar.denominator:,}" in body
 
 

@@ -4,35 +4,15 @@ import base64
 import hashlib
 import json
 import re
-from functools import cache
 from importlib.resources import files
 
 import pytest
 
 from tests.report.drawn import full, raw_only
+from tests.report.evil import EVIL, evil_page
 from tests.report.made_audit import full_audit
-from tests.report.read_page import Page
-from unface.auditing import AuditResult
 from unface.report.html import render_report
 from unface.report.looks import AXIS, ERASERS, GREY, GRID, INK
-
-EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)></script>"
-WORDS_OF_THE_FORMAT = {"schema", "severity", "resolution", "variant", "over"}
-
-
-def with_evil_words(value: object, key: str = "") -> object:
-    """Every text of the audit that is not a word of the format, the same text always the same."""
-    if isinstance(value, dict):
-        return {name: with_evil_words(part, name) for name, part in value.items()}
-    if isinstance(value, list):
-        return [with_evil_words(part, key) for part in value]
-    return value + EVIL if isinstance(value, str) and key not in WORDS_OF_THE_FORMAT else value
-
-
-@cache
-def evil_page() -> Page:
-    dumped = full_audit().model_dump(by_alias=True, mode="json")
-    return Page(render_report(AuditResult.model_validate(with_evil_words(dumped))))
 
 
 def test_no_name_in_an_audit_becomes_an_element() -> None:

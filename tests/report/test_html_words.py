@@ -13,7 +13,7 @@ from tests.cli_page import commands
 from tests.report.made_audit import full_audit, raw_audit
 from unface.auditing import AuditResult
 from unface.auditing.schema import Change
-from unface.cli import app
+from unface.cli.app import app
 from unface.report.cells import difference
 from unface.report.comparisons import comparisons
 from unface.report.figures import key_figures
@@ -63,6 +63,17 @@ def test_an_eraser_beats_a_control_only_if_the_whole_interval_does(
 
 def test_the_raw_vectors_are_not_beaten_but_leak_more() -> None:
     assert said(changed(-0.05, -0.03, "raw")).startswith("isp leaves less than the raw vectors: −4.0 [−5.0, −3.0]")
+
+
+def test_two_erasers_are_put_against_each_other_once() -> None:
+    full = full_audit()
+    raw, isp, random, pca = full.spaces
+    at = isp.changes[0]
+    first = isp.model_copy(update={"changes": [at.model_copy(update={"against": "other"})]})
+    second = isp.model_copy(update={"name": "other", "changes": [at.model_copy(update={"against": "isp"})]})
+    text = said(full.model_copy(update={"spaces": [raw, first, second, random, pca]}))
+    assert text.count("percentage points") == 1
+    assert text.startswith("isp ")
 
 
 def test_a_control_that_was_not_compared_is_named() -> None:

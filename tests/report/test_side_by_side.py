@@ -1,5 +1,6 @@
 """If these fail, encoders set beside each other show other numbers than their audits hold, or hide some."""
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -8,9 +9,11 @@ from rich.console import Console
 from tests.report.made_audit import full_audit, invalid_audit, raw_audit
 from tests.report.read_page import Page
 from unface.auditing import AuditResult
+from unface.auditing.schema import SpaceResult
 from unface.auditing.words import percent
 from unface.report.cells import point_tar
 from unface.report.side_by_side import Audits, comparison, side_by_side_table, write_side_by_side
+from unface.report.side_by_side_charts import worst_cases
 
 LONG = "an-encoder-s14"
 BOTH: Audits = {"sface": full_audit(), LONG: full_audit()}
@@ -88,3 +91,28 @@ def test_the_page_has_every_verdict_a_link_to_each_report_and_all_columns(tmp_pa
     ] * 2
     headings = [one.words for one in page.elements if one.tag == "th" and one.inside("thead")]
     assert headings == list(comparison(BOTH).columns)
+
+
+def test_charts_draw_every_space_of_each_valid_audit_to_one_scale() -> None:
+    half = full_audit().model_copy(update={"spaces": [_halved(space) for space in full_audit().spaces]})
+    full, less = worst_cases({"sface": full_audit(), LONG: half, "broken": invalid_audit()})
+    assert [full.title, less.title] == ["sface", LONG]
+    axes = [re.findall(r"[\d.]+%", figure.svg) for figure in (full, less)]
+    assert axes[0] == axes[1] != []
+    for space in full_audit().spaces:
+        (worst,) = (point for point in space.points if point.worst and (point.k, point.far) == (4, 1e-4))
+        assert f"{space.name} {point_tar(worst)}" in full.svg
+    marks = [
+        sorted({float(x) for x in re.findall(r"<path transform=.translate\(([\d.]+),", f.svg)}) for f in (full, less)
+    ]
+    assert len(marks[0]) == len(marks[1]) == 4
+    assert max(marks[1]) < max(marks[0])
+
+
+def _halved(space: SpaceResult) -> SpaceResult:
+    points = []
+    for point in space.points:
+        tar = point.tar
+        half = tar and tar.model_copy(update={"value": tar.value / 2, "low": tar.low / 2, "high": tar.high / 2})
+        points.append(point.model_copy(update={"tar": half}))
+    return space.model_copy(update={"points": points})

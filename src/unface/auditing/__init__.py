@@ -6,7 +6,6 @@ from unface.auditing.fitting import fit_certified
 from unface.auditing.run import audit
 from unface.auditing.save import AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE, load_audit, require_free, save_audit
 from unface.auditing.save_attribution import (
-    ATTRIBUTION_FILE,
     ATTRIBUTION_PAGE,
     require_unattributed,
     save_attribution,
@@ -16,7 +15,6 @@ from unface.auditing.streamed import fit_streamed, is_streamed
 from unface.auditing.together import LEFT_OUT_FILE
 
 __all__ = [
-    "ATTRIBUTION_FILE",
     "ATTRIBUTION_PAGE",
     "AUDIT_FILE",
     "LEFT_OUT_FILE",

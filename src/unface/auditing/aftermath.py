@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 
 from unface.auditing.schema import Change, Erasure, Finding, Kept, Point, SpaceResult
+from unface.auditing.strangers import vectors_again
 from unface.auditing.words import count, interval, percent, signed_points, times
 from unface.data import EmbeddingSet
 
 # What a reader cares for most, first; the neighbours are always there.
 _PREFERRED = ("knn", "linear", "copy recall@1", "copy µAP")
 _CONTROL_NAMES = {"random": "a random subspace", "pca": "label-free PCA"}
+_TELLING = 0.01  # of the largest singular value
 
 
 def after_sentence(spaces: list[SpaceResult], head: Point) -> str:
     """After the eraser that does best on calibrate identities: what is left, what a control leaves, what it costs."""
-    erasers = [space for space in spaces if space.erasure and not space.erasure.control]
+    erasers = [space for space in spaces if space.by_eraser]
     left = {space.name: _worst(space, head) for space in erasers}
     known = [space for space in erasers if left[space.name] is not None]
     if not known:
@@ -79,7 +81,7 @@ def erasure_findings(spaces: list[SpaceResult], head: Point | None) -> list[Find
         found += [
             _beaten_by(space.name, change, spaces) for change in at if change.high >= 0 and _is_base(change, spaces)
         ]
-        found += _limited(space.name, erasure)
+        found += [*_limited(space.name, erasure), *_exhausted(space.name, erasure)]
     return found
 
 
@@ -87,10 +89,9 @@ def spared_findings(spared: EmbeddingSet | None, utility: Sequence[EmbeddingSet]
     """An eraser that was to spare the very vectors its usefulness is measured on."""
     if spared is None:
         return []
-    known = {row.tobytes() for row in spared.unit().vectors}
     found = []
     for source in utility:
-        again = sum(row.tobytes() in known for row in source.unit().vectors)
+        again = vectors_again(spared, source)
         if again:
             text = f"{count(again, 'vector')} of {source.source} were also given to be spared; what is kept there "
             text += "flatters erasers that spare a task: measure on other pictures, best of other classes"
@@ -117,7 +118,7 @@ def _beaten_by(name: str, change: Change, spaces: list[SpaceResult]) -> Finding:
 
 def _is_base(change: Change, spaces: list[SpaceResult]) -> bool:
     other = next((space for space in spaces if space.name == change.against), None)
-    return other is not None and (other.erasure is None or other.erasure.control)
+    return other is not None and not other.by_eraser
 
 
 def _limited(name: str, erasure: Erasure) -> list[Finding]:
@@ -125,6 +126,18 @@ def _limited(name: str, erasure: Erasure) -> list[Finding]:
         return []
     text = f"all {erasure.rank} directions of {erasure.fit_identities} fit identities go; more need more identities"
     return [Finding(severity="note", about=name, text=text)]
+
+
+def _exhausted(name: str, erasure: Erasure) -> list[Finding]:
+    """Some encoders write more numbers than they have directions; past those, only a remainder is left to measure."""
+    sizes = erasure.spectrum[: erasure.rank]
+    telling = sum(size >= _TELLING * sizes[0] for size in sizes) if sizes else 0
+    if telling == len(sizes):
+        return []
+    text = f"only {telling} of the {erasure.rank} directions removed carry 1 % of the first or more: what is left may "
+    text += "be a remainder too small to matter in raw vectors, which attackers still read at unit length; ask for a "
+    text += "lower rank"
+    return [Finding(severity="warning", about=name, text=text)]
 
 
 def _worst(space: SpaceResult, head: Point) -> Point | None:

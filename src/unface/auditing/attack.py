@@ -34,6 +34,11 @@ class Attack:
     plan: Plan
     bootstrap: Bootstrap
 
+    @property
+    def names(self) -> list[str]:
+        """Of the probes."""
+        return [probe.name for probe in self.probes]
+
     def run(self, vectors: NDArray[np.float32], progress: Progress, task: str) -> Attacked:
         """Run the panel on unit vectors; attackers learn anew in each space, as an adaptive one would."""
         panel = run_panel(vectors, self.roles, self.probes, self.plan, progress, task=task)

@@ -1,16 +1,14 @@
 """Where identity lives, as a part of an audit or on its own: one encoder's pictures measured."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
-from unface._version import __version__
 from unface.attribute import FaceSwap, attribute, locate, reader_of
 from unface.auditing.attribution_part import attribution_part
-from unface.auditing.schema import AttributionResult, EncoderAttribution, Pictures, Run
+from unface.auditing.clock import Clock
+from unface.auditing.schema import AttributionResult, EncoderAttribution, Pictures
 from unface.data import ImageSet, Space
-from unface.encode import Encoder
+from unface.encode import Encoder, space_of
 from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.faces import Detector
@@ -30,7 +28,7 @@ class Subjects:
     @property
     def space(self) -> Space:
         """Where the encoder's vectors live."""
-        return Space(self.encoder.name, self.encoder.card.sha256 or None, self.encoder.dim, normalised=False)
+        return space_of(self.encoder)
 
     def without(self, identities: set[str]) -> "Subjects":
         """The pictures of other people than these."""
@@ -47,7 +45,7 @@ def attribute_pictures(
     progress: Progress | None = None,
 ) -> AttributionResult:
     """Several encoders on the same pictures, each raw and after the projections of its space."""
-    started, clock = datetime.now(UTC), time.monotonic()
+    clock = Clock()
     chosen = _by_space([one.space for one in subjects], projections)
     found = [
         attributed(one, fitting, seed=seed, threads=threads, progress=progress)
@@ -63,11 +61,7 @@ def attribute_pictures(
             notes=list(images.notes),
         ),
         encoders=[one.part for one in found],
-        run=Run(
-            unface=__version__,
-            started=started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - clock, 3),
-        ),
+        run=clock.run(),
         left_out=[row for one in found for row in one.left_out],
     )
 

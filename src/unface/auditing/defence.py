@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from unface.auditing.attack import Attack
 from unface.auditing.defender import Defender
 from unface.auditing.inputs import Prepared
+from unface.auditing.points import bounds_of
 from unface.auditing.ranks import RankRule, choose_rank, plain_rank
-from unface.auditing.schema import Bounds, Certificate, Erasure
+from unface.auditing.schema import Certificate, Erasure
+from unface.auditing.strangers import require_strangers
 from unface.auditing.words import count
 from unface.data import EmbeddingSet, Role, require_same_space
-from unface.erase import CONTROLS, Estimate, FitError, Projection, certificate
+from unface.erase import CONTROLS, FitError, Projection, certificate
 from unface.errors import UnfaceError
 from unface.probe import Variant
 from unface.progress import Progress
@@ -50,28 +52,6 @@ def fit_set(prepared: Prepared, other: EmbeddingSet | None, variant: Variant) ->
     require_same_space(prepared.embeddings.space, other.space)
     require_strangers(prepared.embeddings, other)
     return other
-
-
-def require_strangers(audited: EmbeddingSet, other: EmbeddingSet) -> None:
-    """Nobody of one set may be in the other: an eraser would be fitted on someone it is judged on."""
-    shared = set(other.names) & set(audited.names)
-    if shared:
-        raise UnfaceError(
-            f"{other.source}: {count(len(shared), 'identity', 'identities')} of it also in the audited set, such as "
-            f"{min(shared)!r}; nobody may have two roles: take them out, or rename them if they are other people"
-        )
-    require_other_vectors(audited, other)
-
-
-def require_other_vectors(audited: EmbeddingSet, other: EmbeddingSet) -> None:
-    """The same picture under another name, or under none, would be learned from and judged on all the same."""
-    known = {row.tobytes() for row in audited.unit().vectors}
-    again = sum(row.tobytes() in known for row in other.unit().vectors)
-    if again:
-        raise UnfaceError(
-            f"{other.source}: {count(again, 'vector')} of it also in the audited set; what erasers learn from must be "
-            "other pictures than those they are judged on: take them out"
-        )
 
 
 def fit_erasers(
@@ -158,9 +138,9 @@ def _certificate(projection: Projection, prepared: Prepared) -> Certificate | No
     return Certificate(
         identities=found.identities,
         images=found.images,
-        energy_left=_bounds(found.energy_left),
-        fisher_before=_bounds(found.fisher_before),
-        fisher_left=_bounds(found.fisher_left),
+        energy_left=bounds_of(found.energy_left),
+        fisher_before=bounds_of(found.fisher_before),
+        fisher_left=bounds_of(found.fisher_left),
         covers=found.covers,
     )
 
@@ -169,7 +149,3 @@ def _fitted(name: str, method: str, rank: int, rule: str, defender: Defender) ->
     projection = defender.project(method, rank)
     people = defender.people
     return Defence(name, method, projection, method in CONTROLS, rule, people.source, people)
-
-
-def _bounds(estimate: Estimate) -> Bounds:
-    return Bounds(value=estimate.value, low=estimate.low, high=estimate.high)

@@ -1,45 +1,28 @@
 """What an audit says of itself: what was given, what was used of it, how, and what was left unmeasured."""
 
+from unface.auditing.attack import Attack
 from unface.auditing.inputs import Prepared
-from unface.auditing.points import control_points
-from unface.auditing.schema import Controls, Curated, Duplicates, Given, Protocol, RoleCounts, SpaceResult
+from unface.auditing.schema import Curated, Given, Protocol, RoleCounts, SpaceResult
 from unface.data import EmbeddingSet, Role, Space
-from unface.metrics import Scheme
 from unface.models import cards
-from unface.probe import PROBES, Control, Lookalike, NearDuplicates, Plan, Stray
+from unface.probe import PROBES
 
 
-def protocol_part(plan: Plan, probes: list[str], scheme: Scheme, bootstraps: int, level: float) -> Protocol:
+def protocol_part(attack: Attack) -> Protocol:
     """How it was measured."""
+    plan, bootstrap = attack.plan, attack.bootstrap
     return Protocol(
         variant=plan.variant.value,
         fars=list(plan.fars),
         ks=list(plan.ks),
         seeds=plan.seeds,
         seed=plan.seed,
-        probes=probes,
+        probes=attack.names,
         score="cosine of each probe's vectors; plda: log-likelihood ratio",
-        bootstrap=scheme.value,
-        bootstraps=bootstraps,
-        level=level,
+        bootstrap=bootstrap.scheme.value,
+        bootstraps=len(bootstrap.test),
+        level=bootstrap.level,
         impostor_quota=plan.quota,
-    )
-
-
-def controls_part(
-    control: Control, duplicates: NearDuplicates, doubles: tuple[Lookalike, ...], lost: tuple[Stray, ...]
-) -> Controls:
-    """What the controls found."""
-    return Controls(
-        shuffled_identities=control_points(control),
-        near_duplicates=Duplicates(
-            cosine=duplicates.cosine,
-            across_identities=duplicates.across,
-            within_identities=duplicates.within,
-            mated=duplicates.mated,
-        ),
-        lookalike_identities=len(doubles),
-        stray_pictures=len(lost),
     )
 
 
@@ -109,14 +92,3 @@ def role_counts(prepared: Prepared) -> RoleCounts:
         seed=prepared.split.seed,
         sha256=prepared.split.hash,
     )
-
-
-def suspect_rows(
-    duplicates: NearDuplicates, doubles: tuple[Lookalike, ...], lost: tuple[Stray, ...]
-) -> list[tuple[str, str, str, str, str]]:
-    """(why, id, identity, id, identity) of all that looks wrong, for the file beside audit.json."""
-    return [
-        *(("near-duplicate", *pair) for pair in duplicates.named),
-        *(("one person, two names?", "", double.first, "", double.second) for double in doubles),
-        *(("picture of another?", stray.id, stray.identity, "", stray.resembles) for stray in lost),
-    ]

@@ -78,9 +78,7 @@ def _fitted(defender: Defender, method: str, rule: RankRule) -> Projection:
 def _to_target(
     given: EmbeddingSet, task: Task, method: str, rule: RankRule, plan: Plan, progress: Progress
 ) -> Projection:
-    prepared = prepare(
-        given, images=None, ks=None, split_column=None, group=None, context=None, variant=plan.variant, seed=plan.seed
-    )
+    prepared = prepare(given, variant=plan.variant, seed=plan.seed)
     roles = prepared.roles
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 2, plan.seed)
     attack = Attack(roles, pick_probes(_PROBES), replace(plan, ks=prepared.ks), weights)

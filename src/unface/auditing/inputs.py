@@ -43,11 +43,11 @@ class Prepared:
 def prepare(
     given: EmbeddingSet,
     *,
-    images: int | None,
-    ks: Sequence[int] | None,
-    split_column: str | None,
-    group: str | None,
-    context: str | None,
+    images: int | None = None,
+    ks: Sequence[int] | None = None,
+    split_column: str | None = None,
+    group: str | None = None,
+    context: str | None = None,
     variant: Variant,
     seed: int,
 ) -> Prepared:

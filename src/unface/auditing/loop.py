@@ -14,8 +14,6 @@ from unface.auditing.defence import (
     fit_erasers,
     fit_set,
     ready_defence,
-    require_other_vectors,
-    require_strangers,
 )
 from unface.auditing.defender import Defender
 from unface.auditing.findings import headline
@@ -24,8 +22,9 @@ from unface.auditing.mapping import tsne_map
 from unface.auditing.points import space_curves, space_points
 from unface.auditing.ranks import RankRule
 from unface.auditing.schema import AttributeSwap, Map, SpaceResult, Sweep, Transfer
+from unface.auditing.strangers import require_other_vectors, require_strangers
 from unface.auditing.survival import Survival, survival
-from unface.auditing.swapping import attribute_codes, swap_part
+from unface.auditing.swapping import swap_part, two_valued
 from unface.auditing.sweeping import Ground, identity_sweep, rank_sweep
 from unface.auditing.transferring import Side, fit_there, transfer
 from unface.auditing.words import rate
@@ -86,29 +85,27 @@ def measure_loop(loop: Loop, progress: Progress) -> Found:
     prepared, attack, extras = loop.prepared, loop.attack, loop.extras
     defender = _defender(loop)
     useful = survival(prepared.embeddings, extras.utility, attack.plan.seed, attack.bootstrap.level)
-    codes = None if extras.attribute is None else attribute_codes(prepared, extras.attribute)
+    attribute = None if extras.attribute is None else two_valued(prepared, extras.attribute)
     other = None if extras.transfer is None else _second_side(extras.transfer, loop, defender)
     defences = _defences(loop, defender, progress)
     fitted = [defence for defence in defences if defence.fit is not None and not defence.control]
     _require_use(loop, fitted)
     theirs = [] if other is None else [fit_there(defence, other, defender.task) for defence in fitted]
-    if extras.attribute is not None and codes is not None:  # what cannot be had is told before the long part
-        swap_part("raw", prepared.embeddings.vectors, prepared, extras.attribute, codes, attack.plan.seed)
+    vectors, seed = prepared.embeddings.vectors, attack.plan.seed
+    swaps = [] if attribute is None else [swap_part("raw", vectors, prepared, attribute, seed)]
 
     erasers = [defence for defence in defences if not defence.control]
-    found = Found(attribution=_attributed(loop, erasers, progress))
+    found = Found(attribution=_attributed(loop, erasers, progress), attribute_swaps=swaps)
     found.spaces = _spaces(loop, defences, useful, progress)
-    vectors = prepared.embeddings.vectors
-    shown = [("raw", vectors), *((defence.name, defence.apply(vectors)) for defence in erasers)]
-    if extras.attribute is not None and codes is not None:
-        for name, space in shown:
+    erased = [(defence.name, defence.apply(vectors)) for defence in erasers]
+    if attribute is not None:
+        for name, space in erased:
             try:
-                part = swap_part(name, space, prepared, extras.attribute, codes, attack.plan.seed)
-                found.attribute_swaps.append(part)
+                found.attribute_swaps.append(swap_part(name, space, prepared, attribute, seed))
             except UnfaceError as error:  # so little is left that there is nothing to move along
                 found.not_measured.append(f"attribute swap in {name}: {error}")
     if extras.maps:
-        drawn = [tsne_map(name, space, prepared.roles.test, attack.plan.seed) for name, space in shown[:2]]
+        drawn = [tsne_map(name, space, prepared.roles.test, seed) for name, space in (("raw", vectors), *erased[:1])]
         found.maps += [one for one in drawn if one is not None]
 
     head = headline(found.spaces[0].points)
@@ -217,9 +214,7 @@ def _second_side(given: EmbeddingSet, loop: Loop, defender: Defender) -> Side:
         require_strangers(people, given)
     attack = loop.attack
     plan = attack.plan
-    prepared = prepare(
-        given, images=None, ks=None, split_column=None, group=None, context=None, variant=plan.variant, seed=plan.seed
-    )
+    prepared = prepare(given, variant=plan.variant, seed=plan.seed)
     most = max(plan.ks)
     if most + 2 > prepared.curation.images:
         raise UnfaceError(

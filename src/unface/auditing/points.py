@@ -1,7 +1,10 @@
 """Panel and control as the rows of audit.json."""
 
+from typing import Literal, Protocol
+
 from unface.auditing.attack import Attack, Attacked
-from unface.auditing.schema import ContextAdjusted, ControlPoint, Curve, Estimate, Point, Rate, WithoutSuspects
+from unface.auditing.schema import Bounds, ContextAdjusted, ControlPoint, Curve, Estimate, Point, Rate, WithoutSuspects
+from unface.metrics import Resolution
 from unface.probe import Context, Control, Measurement, Plan, Trial, Variant, adjust_for_context
 
 _BOOTSTRAP = "identity bootstrap"
@@ -90,6 +93,29 @@ def _refused(probe: str, k: int, far: float, needed: int) -> Point:
 def tar_estimate(found: Measurement, plan: Plan) -> Estimate:
     """TAR as audit.json says it."""
     return _estimate(found, "1.96 sd over seeds" if plan.variant is Variant.PAPER else _BOOTSTRAP)
+
+
+class _Bounded(Protocol):
+    """What rooms below give where a value has an interval."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+def bounds_of(found: _Bounded) -> Bounds:
+    """A value and its interval as audit.json says them."""
+    return Bounds(value=found.value, low=found.low, high=found.high)
+
+
+def resolution_word(found: Resolution) -> Literal["resolved", "coarse"]:
+    """Of a rate that was measured: a refused one has no numbers to stand beside."""
+    return "resolved" if found is Resolution.RESOLVED else "coarse"
 
 
 def _estimate(found: Measurement, method: str) -> Estimate:

@@ -1,43 +1,24 @@
 """``unface.audit``: measure, erase, measure again, from embeddings to an AuditResult."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 
-from unface._version import __version__
 from unface.auditing.aftermath import spared_findings
 from unface.auditing.attack import Attack
 from unface.auditing.attributing import Subjects
-from unface.auditing.describe import (
-    controls_part,
-    curated_part,
-    given_part,
-    not_measured,
-    protocol_part,
-    role_counts,
-    suspect_rows,
-)
+from unface.auditing.clock import Clock
+from unface.auditing.controls import Checked, check
+from unface.auditing.describe import curated_part, given_part, not_measured, protocol_part, role_counts
 from unface.auditing.findings import find, verdict
 from unface.auditing.inputs import prepare
-from unface.auditing.loop import Extras, Loop, measure_loop
+from unface.auditing.loop import Extras, Found, Loop, measure_loop
 from unface.auditing.ranks import RankRule, parse_target
-from unface.auditing.schema import AuditResult, Run
+from unface.auditing.schema import AuditResult
 from unface.data import Source, read_embeddings
 from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
-from unface.probe import (
-    PROBES,
-    Plan,
-    Variant,
-    draw_bootstrap,
-    lookalikes,
-    near_duplicates,
-    pick_probes,
-    shuffled_control,
-    strays,
-)
+from unface.probe import PROBES, Plan, Variant, draw_bootstrap, pick_probes
 from unface.progress import Progress, Silent
 
 
@@ -91,7 +72,7 @@ def audit(
     rests on faces or on what is around them. ``sweep`` goes over ranks, ``fit_counts`` over numbers of fit identities;
     ``maps`` draws test identities by t-SNE.
     """
-    started, clock = datetime.now(UTC), time.monotonic()
+    clock = Clock()
     progress = progress or Silent()
     given = read_embeddings(embeddings, context=context)
     chosen = pick_probes((probes,) if isinstance(probes, str) else probes)
@@ -134,20 +115,21 @@ def audit(
         maps=maps,
     )
     methods = (erasers,) if isinstance(erasers, str) else erasers
-    found = measure_loop(Loop(given, prepared, attack, methods, rule, extras), progress)
+    loop = Loop(given, prepared, attack, methods, rule, extras)
+    found = measure_loop(loop, progress)
+    return _result(loop, found, check(prepared, attack, progress), clock)
 
-    control = shuffled_control(prepared.embeddings.vectors, prepared.roles, chosen, plan, weights, progress)
-    duplicates = near_duplicates(prepared.embeddings, device=device, threads=threads)
-    doubles, lost = lookalikes(prepared.embeddings), strays(prepared.embeddings)
-    controls = controls_part(control, duplicates, doubles, lost)
+
+def _result(loop: Loop, found: Found, checked: Checked, clock: Clock) -> AuditResult:
+    """All of it together, and what it comes to."""
+    prepared, extras, controls = loop.prepared, loop.extras, checked.part()
     spared = spared_findings(extras.utility_aware, extras.utility)
     findings = find(found.spaces, controls, prepared.dropped_ks, prepared.curation.images, spared)
-    names = [probe.name for probe in chosen]
     unmeasured = not_measured(
         found.spaces,
-        names,
+        loop.attack.names,
         transfer=bool(found.transfers),
-        utility=bool(utility),
+        utility=bool(extras.utility),
         attribution=found.attribution is not None,
     )
     return AuditResult(
@@ -155,10 +137,10 @@ def audit(
         verdict=verdict(found.spaces, findings),
         findings=findings,
         not_measured=[*found.not_measured, *unmeasured],
-        source=given_part(given),
+        source=given_part(loop.given),
         curated=curated_part(prepared),
         roles=role_counts(prepared),
-        protocol=protocol_part(plan, names, scheme, bootstraps, weights.level),
+        protocol=protocol_part(loop.attack),
         spaces=found.spaces,
         sweeps=found.sweeps,
         transfers=found.transfers,
@@ -169,12 +151,8 @@ def audit(
         utility_aware_source=None if extras.utility_aware is None else given_part(extras.utility_aware),
         fit_source=None if extras.fit_on is None else given_part(extras.fit_on),
         controls=controls,
-        run=Run(
-            unface=__version__,
-            started=started.isoformat(timespec="seconds"),
-            seconds=round(time.monotonic() - clock, 3),
-        ),
-        suspects=suspect_rows(duplicates, doubles, lost),
+        run=clock.run(),
+        suspects=checked.suspects(),
         left_out=[] if found.attribution is None else found.attribution.left_out,
     )
 

@@ -26,12 +26,14 @@ def save_audit(result: AuditResult, folder: Path, *, force: bool = False) -> Pat
         SUSPECTS_FILE: listing(("why", "first_id", "first_identity", "second_id", "second_identity"), result.suspects),
         LEFT_OUT_FILE: left_out_listing(result.left_out),
     }
-    write_together(folder, {AUDIT_FILE: result.model_dump_json(by_alias=True, indent=2) + "\n"}, named)
+    write_together(folder, {AUDIT_FILE: result.file_text()}, named)
     return folder / AUDIT_FILE
 
 
 def load_audit(path: Path) -> AuditResult:
     """Read an audit.json."""
+    if path.is_dir():
+        raise UnfaceError(f"{path}: is a folder; give the audit in it, {path / AUDIT_FILE}")
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -39,6 +41,8 @@ def load_audit(path: Path) -> AuditResult:
     except (ValueError, RecursionError):
         raise UnfaceError(f"{path}: is not JSON; give the audit.json that 'unface audit' wrote") from None
     schema = content.get("schema") if isinstance(content, dict) else None
+    if schema is None:
+        raise UnfaceError(f"{path}: says no schema; give the audit.json that 'unface audit' wrote")
     if schema != SCHEMA:
         raise UnfaceError(f"{path}: has schema {schema!r}, this version reads {SCHEMA!r}; use the unface that wrote it")
     try:

@@ -16,6 +16,5 @@ def require_unattributed(folder: Path, *, force: bool) -> None:
 
 def save_attribution(result: AttributionResult, folder: Path) -> Path:
     """Write attribution.json, and left-out.csv where there is anything to name; returns the path of the former."""
-    text = result.model_dump_json(by_alias=True, indent=2) + "\n"
-    write_together(folder, {ATTRIBUTION_FILE: text}, {LEFT_OUT_FILE: left_out_listing(result.left_out)})
+    write_together(folder, {ATTRIBUTION_FILE: result.file_text()}, {LEFT_OUT_FILE: left_out_listing(result.left_out)})
     return folder / ATTRIBUTION_FILE

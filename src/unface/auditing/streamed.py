@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from unface.auditing.ranks import RankRule
 from unface.data import Space, require_same_space
+from unface.data.files import without_parquet
 from unface.data.identities import codes_of
-from unface.data.matrix import matrix_of
+from unface.data.matrix import list_type, matrix_of
 from unface.data.parquet import opened_parquet, row_batches
 from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import CONTROLS, ERASERS, ISP, ClosedFormEraser, Projection, certificate, make_eraser, usual_rank
@@ -60,7 +61,7 @@ def fit_streamed(
     place = place_at(source)
     files = [found.name for found in place.parquet_files()]
     if not files:
-        raise UnfaceError(f"{place.shown}: no .parquet files in this directory")
+        raise without_parquet(place.shown)
     space = _one_space(place, files, vector)
     eraser = make_eraser(method, 1)
     # What cannot be, whatever the vectors are, is told before hours of reading.
@@ -106,7 +107,7 @@ def _one_space(place: Place, files: Sequence[str], vector: str) -> Space:
             schema = opened.schema_arrow
             if vector not in schema.names:
                 raise UnfaceError(f"{name}: has no column {vector!r}; there are {', '.join(schema.names)}")
-            kind = schema.field(vector).type
+            kind = list_type(schema.field(vector).type)
             matrix_of(pa.chunked_array([], kind), NO_IDS, name, vector)
             text = (schema.metadata or {}).get(METADATA_KEY)
             said.append(None if text is None else space_from_json(text, name))

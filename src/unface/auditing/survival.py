@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unface.auditing.schema import Bounds, Kept
+from unface.auditing.points import bounds_of
+from unface.auditing.schema import Kept
 from unface.data import EmbeddingSet, require_same_space
 from unface.erase import Projection
-from unface.utility import Outcome, Share, Task, kept, neighbour_task, utility_tasks
+from unface.utility import Outcome, Task, kept, neighbour_task, utility_tasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +28,9 @@ class Survival:
                 measure=one.measure,
                 on=one.on,
                 queries=one.queries,
-                raw=_bounds(one.raw),
-                erased=_bounds(one.erased),
-                retained=_bounds(one.retained),
+                raw=bounds_of(one.raw),
+                erased=bounds_of(one.erased),
+                retained=bounds_of(one.retained),
                 level=self.level,
             )
             for one in found
@@ -54,7 +55,3 @@ def _named_apart(sources: Sequence[EmbeddingSet]) -> list[EmbeddingSet]:
         again = seen[source.source]
         found.append(source if again == 1 else replace(source, source=f"{source.source} ({again})"))
     return found
-
-
-def _bounds(share: Share) -> Bounds:
-    return Bounds(value=share.value, low=share.low, high=share.high)

@@ -1,19 +1,29 @@
 """Attribute swaps in the raw and in each erased space, as audit.json says them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.auditing.inputs import Prepared, label_column
+from unface.auditing.points import resolution_word
 from unface.auditing.schema import AttributeSwap, Counted
 from unface.errors import UnfaceError
-from unface.metrics import Resolution
 from unface.swap import Share, swap_inference
 
 _FAR = 1e-3
 
 
-def attribute_codes(prepared: Prepared, attribute: str) -> NDArray[np.int64]:
-    """0 and 1 for the two values of a column, −1 where there is none."""
+@dataclass(frozen=True, eq=False)
+class TwoValued:
+    """A column by its name, and for each row 0 or 1 for its value, −1 where there is none."""
+
+    name: str
+    codes: NDArray[np.int64]
+
+
+def two_valued(prepared: Prepared, attribute: str) -> TwoValued:
+    """Any column that has two values."""
     words = np.array(["" if value is None else str(value) for value in label_column(prepared, attribute).tolist()])
     unknown = np.isin(words, ("", "nan", "None"))
     values = np.unique(words[~unknown])
@@ -21,21 +31,21 @@ def attribute_codes(prepared: Prepared, attribute: str) -> NDArray[np.int64]:
         raise UnfaceError(
             f"{prepared.embeddings.source}: '{attribute}' has {len(values)} values; an attribute swap needs two"
         )
-    return np.where(unknown, -1, (words == values[1]).astype(np.int64))
+    return TwoValued(attribute, np.where(unknown, -1, (words == values[1]).astype(np.int64)))
 
 
 def swap_part(
-    space: str, vectors: NDArray[np.float32], prepared: Prepared, attribute: str, codes: NDArray[np.int64], seed: int
+    space: str, vectors: NDArray[np.float32], prepared: Prepared, attribute: TwoValued, seed: int
 ) -> AttributeSwap:
     """Move the test vectors of one space to the other value of the attribute."""
     roles = prepared.roles
     train, calibrate, test = ((role.rows, role.identities) for role in (roles.train, roles.calibrate, roles.test))
-    found = swap_inference(vectors, train, calibrate, test, codes, far=_FAR, seed=seed)
+    found = swap_inference(vectors, train, calibrate, test, attribute.codes, far=_FAR, seed=seed)
     return AttributeSwap(
         space=space,
-        attribute=attribute,
+        attribute=attribute.name,
         far=found.far,
-        resolution="resolved" if found.resolution is Resolution.RESOLVED else "coarse",
+        resolution=resolution_word(found.resolution),
         threshold=found.threshold,
         directions=found.directions,
         accuracy=_counted(found.both.read),

@@ -9,7 +9,7 @@ import numpy as np
 from unface.auditing.attack import Attack, fast_at
 from unface.auditing.defence import Defence
 from unface.auditing.defender import Defender
-from unface.auditing.points import tar_estimate
+from unface.auditing.points import resolution_word, tar_estimate
 from unface.auditing.schema import Sweep, SweepPoint
 from unface.auditing.survival import Survival
 from unface.data import EmbeddingSet
@@ -114,8 +114,8 @@ def _swept(
         over=over,
         k=plan.ks[0],
         far=plan.fars[0],
-        resolution="resolved" if resolution is Resolution.RESOLVED else "coarse",
+        resolution=resolution_word(resolution),
         seeds=plan.seeds,
-        probes=[probe.name for probe in ground.attack.probes],
+        probes=ground.attack.names,
         points=points,
     )

@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
+from unface.data.files import renamed_when_whole, require_folder
 from unface.errors import UnfaceError
 
 LEFT_OUT_FILE = "left-out.csv"
@@ -14,11 +15,7 @@ LEFT_OUT_FILE = "left-out.csv"
 
 def require_without(folder: Path, names: Iterable[str], *, force: bool) -> None:
     """Refuse a folder that cannot be written or holds one of these files, before any work is done for it."""
-    if folder.exists() and not folder.is_dir():
-        raise UnfaceError(f"{folder}: is a file; --out takes a folder")
-    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise UnfaceError(f"{folder}: cannot be written, {there} does not allow it; choose another --out")
+    require_folder(folder)
     for name in names:
         if (folder / name).exists() and not force:
             raise UnfaceError(f"{folder / name}: exists already; choose another --out or pass --force")
@@ -50,6 +47,15 @@ def write_together(folder: Path, texts: Mapping[str, str], named: Mapping[str, s
     finally:
         for path in written.values():
             path.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes, option: str) -> None:
+    """One file that anybody may read; replaces what is there. ``option`` named it."""
+    try:
+        with renamed_when_whole(path) as unfinished:
+            unfinished.write_bytes(content)
+    except OSError as error:
+        raise UnfaceError(f"{path}: cannot be written ({error.strerror}); choose another {option}") from None
 
 
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:

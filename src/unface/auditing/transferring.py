@@ -10,12 +10,11 @@ from unface.auditing.defence import Defence, fit_set
 from unface.auditing.defender import Defender
 from unface.auditing.describe import given_part
 from unface.auditing.inputs import Prepared
-from unface.auditing.points import tar_estimate
+from unface.auditing.points import resolution_word, tar_estimate
 from unface.auditing.schema import Transfer, TransferCell
 from unface.data import EmbeddingSet, require_same_space
 from unface.erase import FitError, Projection, principal_cosines
 from unface.errors import UnfaceError
-from unface.metrics import Resolution
 from unface.progress import Progress, Silent
 
 _CELLS = 6
@@ -80,7 +79,7 @@ def _cells(side: Side, fitted_on: str | None, projection: Projection | None) -> 
             tested_on=side.given.source,
             k=found.k,
             far=found.far,
-            resolution="resolved" if found.resolution is Resolution.RESOLVED else "coarse",
+            resolution=resolution_word(found.resolution),
             probe=found.probe,
             tar=tar_estimate(found, plan),
             chance=found.chance,

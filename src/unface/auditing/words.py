@@ -6,16 +6,21 @@ import re
 
 def percent(value: float) -> str:
     """8.4 %, 0.31 %, 0.0040 %: two significant digits below ten percent."""
+    return f"{in_percent(value)} %"
+
+
+def in_percent(value: float) -> str:
+    """The same without the sign: 8.4, 0.31."""
     share = 100 * value
     if share == 0 or share >= 10:
-        return f"{share:.1f} %"
+        return f"{share:.1f}"
     digits = max(1, 1 - math.floor(math.log10(share)))
-    return f"{share:.{digits}f} %"
+    return f"{share:.{digits}f}"
 
 
 def interval(low: float, high: float) -> str:
     """[7.1, 9.9] in percent."""
-    return f"[{percent(low).removesuffix(' %')}, {percent(high).removesuffix(' %')}]"
+    return f"[{in_percent(low)}, {in_percent(high)}]"
 
 
 def rate(far: float) -> str:
@@ -30,7 +35,12 @@ def one_in(far: float) -> str:
 
 def times(value: float) -> str:
     """840 times, 1.3 times."""
-    return f"{value:,.0f} times" if value >= 10 else f"{value:.1f} times"
+    return f"{factor(value)} times"
+
+
+def factor(value: float) -> str:
+    """The same without the word: 840, 1.3."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def count(number: int, noun: str, nouns: str | None = None) -> str:
@@ -40,5 +50,4 @@ def count(number: int, noun: str, nouns: str | None = None) -> str:
 
 def signed_points(value: float) -> str:
     """−3.8, +0.12: a difference of two shares, in points of a percent."""
-    size = percent(abs(value)).removesuffix(" %")
-    return f"{'−' if value < 0 else '+'}{size}"
+    return f"{'−' if value < 0 else '+'}{in_percent(abs(value))}"

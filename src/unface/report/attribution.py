@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from unface.auditing.schema import AttributedSpace, AttributionQuality, Averaged, EncoderAttribution, Share
 from unface.auditing.words import count, interval, percent
-from unface.report.cells import NOT_MEASURED, Cell, Table, difference, table
+from unface.report.cells import NOT_MEASURED, Cell, Table, difference, pairs, table
 
 MEASURES = ("FII", "CPI(0)", "CPI(8)", "ΔCPI, points", "σ*", "B*", "B* = 0", "B* = 1", "nearer to donor")
 _COUNTED = {"picture": "pictures", "pairing": "pictures without a pair", "ring": "without a ring", "swap": "swaps"}
@@ -94,9 +94,7 @@ def people(number: int) -> str:
 
 
 def _share(found: Share) -> Said:
-    return Said(
-        percent(found.value), interval(found.low, found.high), f"{found.numerator:,} of {found.denominator:,} triplets"
-    )
+    return Said(percent(found.value), interval(found.low, found.high), f"{pairs(found)} triplets")
 
 
 def _crossover(space: AttributedSpace) -> Said:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 import altair as alt
 
 from unface.auditing.schema import AttributedSpace, EncoderAttribution, Share
-from unface.auditing.words import interval, percent
-from unface.report.cells import Cell, Table, pairs, table
+from unface.auditing.words import percent
+from unface.report.cells import Cell, Table, bounded, pairs, table
 from unface.report.draw import Figure, Rows, colour, dash, data, draw
 from unface.report.looks import GREY, Look
 
@@ -90,12 +90,8 @@ def _numbers(
     caption: str, axis: str, places: Sequence[float], shown: Sequence[AttributedSpace], levels: Levels
 ) -> Table:
     found = [dict(levels(space)) for space in shown]
-    rows = [[Cell(f"{at:g}"), *(_cell(one[at]) for one in found)] for at in places]
+    rows = [[Cell(f"{at:g}"), *(Cell(bounded(one[at]), pairs(one[at])) for one in found)] for at in places]
     return table(caption, (axis, *(space.name for space in shown)), rows)
-
-
-def _cell(share: Share) -> Cell:
-    return Cell(f"{percent(share.value)} {interval(share.low, share.high)}", pairs(share))
 
 
 def _blurred(space: AttributedSpace) -> Sequence[tuple[float, Share]]:

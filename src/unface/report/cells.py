@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from unface.auditing.schema import Counted, Point, Rate
-from unface.auditing.words import interval, percent
+from unface.auditing.schema import Bounds, Counted, Point, Rate
+from unface.auditing.words import factor, interval, percent
 
 NOT_MEASURED = "not measured"
 
@@ -34,7 +34,7 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Cell | s
     return Table(caption, tuple(columns), cells)
 
 
-def tar(found: Counted) -> str:
+def bounded(found: Counted | Bounds) -> str:
     """6.6 % [6.2, 7.1]."""
     return f"{percent(found.value)} {interval(found.low, found.high)}"
 
@@ -43,12 +43,12 @@ def point_tar(point: Point) -> str:
     """The same, marked where the rate is coarse, and named where it was refused."""
     if point.tar is None:
         return "not resolved"
-    return f"{'~' if point.resolution == 'coarse' else ''}{tar(point.tar)}"
+    return f"{'~' if point.resolution == 'coarse' else ''}{bounded(point.tar)}"
 
 
 def multiple(value: float) -> str:
     """660 ×, 1.3 ×."""
-    return f"{value:,.0f} ×" if value >= 10 else f"{value:.1f} ×"
+    return f"{factor(value)} ×"
 
 
 def pairs(found: Rate) -> str:

@@ -21,10 +21,14 @@ class Comparison:
 def comparisons(result: AuditResult) -> list[Comparison]:
     """One sentence for each eraser and each space it was put against, at the rate and k of the headline."""
     head = headline(result.raw.points)
-    said = []
-    for space in _erasers(result):
+    said: list[Comparison] = []
+    pairs: set[tuple[str, str]] = set()
+    for space in result.erased:
         at = [change for change in space.changes if head is None or (change.k, change.far) == (head.k, head.far)]
-        said += [_sentence(result, space, change) for change in at or space.changes[:1]]
+        # Of two erasers the second would only say again, with the sign turned, what the first has said.
+        new = [change for change in at or space.changes[:1] if (change.against, space.name) not in pairs]
+        pairs |= {(space.name, change.against) for change in new}
+        said += [_sentence(result, space, change) for change in new]
         missing = [name for name in _yardsticks(result) if name not in {change.against for change in space.changes}]
         said += [Comparison(f"{space.name} was not compared with {_named(result, space, n)}.", False) for n in missing]
         if not any(other.erasure and other.erasure.control for other in result.spaces):
@@ -52,12 +56,8 @@ def change_table(result: AuditResult) -> Table | None:
     return table("Paired changes: the same pairs and the same draws of identities on both sides", columns, rows)
 
 
-def _erasers(result: AuditResult) -> list[SpaceResult]:
-    return [space for space in result.spaces if space.erasure and not space.erasure.control]
-
-
 def _yardsticks(result: AuditResult) -> list[str]:
-    return [space.name for space in result.spaces if space.erasure is None or space.erasure.control]
+    return [space.name for space in result.spaces if not space.by_eraser]
 
 
 def _sentence(result: AuditResult, space: SpaceResult, change: Change) -> Comparison:

@@ -3,8 +3,8 @@
 import altair as alt
 
 from unface.auditing.schema import AuditResult, Bounds, Erasure
-from unface.auditing.words import interval, percent
-from unface.report.cells import Cell, Table, table
+from unface.auditing.words import percent
+from unface.report.cells import Cell, Table, bounded, table
 from unface.report.draw import Figure, Rows, data, draw, landmarks, thinned
 from unface.report.looks import GREY, Look, looks
 
@@ -43,10 +43,9 @@ def _row(name: str, erasure: Erasure) -> tuple[Cell | str, ...]:
     found = erasure.certificate
     if found is None:
         return (*head, "no certificate", "no certificate", f"{erasure.degenerate:,}")
-    energy = f"{percent(found.energy_left.value)} {interval(found.energy_left.low, found.energy_left.high)}"
-    fisher = f"{_plain(found.fisher_before)} before"
-    seen = f"{found.identities:,} identities, {found.images:,} images"
-    return (*head, Cell(energy, seen), Cell(_plain(found.fisher_left), fisher), f"{erasure.degenerate:,}")
+    energy = Cell(bounded(found.energy_left), f"{found.identities:,} identities, {found.images:,} images")
+    fisher = Cell(_plain(found.fisher_left), f"{_plain(found.fisher_before)} before")
+    return (*head, energy, fisher, f"{erasure.degenerate:,}")
 
 
 def _plain(bounds: Bounds) -> str:

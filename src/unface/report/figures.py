@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from unface.auditing import Point, headline
 from unface.auditing.schema import AuditResult, Kept, SpaceResult
-from unface.auditing.words import interval, percent, rate
-from unface.report.cells import NOT_MEASURED, multiple, pairs
+from unface.auditing.words import factor, interval, percent, rate
+from unface.report.cells import NOT_MEASURED, pairs
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,12 @@ def key_figures(result: AuditResult) -> list[KeyFigure]:
     if not result.valid:
         return []
     head = headline(result.raw.points)
-    erasers = [space for space in result.spaces if space.erasure and not space.erasure.control]
     found = [_leak("Raw vectors, worst case", result.raw, head)]
-    found += [_leak(f"After {space.name}, worst case", space, head) for space in erasers]
-    if not erasers:
+    found += [_leak(f"After {space.name}, worst case", space, head) for space in result.erased]
+    if not result.erased:
         found.append(KeyFigure("After an eraser", NOT_MEASURED))
-    found.append(_chance([result.raw, *erasers], head))
-    found += [_useful(space) for space in erasers]
+    found.append(_chance([result.raw, *result.erased], head))
+    found += [_useful(space) for space in result.erased]
     return found
 
 
@@ -54,10 +53,9 @@ def _chance(spaces: list[SpaceResult], head: Point | None) -> KeyFigure:
         if point is None or point.tar is None or point.chance is None or point.achieved_far is None:
             continue
         names.append(space.name)
-        values.append(_number(point.tar.value / point.chance))
-        ends.append(f"[{_number(point.tar.low / point.chance)}, {_number(point.tar.high / point.chance)}]")
-        strangers = f"{point.achieved_far.numerator:,} of {point.achieved_far.denominator:,} strangers accepted"
-        counted.append(f"{space.name}: chance {percent(point.chance)}, {strangers}")
+        values.append(factor(point.tar.value / point.chance))
+        ends.append(f"[{factor(point.tar.low / point.chance)}, {factor(point.tar.high / point.chance)}]")
+        counted.append(f"{space.name}: chance {percent(point.chance)}, {pairs(point.achieved_far)} strangers accepted")
     if not names:
         return KeyFigure("Times chance", "not resolved")
     title = "Times chance" if len(names) == 1 else f"Times chance: {' → '.join(names)}"
@@ -66,9 +64,7 @@ def _chance(spaces: list[SpaceResult], head: Point | None) -> KeyFigure:
 
 def _like(space: SpaceResult, head: Point | None) -> Point | None:
     """The worst case of a space at the k and rate of the verdict, so that numbers beside each other compare."""
-    if head is None:
-        return None
-    return next((p for p in space.points if p.worst and (p.k, p.far) == (head.k, head.far)), None)
+    return None if head is None else space.worst_at(head.k, head.far)
 
 
 def _useful(space: SpaceResult) -> KeyFigure:
@@ -85,7 +81,3 @@ def _useful(space: SpaceResult) -> KeyFigure:
 def _where(point: Point) -> str:
     coarse = ", coarse" if point.resolution == "coarse" else ""
     return f"{point.probe}, k = {point.k}, FAR {rate(point.far)}{coarse}"
-
-
-def _number(value: float) -> str:
-    return multiple(value).removesuffix(" ×")

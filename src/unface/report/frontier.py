@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import altair as alt
 
 from unface.auditing.schema import AuditResult, Kept, Sweep, SweepPoint
-from unface.auditing.words import count, interval, percent, rate
-from unface.report.cells import NOT_MEASURED, Cell, Table, multiple, pairs, table, tar
+from unface.auditing.words import count, percent, rate
+from unface.report.cells import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
 from unface.report.draw import Figure, Rows, colour, dash, data, draw, shape
 from unface.report.looks import Look, looks
 
@@ -77,12 +77,10 @@ def _measure(kept: Kept) -> str:
 def _words(point: SweepPoint | None, measures: list[str]) -> list[str]:
     if point is None:
         return [NOT_MEASURED] * (2 + len(measures))
-    useful = {_measure(kept): _share(kept) for kept in point.utility} if point.rank else dict.fromkeys(measures, "all")
-    return [tar(point.tar), multiple(point.times_chance), *(useful.get(m, NOT_MEASURED) for m in measures)]
-
-
-def _share(kept: Kept) -> str:
-    return f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
+    useful = dict.fromkeys(measures, "all")
+    if point.rank:
+        useful = {_measure(kept): bounded(kept.retained) for kept in point.utility}
+    return [bounded(point.tar), multiple(point.times_chance), *(useful.get(m, NOT_MEASURED) for m in measures)]
 
 
 def _said(rank: int, points: list[SweepPoint | None]) -> str:
@@ -130,13 +128,12 @@ def _over_identities(sweep: Sweep, styles: dict[str, Look]) -> Figure:
         axis=alt.Axis(values=values, format=",d", grid=False),
     )
     label = "Worst-case TAR over the number of fit identities. " + _tails(sweep, "fit_identities")
+    named = [(f"{point.method}, rank {point.rank}", f"{point.fit_identities:,}") for point in sweep.points]
+    found = [(bounded(point.tar), pairs(point.tar), multiple(point.times_chance)) for point in sweep.points]
     numbers = table(
         f"By fit identities, at {_about(sweep)}",
         ("eraser", "fit identities", "worst-case TAR", "linked pairs", "times chance"),
-        [
-            (f"{p.method}, rank {p.rank}", f"{p.fit_identities:,}", tar(p.tar), pairs(p.tar), multiple(p.times_chance))
-            for p in sweep.points
-        ],
+        [(*one, *other) for one, other in zip(named, found, strict=True)],
     )
     return Figure("Over fit identities", draw(_layers(rows, x, shown), label), tuple(shown), numbers, _about(sweep))
 

@@ -1,8 +1,8 @@
 """TAR as tables: the worst case of each space first, then every probe, then what was put to the controls."""
 
-from unface.auditing.schema import AuditResult, Point, SpaceResult
+from unface.auditing.schema import AuditResult, ContextAdjusted, Point, SpaceResult
 from unface.auditing.words import count, interval, percent, rate
-from unface.report.cells import NOT_MEASURED, Cell, Table, multiple, pairs, point_tar, table
+from unface.report.cells import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, point_tar, table
 
 
 def worst_tables(result: AuditResult) -> list[Table]:
@@ -17,24 +17,24 @@ def probe_tables(result: AuditResult) -> list[tuple[str, Table]]:
 
 def context_table(result: AuditResult) -> Table | None:
     """The worst cases with the shoot taken out of them."""
-    found = [(space, point) for space in result.spaces for point in space.points if point.context_adjusted]
-    rows = []
-    for space, point in found:
-        adjusted = point.context_adjusted
-        if adjusted is None:
-            continue
-        value = (
-            f"{percent(adjusted.value)} {interval(adjusted.low, adjusted.high)}"
-            if adjusted.value is not None
-            else "cannot be told apart"
-        )
-        suspects = percent(adjusted.suspects.value) if adjusted.suspects else "no pair accepted"
-        row = (space.name, f"{point.k}", rate(point.far), point_tar(point), value, suspects, percent(adjusted.overlap))
-        rows.append(row)
+    rows = [
+        (space.name, f"{point.k}", rate(point.far), point_tar(point), *_adjusted(point.context_adjusted))
+        for space in result.spaces
+        for point in space.points
+        if point.context_adjusted
+    ]
     if not rows:
         return None
     columns = ("space", "k", "FAR", "TAR", "TAR, surroundings alike", "accepted pairs that share them", "overlap")
     return table("Worst case with mated pairs reweighted to the surroundings of strangers", columns, rows)
+
+
+def _adjusted(found: ContextAdjusted) -> tuple[str, str, str]:
+    value = "cannot be told apart"
+    if found.value is not None:
+        value = f"{percent(found.value)} {interval(found.low, found.high)}"
+    suspects = percent(found.suspects.value) if found.suspects else "no pair accepted"
+    return value, suspects, percent(found.overlap)
 
 
 def control_table(result: AuditResult) -> Table:
@@ -44,7 +44,7 @@ def control_table(result: AuditResult) -> Table:
             point.probe,
             f"{point.k}",
             rate(point.far),
-            Cell(f"{percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}", pairs(point.tar)),
+            Cell(bounded(point.tar), pairs(point.tar)),
             percent(point.chance),
             Cell("at chance" if point.passed else "above chance", strong=not point.passed),
         )
@@ -66,9 +66,9 @@ def _worst_at(result: AuditResult, far: float) -> Table:
 
 
 def _worst_cell(space: SpaceResult, k: int, far: float) -> Cell:
-    at = [point for point in space.points if (point.k, point.far) == (k, far)]
-    worst = next((point for point in at if point.worst), None)
+    worst = space.worst_at(k, far)
     if worst is None or worst.times_chance is None:
+        at = [point for point in space.points if (point.k, point.far) == (k, far)]
         needed = next((point.identities_needed for point in at if point.identities_needed), None)
         return Cell("not resolved" if at else NOT_MEASURED, f"{needed:,} calibrate identities needed" if needed else "")
     return Cell(point_tar(worst), f"{multiple(worst.times_chance)} chance, {worst.probe}")
@@ -95,7 +95,7 @@ def _probe_row(point: Point) -> tuple[Cell | str, ...]:
     return (
         *head,
         pairs(point.tar),
-        Cell(rate(float(f"{achieved.value:.2g}")), f"{achieved.numerator:,} of {achieved.denominator:,}"),
+        Cell(rate(float(f"{achieved.value:.2g}")), pairs(achieved)),
         percent(point.chance),
         multiple(point.times_chance),
         f"{point.tar.effective_n:,.0f}",

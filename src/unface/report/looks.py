@@ -10,7 +10,7 @@ ERASERS = ("#1c5d99", "#a8501c", "#2f7a4f", "#7a4a96")
 # Of the maps alone, where each colour is a person.
 PEOPLE = ("#3f79b0", "#c2692f", "#3f8a5f", "#a4508b", "#8a7420", "#5b62b8", "#b0484f", "#2b8794")
 _CONTROLS = (((2, 2), "cross"), ((6, 3), "square"), ((10, 3), "triangle-down"), ((4, 6), "triangle-up"))
-_SHAPES = ("circle", "diamond", "triangle-up", "square")
+SHAPES = ("circle", "diamond", "triangle-up", "square")
 
 
 @dataclass(frozen=True)
@@ -51,4 +51,4 @@ def looks(result: AuditResult) -> dict[str, Look]:
 def _eraser(name: str, index: int) -> Look:
     """Past the last colour a dash tells them apart."""
     dash = (1, 0) if index < len(ERASERS) else (8, 3)
-    return Look(name, ERASERS[index % len(ERASERS)], dash, _SHAPES[index % len(_SHAPES)])
+    return Look(name, ERASERS[index % len(ERASERS)], dash, SHAPES[index % len(SHAPES)])

@@ -4,11 +4,10 @@ import altair as alt
 
 from unface.auditing.schema import AuditResult, Map
 from unface.report.draw import Figure, Rows, data, draw
-from unface.report.looks import PEOPLE
+from unface.report.looks import PEOPLE, SHAPES
 
 # A map of more points is a cloud, and makes the page heavy.
 _POINTS = 1000
-_SHAPES = ("circle", "diamond", "triangle-up", "square")
 
 
 def map_figures(result: AuditResult) -> list[Figure]:
@@ -21,12 +20,12 @@ def _map(found: Map) -> Figure:
     fitting = max(1, round(len(people) * min(1.0, _POINTS / max(len(found.x), 1))))
     shown = {identity: index for index, identity in enumerate(people[:fitting])}
     rows: Rows = [
-        {"x": x, "y": y, "hue": shown[who] % len(PEOPLE), "form": shown[who] // len(PEOPLE) % len(_SHAPES)}
+        {"x": x, "y": y, "hue": shown[who] % len(PEOPLE), "form": shown[who] // len(PEOPLE) % len(SHAPES)}
         for x, y, who in zip(found.x, found.y, found.identity, strict=True)
         if who in shown
     ]
     hues = alt.Scale(domain=list(range(len(PEOPLE))), range=list(PEOPLE))
-    forms = alt.Scale(domain=list(range(len(_SHAPES))), range=list(_SHAPES))
+    forms = alt.Scale(domain=list(range(len(SHAPES))), range=list(SHAPES))
     plain = alt.Scale(zero=False, nice=False)
     layer = data(rows).mark_point(filled=True, size=30, opacity=0.85, aria=False)
     svg = draw(

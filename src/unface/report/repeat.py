@@ -37,7 +37,7 @@ def repeat(result: AuditResult) -> Repeat:
 
 def sha256_of(result: AuditResult) -> str:
     """Of audit.json as it is written."""
-    return hashlib.sha256((result.model_dump_json(by_alias=True, indent=2) + "\n").encode()).hexdigest()
+    return hashlib.sha256(result.file_text().encode()).hexdigest()
 
 
 def citation(result: AuditResult) -> str:
@@ -123,7 +123,7 @@ def _unknown(result: AuditResult) -> list[str]:
 
 
 def _erasures(result: AuditResult) -> list[Erasure]:
-    return [space.erasure for space in result.spaces if space.erasure and not space.erasure.control]
+    return [space.erasure for space in result.erased if space.erasure]
 
 
 def _options(given: _Given) -> list[str]:

@@ -13,6 +13,7 @@ from unface.auditing import AuditResult, headline
 from unface.auditing.schema import SpaceResult
 from unface.auditing.words import percent, rate
 from unface.report.cells import Cell, Table, multiple, point_tar, table
+from unface.report.side_by_side_charts import worst_cases
 from unface.report.templates import environment, page_file, policy, write_page
 
 Audits = Mapping[str, AuditResult]
@@ -23,7 +24,10 @@ def write_side_by_side(audits: Audits, links: Mapping[str, str], path: str | os.
     """The page; ``links`` lead to each encoder's own report, from the folder of ``path``."""
     style = page_file("report.css")
     page = environment().get_template("side_by_side.html.jinja")
-    text = page.render(audits=audits, links=links, table=comparison(audits), style=Markup(style), policy=policy(""))
+    drawn = worst_cases(audits)
+    text = page.render(
+        audits=audits, links=links, charts=drawn, table=comparison(audits), style=Markup(style), policy=policy("")
+    )
     return write_page(text, path)
 
 
@@ -86,7 +90,7 @@ def _uses(audits: Audits) -> list[tuple[str, str]]:
 def _cell(result: AuditResult, space: SpaceResult, far: float) -> Cell:
     head = headline(result.raw.points)
     k = result.protocol.ks[-1] if head is None else head.k
-    point = next((p for p in space.points if p.worst and (p.k, p.far) == (k, far)), None)
+    point = space.worst_at(k, far)
     if not result.valid:
         return Cell("invalid")
     if point is None or point.times_chance is None:

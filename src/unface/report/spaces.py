@@ -6,8 +6,8 @@ from rich.table import Table
 from rich.text import Text
 
 from unface.auditing import AuditResult, headline
-from unface.auditing.schema import Change, SpaceResult
-from unface.auditing.words import interval, percent, rate, signed_points
+from unface.auditing.schema import Change, Point, SpaceResult
+from unface.auditing.words import factor, in_percent, interval, rate, signed_points
 
 
 def spaces_tables(result: AuditResult) -> Iterator[Table]:
@@ -19,7 +19,7 @@ def spaces_tables(result: AuditResult) -> Iterator[Table]:
 
 
 def _leakage(result: AuditResult, k: int) -> Table:
-    table = _table(f"worst case at k = {k} (? no sure change from raw)")
+    table = plain_table(f"worst case at k = {k} (? no sure change from raw)")
     table.add_column("space")
     table.add_column("removed", justify="right")
     for far in result.protocol.fars:
@@ -34,7 +34,7 @@ def _leakage(result: AuditResult, k: int) -> Table:
 
 def _utility(result: AuditResult) -> Table:
     measures = list(dict.fromkeys((kept.measure, kept.on) for space in result.spaces for kept in space.utility))
-    table = _table("share kept, %")
+    table = plain_table("share kept, %")
     table.add_column("space")
     for measure, on in measures:
         table.add_column(f"{measure}, {on}")
@@ -46,7 +46,8 @@ def _utility(result: AuditResult) -> Table:
     return table
 
 
-def _table(title: str) -> Table:
+def plain_table(title: str | None) -> Table:
+    """Columns to be added; no lines, a heading at the left."""
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold")
 
 
@@ -63,14 +64,18 @@ def _removed(space: SpaceResult) -> Text:
 
 
 def _cells(space: SpaceResult, k: int, far: float) -> tuple[Text, Text, Text]:
-    point = next((p for p in space.points if p.worst and (p.k, p.far) == (k, far)), None)
-    if point is None or point.tar is None or point.times_chance is None:
-        return Text("not resolved", style="dim"), Text("–", style="dim"), Text("")
-    coarse = "~" if point.resolution == "coarse" else ""
-    value = percent(point.tar.value).removesuffix(" %")
-    multiple = f"{point.times_chance:,.0f}" if point.times_chance >= 10 else f"{point.times_chance:.1f}"
+    point = space.worst_at(k, far)
     change = next((c for c in space.changes if (c.against, c.k, c.far) == ("raw", k, far)), None)
-    return Text(f"{coarse}{value} {interval(point.tar.low, point.tar.high)}"), Text(multiple), Text(_changed(change))
+    return *tar_cells(point), Text("" if point is None else _changed(change))
+
+
+def tar_cells(point: Point | None, style: str = "") -> tuple[Text, Text]:
+    """TAR in percent, whose sign is in the heading, and how many times chance."""
+    if point is None or point.tar is None or point.times_chance is None:
+        return Text("not resolved", style="dim"), Text("–", style="dim")
+    coarse = "~" if point.resolution == "coarse" else ""
+    value = f"{coarse}{in_percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}"
+    return Text(value, style=style), Text(factor(point.times_chance), style=style)
 
 
 def _changed(change: Change | None) -> str:

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from unface.auditing import AuditResult, Finding, Point
-from unface.auditing.words import count, interval, percent, rate
+from unface.auditing.words import count, rate
 from unface.report.attribution_lines import attribution_line
-from unface.report.spaces import spaces_tables
+from unface.report.spaces import plain_table, spaces_tables, tar_cells
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
@@ -45,8 +45,7 @@ def _caption(result: AuditResult) -> str:
 
 
 def _table(result: AuditResult, points: list[Point]) -> Table:
-    title = "raw space, probe by probe" if len(result.spaces) > 1 else None
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold")
+    table = plain_table("raw space, probe by probe" if len(result.spaces) > 1 else None)
     table.add_column("probe")
     for far in result.protocol.fars:
         table.add_column(f"TAR % at FAR {rate(far)}")
@@ -69,16 +68,10 @@ def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:
     return f"of {tar.denominator:,} pairs" if tar else "", "", ""
 
 
-def _cells(row: list[Point], far: float) -> tuple[RenderableType, RenderableType, RenderableType]:
+def _cells(row: list[Point], far: float) -> tuple[Text, Text, Text]:
     point = next(point for point in row if point.far == far)
-    if point.tar is None or point.times_chance is None:
-        return Text("not resolved", style="dim"), Text("–", style="dim"), ""
-    coarse = "~" if point.resolution == "coarse" else ""
-    value = percent(point.tar.value).removesuffix(" %")
-    multiple = f"{point.times_chance:,.0f}" if point.times_chance >= 10 else f"{point.times_chance:.1f}"
-    cells = (f"{coarse}{value} {interval(point.tar.low, point.tar.high)}", multiple, "◂" if point.worst else "")
-    style = "bold" if point.worst else ""
-    return Text(cells[0], style=style), Text(cells[1], style=style), Text(cells[2], style=style)
+    style, mark = ("bold", "◂") if point.worst else ("", "")
+    return *tar_cells(point, style), Text(mark, style=style)
 
 
 def _below(result: AuditResult) -> Iterator[RenderableType]:
@@ -87,7 +80,7 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
     yield Text(
         f"◂ worst case: the probe that was best on calibrate identities. {100 * result.protocol.level:g} % intervals: "
         + ("identities resampled" if result.protocol.variant == "unface" else "spread over seeds, which under-covers")
-        + (". ~: coarse." if any(p.resolution == "coarse" for p in result.spaces[0].points) else "."),
+        + (". ~: coarse." if any(p.resolution == "coarse" for p in result.raw.points) else "."),
         style="dim",
     )
     yield Text(

@@ -7,35 +7,18 @@ import os
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from unface.auditing.together import write_whole
 from unface.auditing.words import count, percent, rate
-from unface.errors import UnfaceError
 
 
 def write_page(page: str, path: str | os.PathLike[str]) -> Path:
     """Write a page, whole or not at all; replaces what is there."""
-    path = Path(path)
-    part: Path | None = None
-    try:
-        with NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            part = Path(file.name)
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        part.chmod(0o666 & ~mask)
-        part.replace(path)
-    except OSError as error:
-        raise UnfaceError(f"{path}: cannot be written ({error.strerror}); choose another --out") from None
-    finally:
-        if part is not None:
-            part.unlink(missing_ok=True)
-    return path
+    write_whole(Path(path), page.encode(), "--out")
+    return Path(path)
 
 
 @cache

@@ -4,7 +4,7 @@ import altair as alt
 
 from unface.auditing.schema import Transfer, TransferCell
 from unface.auditing.words import rate
-from unface.report.cells import NOT_MEASURED, Cell, Table, multiple, pairs, table, tar
+from unface.report.cells import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
 from unface.report.draw import Figure, Rows, data, draw, landmarks, thinned
 from unface.report.looks import GREY, INK, Look
 
@@ -53,5 +53,5 @@ def _cell(found: TransferCell | None) -> Cell:
         return Cell(NOT_MEASURED)
     coarse = "~" if found.resolution == "coarse" else ""
     return Cell(
-        f"{coarse}{tar(found.tar)}", f"{multiple(found.times_chance)} chance, {pairs(found.tar)}, {found.probe}"
+        f"{coarse}{bounded(found.tar)}", f"{multiple(found.times_chance)} chance, {pairs(found.tar)}, {found.probe}"
     )

@@ -1,8 +1,8 @@
 """What is still good for something, and what an attribute gives away: tables of both."""
 
-from unface.auditing.schema import AttributeSwap, AuditResult, Bounds, Kept
-from unface.auditing.words import count, interval, percent, rate
-from unface.report.cells import Cell, Table, pairs, table, tar
+from unface.auditing.schema import AttributeSwap, AuditResult, Kept
+from unface.auditing.words import count, percent, rate
+from unface.report.cells import Cell, Table, bounded, pairs, table
 
 
 def utility_table(result: AuditResult) -> Table | None:
@@ -25,17 +25,13 @@ def _swap(swap: AttributeSwap) -> tuple[Cell, ...]:
     guess = f"{pairs(swap.accuracy)}; guessing: {percent(swap.majority)}"
     return (
         Cell(f"{swap.attribute}, {swap.space}", at),
-        Cell(tar(swap.joint), pairs(swap.joint), strong=True),
-        Cell(tar(swap.accept), pairs(swap.accept)),
-        Cell(tar(swap.flip), pairs(swap.flip)),
-        Cell(tar(swap.accuracy), guess if swap.trusted else f"{guess}; not better than chance, so no attribute"),
+        Cell(bounded(swap.joint), pairs(swap.joint), strong=True),
+        Cell(bounded(swap.accept), pairs(swap.accept)),
+        Cell(bounded(swap.flip), pairs(swap.flip)),
+        Cell(bounded(swap.accuracy), guess if swap.trusted else f"{guess}; not better than chance, so no attribute"),
     )
 
 
 def _row(kept: Kept) -> tuple[Cell | str, ...]:
     on = Cell(kept.on, count(kept.queries, "query", "queries"))
-    return on, _share(kept.raw), _share(kept.erased), Cell(_share(kept.retained), strong=True)
-
-
-def _share(bounds: Bounds) -> str:
-    return f"{percent(bounds.value)} {interval(bounds.low, bounds.high)}"
+    return on, bounded(kept.raw), bounded(kept.erased), Cell(bounded(kept.retained), strong=True)

@@ -1,7 +1,6 @@
 """The format of audit.json, one file for each part of it."""
 
 from unface.auditing.schema.attribution import (
-    ATTRIBUTION_SCHEMA,
     AttributedSpace,
     AttributionQuality,
     AttributionResult,
@@ -37,7 +36,6 @@ from unface.auditing.schema.points import (
 from unface.auditing.schema.result import SCHEMA, AuditResult
 
 __all__ = [
-    "ATTRIBUTION_SCHEMA",
     "SCHEMA",
     "AttributeSwap",
     "AttributedSpace",

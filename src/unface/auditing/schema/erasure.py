@@ -73,6 +73,15 @@ class SpaceResult(Frozen):
     changes: list[Change] = []
     utility: list[Kept] = []
 
+    @property
+    def by_eraser(self) -> bool:
+        """Whether an eraser made it: not the raw space, and no control."""
+        return self.erasure is not None and not self.erasure.control
+
+    def worst_at(self, k: int, far: float) -> Point | None:
+        """The worst case at one k and rate; None where the rate is refused or was not asked for."""
+        return next((point for point in self.points if point.worst and (point.k, point.far) == (k, far)), None)
+
 
 class SweepPoint(Frozen):
     """One rank, or one number of fit identities."""

@@ -4,7 +4,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Frozen(BaseModel):
+    """Any part of a file; what the format does not know is an error."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+    def file_text(self) -> str:
+        """As the file holds it."""
+        return self.model_dump_json(by_alias=True, indent=2) + "\n"
 
 
 class Rate(Frozen):

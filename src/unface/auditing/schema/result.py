@@ -65,6 +65,11 @@ class AuditResult(Frozen):
         return next((space for space in self.spaces if space.name == name), None)
 
     @property
+    def erased(self) -> list[SpaceResult]:
+        """The spaces that erasers made."""
+        return [space for space in self.spaces if space.by_eraser]
+
+    @property
     def worst(self) -> list[Point]:
         """The worst case of the raw space at each k and rate."""
         return [point for point in self.raw.points if point.worst]
