@@ -18,7 +18,7 @@ def test_every_step_of_a_page_works(page: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_line_page_tells_every_command_and_option_and_no_other() -> None:
-    from unface.cli import app
+    from unface.cli.app import app
 
     page = (pages.ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     found = list(cli_page.differences(page, list(cli_page.commands(typer.main.get_command(app)))))

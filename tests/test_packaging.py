@@ -74,6 +74,12 @@ def test_the_wheel_holds_what_is_read_at_run_time(built: Built, pattern: str) ->
     assert here <= built.wheel_files()
 
 
+def test_the_changelog_begins_with_this_version() -> None:
+    newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == unface.__version__
+
+
 def test_both_files_bear_the_version_of_the_source(built: Built) -> None:
     assert built.sdist.name == f"unface-{unface.__version__}.tar.gz"
     assert built.wheel.name == f"unface-{unface.__version__}-py3-none-any.whl"

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from studies import attribution
+from studies.measured import markdown
 
 from tests.attribute.averages import Averages
 from tests.attribute.scenes import exact_swap, mixture, people
@@ -28,11 +29,11 @@ def test_the_file_has_counts_and_no_names(result: Attribution) -> None:
 
 
 def test_the_table_has_a_line_for_each_space(result: Attribution) -> None:
-    lines = list(attribution.table([result]))
+    lines = markdown(attribution.table([result]))
     assert len(lines) == 3
     assert len({line.count("|") for line in lines}) == 1
     assert result.spaces[0].fii is not None
-    assert f"{result.spaces[0].fii.index.value:.3f}" in lines[2]
+    assert f"{result.spaces[0].fii.index.value:.3f}".replace("-", "−") in lines[2]
 
 
 def test_nobody_is_in_both_halves() -> None:

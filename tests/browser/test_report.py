@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report.drawn import full, invalid
+from tests.report.evil import evil_page
 from tests.report.made_attribution import result as attribution
-from tests.report.test_html_safety import evil_page
 from unface.report.attribution_page import render_attribution
 
 if TYPE_CHECKING:

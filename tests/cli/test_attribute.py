@@ -12,7 +12,7 @@ from tests.attribute.scenes import people
 from tests.cli.command import Done
 from tests.cli.command import unface as run
 from tests.data.pictures import write_zip
-from tests.faces.test_inswapper import written as write_swapper
+from tests.faces.tiny_inswapper import written as write_swapper
 from tests.real import nobody_pictures, weights_here
 from unface.auditing import AttributionResult
 from unface.data import read_images

@@ -242,6 +242,12 @@ def test_the_installed_program_ends_with_the_same_codes(faces: Path, tmp_path: P
     assert done.stdout == (tmp_path / "out" / "audit.json").read_text(encoding="utf-8")
 
 
+def test_no_eraser_and_one_cannot_both_be_asked_for(faces: Path, tmp_path: Path) -> None:
+    done = unface("audit", faces, "--out", tmp_path / "out", *QUICK, "--eraser", "isp")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "unface: --eraser none: measures the raw space alone; leave it out, or the others\n"
+
+
 def test_running_out_of_memory_is_one_line(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_much(*arguments: object, **options: object) -> None:
         raise MemoryError
@@ -284,4 +290,7 @@ def test_output_that_cannot_be_written_is_one_line(faces: Path, tmp_path: Path) 
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 1
-    assert done.stderr == b"unface: cannot write the output (No space left on device)\n"
+    assert (
+        done.stderr
+        == b"unface: cannot write the output (No space left on device); see to that and give the same command again\n"
+    )

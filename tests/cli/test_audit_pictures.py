@@ -151,3 +151,11 @@ def test_a_recogniser_links_people_who_do_not_exist_and_a_general_encoder_less(t
     assert second.tar
     assert first.tar.low > 0.8
     assert second.tar.high < first.tar.low
+
+
+def test_an_encoder_named_twice_is_told_as_that(tmp_path: Path, faces: Path) -> None:
+    done = audit(faces, tmp_path / "out", "--encoder", "tiny,tiny")
+    assert (done.code, done.err) == (
+        1,
+        "unface: encoder 'tiny': is named more than once; leave all but one out\n",
+    )

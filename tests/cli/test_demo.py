@@ -149,7 +149,7 @@ def test_pages_show_the_table_that_a_fresh_demo_gives(whole: Whole) -> None:
     for page in (ROOT / "README.md", ROOT / "docs" / "data.md"):
         shown = page.read_text(encoding="utf-8").split("before and after -->")[1].removesuffix("<!-- /").strip()
         words, numbers = re.split(NUMBER, shown), [float(number) for number in re.findall(NUMBER, shown)]
-        assert words == re.split(NUMBER, made), "run `make docs`"
+        assert words == re.split(NUMBER, made), "run `make figures`"
         # another BLAS may move a pair across a threshold, and one picture of 400 to another class
         np.testing.assert_allclose(numbers, [float(number) for number in re.findall(NUMBER, made)], atol=1)
 

@@ -178,8 +178,6 @@ def test_what_cannot_be_applied_is_one_line_and_no_file(faces: Path, fitted: Pat
     assert line_of(unface("apply", faces, faces, out)).startswith("faces.parquet: not a whole .safetensors file (")
     assert line_of(unface("apply", tmp_path / "none", faces, out)) == "none: no such file or directory"
     assert line_of(unface("apply", fitted, tmp_path / "none", out)) == "none: no such file or directory"
-    told = "faces.parquet: is the source itself; write to another file"
-    assert line_of(unface("apply", fitted, faces, faces, "--force")) == told
     assert not out.exists()
 
 
@@ -212,3 +210,40 @@ def test_an_audit_leaves_files_alone_that_are_not_its_own(faces: Path, tmp_path:
         f"{mine}: exists already; choose another --out or pass --force"
     )
     assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_apply_never_writes_over_what_it_reads(faces: Path, fitted: Path, force: tuple[str, ...]) -> None:
+    before = faces.read_bytes(), fitted.read_bytes()
+    for read in (faces, fitted):
+        told = f"{read}: is named twice; what is written must be a file of its own"
+        assert line_of(unface("apply", fitted, faces, read, *force)) == told
+    assert (faces.read_bytes(), fitted.read_bytes()) == before
+
+
+def test_a_file_is_not_written_under_the_name_of_a_folder(faces: Path, fitted: Path, tmp_path: Path) -> None:
+    told = line_of(unface("apply", fitted, faces, f"{tmp_path}/clean/"))
+    assert told == f"{tmp_path}/clean/: is the name of a folder; faces.parquet is one file, so name one"
+    assert not (tmp_path / "clean").exists()
+
+
+def test_a_loop_of_links_is_one_line(fitted: Path, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    told = "loop: cannot be opened (Too many levels of symbolic links)"
+    assert line_of(unface("fit", tmp_path / "loop", "--out", tmp_path / "q")) == told
+    assert line_of(unface("apply", fitted, tmp_path / "loop", tmp_path / "out.parquet")) == told
+
+
+def test_a_folder_that_may_not_be_written_is_told_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    told = f"{tmp_path / 'p'}: cannot be written, {tmp_path} does not allow it; choose another name"
+    assert line_of(unface("fit", tmp_path / "none", "--out", tmp_path / "p")) == told
+
+
+def test_without_onnx_nothing_is_fitted_for_it(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.cli.fit.find_spec", lambda name: None)
+    done = unface("fit", faces, "--out", tmp_path / "p", "--onnx", tmp_path / "p.onnx")
+    assert line_of(done) == "--onnx: needs onnx, not installed; run pip install 'unface[onnx]'"
+    assert [path.name for path in tmp_path.iterdir()] == ["faces.parquet"]

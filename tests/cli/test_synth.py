@@ -104,7 +104,9 @@ def test_a_folder_that_is_not_empty_is_refused_before_anything_is_loaded(tmp_pat
     done = run(*SMALL, "--out", tmp_path)
     assert (done.code, done.err) == (1, f"unface: {tmp_path}: is not empty; choose another --out\n")
     (tmp_path / "file").write_text("")
-    assert "is a file; give a folder" in run(*SMALL, "--out", tmp_path / "file").err
+    assert "is a file; --out takes a folder" in run(*SMALL, "--out", tmp_path / "file").err
+    told = run(*SMALL, "--out", tmp_path / "file" / "in").err
+    assert told.endswith(f"in: cannot be written, {tmp_path / 'file'} is a file; choose another --out\n")
 
 
 @pytest.mark.slow

@@ -124,7 +124,7 @@ def test_a_repeated_id_is_named() -> None:
         (GOOD.astype("U3"), "faces.parquet: 'vector' holds <U3; expected real numbers"),
         (GOOD.astype(object), "faces.parquet: 'vector' holds object; expected real numbers"),
         ([[1.0, 2.0], [3.0]], "faces.parquet: 'vector' is not one array; are its rows of one length?"),
-        (GOOD[:3], "faces.parquet: 'identity' has 4 rows, 'vector' has 3"),
+        (GOOD[:3], "faces.parquet: 'identity' has 4 rows, 'vector' has 3; give one for each vector"),
     ],
 )
 def test_what_is_no_matrix_of_numbers_is_refused(vectors: ArrayLike, sentence: str) -> None:
@@ -149,8 +149,9 @@ def test_what_is_no_identity_is_refused(identities: ArrayLike, sentence: str) ->
 
 
 def test_ids_and_labels_must_have_the_same_length() -> None:
-    assert refusal(ids=["a"]) == "faces.parquet: 'id' has 1 rows, 'vector' has 4"
-    assert refusal(labels={"age": [1, 2]}) == "faces.parquet: 'age' has 2 rows, 'vector' has 4"
+    advice = "give one for each vector"
+    assert refusal(ids=["a"]) == f"faces.parquet: 'id' has 1 rows, 'vector' has 4; {advice}"
+    assert refusal(labels={"age": [1, 2]}) == f"faces.parquet: 'age' has 2 rows, 'vector' has 4; {advice}"
 
 
 def test_a_space_of_another_dimension_is_refused() -> None:

@@ -1,5 +1,6 @@
 """If these fail, a file is misread, believed where it lies, or its failure is a traceback instead of a sentence."""
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -117,6 +118,8 @@ def test_what_is_not_there_or_not_ours_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "cut.parquet").write_bytes(whole.read_bytes()[:-20])
     (tmp_path / "empty.parquet").touch()
     (tmp_path / "text.parquet").write_text("id,identity\n")
+    (tmp_path / "packed.parquet").write_bytes(gzip.compress(whole.read_bytes()))
+    (tmp_path / "face.jpg").write_bytes(b"\xff\xd8\xff\xe0 and so on")
     (tmp_path / "folder").mkdir()
     np.save(tmp_path / "one.npy", VECTORS)
     os.mkfifo(tmp_path / "pipe")
@@ -126,8 +129,12 @@ def test_what_is_not_there_or_not_ours_is_one_line(tmp_path: Path) -> None:
     assert refusal(tmp_path / "text.parquet") == (
         "text.parquet: neither Parquet nor .npz by its first bytes; convert it to one of them"
     )
-    assert refusal(tmp_path / "folder") == "folder: no .parquet files in this directory"
+    assert refusal(tmp_path / "folder") == (
+        "folder: no .parquet files in this directory; give the one they are in, or encode pictures first"
+    )
     assert refusal(tmp_path / "one.npy").startswith("one.npy: one .npy array; save it with its identities")
+    assert refusal(tmp_path / "packed.parquet") == "packed.parquet: compressed by gzip; unpack it first"
+    assert refusal(tmp_path / "face.jpg").startswith("face.jpg: a picture, not vectors; encode pictures first")
     assert refusal(tmp_path / "pipe") == "pipe: neither a file nor a directory"
     assert refusal(whole, vector="face") == "whole.parquet: no column 'face'; there is 'identity', 'vector'"
     assert refusal("a\0b") == "'a\\x00b': cannot be opened (embedded null byte)"

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from unface.data import EmbeddingSet, read_embeddings
@@ -205,3 +207,19 @@ def test_an_id_column_that_was_asked_for_must_be_there() -> None:
     with pytest.raises(UnfaceError) as error:
         read_embeddings(table, id="typo")
     assert str(error.value) == "table: no column 'typo'; there is 'identity', 'vector'"
+
+
+def test_tensors_of_one_dimension_are_vectors(tmp_path: Path) -> None:
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(VECTORS)
+    assert same(read_embeddings(table(tensors)))
+    pq.write_table(table(tensors, around=tensors), tmp_path / "a.parquet")
+    found = read_embeddings(tmp_path / "a.parquet", context="around")
+    assert same(found)
+    assert np.array_equal(found.labels["around"], VECTORS)
+    halves = pa.chunked_array([tensors[:1], tensors[1:]])
+    assert same(read_embeddings(table(halves)))
+
+
+def test_tensors_of_more_dimensions_are_not() -> None:
+    square = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((4, 3, 2), np.float32))
+    assert refusal(table(square)) == "table: 'vector' holds tensors of shape (3, 2); flatten them to one dimension"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, write_embeddings
+from unface.data.files import SEE_TO_IT
 from unface.errors import UnfaceError
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -98,7 +99,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
     monkeypatch.setattr(pq, "write_table", full)
     with pytest.raises(UnfaceError) as caught:
         write_embeddings(make_identities(3, 2, 4, seed=1), tmp_path / "a.parquet")
-    assert str(caught.value) == "a.parquet: cannot be written (No space left on device)"
+    assert str(caught.value) == f"a.parquet: cannot be written (No space left on device); {SEE_TO_IT}"
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
     assert read_embeddings(tmp_path / "a.parquet").sha256() == before.sha256()
 

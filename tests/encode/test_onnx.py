@@ -22,6 +22,11 @@ def test_vectors_are_those_worked_out_by_hand(tmp_path: Path) -> None:
     assert encoder.encode([]).shape == (0, DIM)
 
 
+def test_an_encoder_goes_by_the_name_and_the_length_on_its_card(tmp_path: Path) -> None:
+    encoder = OnnxEncoder(card(name="other"), write_onnx(tmp_path / "tiny.onnx"))
+    assert (encoder.name, encoder.dim, encoder.card) == ("other", DIM, card(name="other"))
+
+
 def test_a_file_made_for_one_picture_takes_many_at_once(tmp_path: Path) -> None:
     encoder = OnnxEncoder(card(), write_onnx(tmp_path / "tiny.onnx"))
     sizes: list[int] = []

@@ -183,7 +183,7 @@ def test_out_that_cannot_be_made(faces: Path) -> None:
     (faces.parent / "taken").write_text("mine")
     told = line_of(unface("audit", faces, "--out", faces.parent / "taken" / "out", *QUICK))
     taken = faces.parent / "taken"
-    assert told == f"{taken / 'out'}: cannot be written, {taken} does not allow it; choose another --out"
+    assert told == f"{taken / 'out'}: cannot be written, {taken} is a file; choose another --out"
 
 
 def test_a_finished_audit_is_found_before_any_work_is_done(faces: Path) -> None:

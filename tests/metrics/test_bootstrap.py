@@ -54,6 +54,7 @@ def test_equal_weights_give_the_plain_threshold(seed: int, tied: bool, far: floa
     tail = complete_tail(seed, tied=tied)
     allowed = allowed_accepts(far, len(tail.scores))
     thresholds = threshold_replicates(tail, far, np.ones((3, tail.images.shape[1])))
+    assert thresholds.dtype == np.float64
     assert thresholds.tolist() == [threshold_allowing(tail.scores, allowed)] * 3
 
 
@@ -82,6 +83,15 @@ def test_a_replicate_that_needs_more_than_is_listed_stops_at_the_floor() -> None
     weights = np.ones((1, 9))
     weights[0, 0] = 0  # neither listed pair weighs anything
     assert threshold_replicates(tail, 0.01, weights)[0] == pytest.approx(just_above(np.float32(0.5)))
+
+
+def test_the_last_listed_pair_counts_with_its_own_weight() -> None:
+    tail = ImpostorTail(
+        np.array([0.9, 0.8], np.float32), np.array([0, 2]), np.array([1, 3]), np.ones((1, 4)), floor=0.5
+    )
+    weights = np.array([[0.0, 1, 1, 1]])  # 3 pairs are left, of which only the last listed one has a score above 0.5
+    assert threshold_replicates(tail, 0.3, weights).tolist() == [just_above(np.float32(0.8))]
+    assert threshold_replicates(tail, 0.4, weights).tolist() == [just_above(np.float32(0.5))]
 
 
 def test_a_long_list_is_followed_as_far_as_a_replicate_needs() -> None:
@@ -117,7 +127,9 @@ def test_accepts_are_counted_for_each_identity_and_threshold(seed: int, pairs: i
     weights = rng.random(pairs) if weighted else None
     each = np.ones(pairs) if weights is None else weights
     slow = [[each[(identities == who) & (scores >= at)].sum() for at in thresholds] for who in range(6)]
-    np.testing.assert_allclose(accepts_by_identity(identities, scores, thresholds, 6, weights), slow, rtol=1e-12)
+    accepts = accepts_by_identity(identities, scores, thresholds, 6, weights)
+    assert accepts.dtype == np.float64
+    np.testing.assert_allclose(accepts, slow, rtol=1e-12)
 
 
 @given(st.integers(0, 2**32), st.booleans())
@@ -130,6 +142,12 @@ def test_tar_replicates_are_weighted_accepts_over_weighted_pairs(seed: int, weig
     slow = [row[scores >= at].sum() / row.sum() for row, at in zip(each, thresholds, strict=True)]
     found = tar_replicates(identities, scores, thresholds, weights, pair_weights)
     np.testing.assert_allclose(found, slow, rtol=1e-12)
+
+
+def test_an_identity_without_a_mated_pair_changes_no_replicate() -> None:
+    identities, scores = np.array([0, 0, 1]), np.array([3, 1, 2], np.float32)
+    found = tar_replicates(identities, scores, np.full(2, 2.0), np.array([[1.0, 1, 1], [2, 0, 2]]))
+    assert found.tolist() == [2 / 3, 1 / 2]
 
 
 def test_a_replicate_without_anyone_in_it_accepts_nothing() -> None:
@@ -168,9 +186,28 @@ def test_a_seed_and_a_role_name_the_weights(scheme: Scheme) -> None:
     assert not np.array_equal(weights, identity_weights(scheme, 20, 30, seed=2, role="test"))
 
 
+def test_the_weights_of_a_seed_never_change() -> None:
+    """Golden values: weights that move between versions would move every interval of an audit made again."""
+    mirrored = identity_weights(Scheme.DOUBLE_OR_NOTHING, 8, 4, seed=0, role="test")
+    assert mirrored[:2].tolist() == [[0, 0, 0, 0, 0, 2, 2, 0], [0, 0, 2, 0, 2, 0, 2, 0]]
+    drawn = identity_weights(Scheme.MULTINOMIAL, 8, 2, seed=0, role="test")
+    assert drawn.tolist() == [[0, 1, 3, 0, 1, 1, 2, 0], [2, 1, 1, 1, 1, 1, 0, 1]]
+
+
 @pytest.mark.parametrize("scheme", list(Scheme))
 @pytest.mark.parametrize("identities", [4, 5, 9])
 def test_every_draw_leaves_an_impostor_pair(scheme: Scheme, identities: int) -> None:
     weights = identity_weights(scheme, identities, 400, seed=0, role="calibrate")
     assert weights.shape == (400, identities)
     assert np.count_nonzero(weights, axis=1).min() >= 2
+
+
+def test_a_multinomial_draw_may_keep_everyone() -> None:
+    weights = identity_weights(Scheme.MULTINOMIAL, 4, 4000, seed=0, role="test")
+    everyone = np.count_nonzero((weights > 0).all(axis=1)) / 4000
+    assert everyone == pytest.approx(24 / 252, abs=0.02)  # 4! of the 4⁴ draws, less the 4 that leave one identity
+
+
+@pytest.mark.parametrize("scheme", list(Scheme))
+def test_three_identities_are_drawn_though_no_two_mirrors_both_have_a_pair(scheme: Scheme) -> None:
+    assert identity_weights(scheme, 3, 10, seed=0, role="test").shape == (10, 3)

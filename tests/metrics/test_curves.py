@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unface.errors import UnfaceError
 from unface.metrics import eer, equal_error, partial_auc, roc, tar_at_far
 
 SCORES = st.lists(st.integers(-4, 4), min_size=1, max_size=30)
@@ -21,6 +22,13 @@ def test_every_operating_point_of_a_small_case() -> None:
 def test_rates_are_counts_divided_once() -> None:
     far = roc([2000], np.arange(1000)).far
     assert far.tolist() == [0, *(count / 1000 for count in range(1001))]
+
+
+def test_a_side_without_scores_is_named() -> None:
+    with pytest.raises(UnfaceError, match=r"^there are no mated scores$"):
+        roc([], [1.0])
+    with pytest.raises(UnfaceError, match=r"^there are no impostor scores$"):
+        roc([1.0], [])
 
 
 @pytest.mark.parametrize(
@@ -62,6 +70,12 @@ def test_the_equal_error_rate_is_the_same_seen_from_the_other_side(mated: list[i
 )
 def test_partial_areas_worked_by_hand(mated: list[int], impostor: list[int], far: float, area: float) -> None:
     assert partial_auc(mated, impostor, far) == pytest.approx(area, abs=1e-15)
+
+
+@pytest.mark.parametrize("far", [-0.5, 0.0, 1.5, np.nan])
+def test_an_area_over_no_rates_or_more_than_all_is_refused(far: float) -> None:
+    with pytest.raises(UnfaceError, match=rf"above 0 and up to 1, not {far:g}$"):
+        partial_auc([1.0], [0.0], far)
 
 
 @given(SCORES, SCORES)

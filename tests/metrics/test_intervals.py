@@ -36,6 +36,12 @@ def test_wilson_holds_the_rate_and_mirrors(trials: int, share: float, level: flo
     assert (interval.low, interval.high) == pytest.approx((1 - mirror.high, 1 - mirror.low), abs=1e-12)
 
 
+def test_wilson_stays_a_rate_where_rounding_would_carry_it_out() -> None:
+    for trials in range(1, 200):  # unbounded, the ends would be 1 + 2e-16 of 16 trials and −3e-17 of 21
+        assert 1 - 1e-12 < wilson(trials, trials).high <= 1
+        assert 0 <= wilson(0, trials).low < 1e-12
+
+
 @pytest.mark.parametrize(("identities", "bound"), [(1, 0.95), (2, 1 - 0.05**0.5), (100, 0.02951), (3000, 0.000998)])
 def test_the_bound_after_no_accepts(identities: int, bound: float) -> None:
     assert zero_bound(identities) == pytest.approx(bound, rel=1e-3)
@@ -56,9 +62,16 @@ def test_effective_trials_are_never_more_than_the_pairs() -> None:
     assert effective_trials(0.5, 1e-9, identities=10, pairs=77) == 77
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("rate", [0.0, 1e-6, 0.3, 0.5, 1.0])
 def test_replicates_that_do_not_spread_are_worth_the_identities(rate: float) -> None:
     assert effective_trials(rate, 0.0, identities=12, pairs=10**6) == 12
+    by_rounding = plain(np.full(500, rate)).variance()
+    assert effective_trials(rate, by_rounding, identities=12, pairs=10**6) == 12
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_a_rate_of_none_or_all_is_worth_the_identities_however_the_replicates_spread(rate: float) -> None:
+    assert effective_trials(rate, 0.01, identities=12, pairs=10**6) == 12
 
 
 @given(st.integers(0, 400), st.integers(0, 2**32), st.floats(0.001, 0.4))
@@ -87,6 +100,24 @@ def test_no_accepts_are_bounded_by_identities_whatever_the_number_of_pairs(mated
 def test_no_accepts_at_a_noisy_threshold_are_bounded_by_the_replicates() -> None:
     replicates = np.linspace(0, 0.4, 1001)
     assert rate_interval(0, 100, plain(replicates), identities=60).high == pytest.approx(0.39)
+
+
+def test_replicates_that_all_lost_the_only_accept_are_centred_on_half_of_one() -> None:
+    one = rate_interval(1, 100, plain(np.zeros(500)), identities=50)
+    honest = wilson(0.25, 50)  # half an accept in 100 pairs, at the identities' number of trials
+    assert (one.low, one.high) == pytest.approx((honest.low, honest.high))
+    all_but_one = rate_interval(99, 100, plain(np.ones(500)), identities=50)
+    assert (all_but_one.low, all_but_one.high) == pytest.approx((1 - honest.high, 1 - honest.low))
+
+
+@pytest.mark.parametrize("accepted", [0, 30, 100])
+def test_a_higher_level_widens_the_interval_and_is_told(accepted: int) -> None:
+    replicates = plain(np.full(500, accepted / 100))
+    usual, careful = (rate_interval(accepted, 100, replicates, identities=50, level=level) for level in (0.95, 0.99))
+    assert (usual.level, careful.level) == (0.95, 0.99)
+    by_hand = {0: (0.0, zero_bound(50, 0.99)), 30: ends(wilson(15, 50, 0.99)), 100: (1 - zero_bound(50, 0.99), 1.0)}
+    assert ends(careful) == pytest.approx(by_hand[accepted])
+    assert careful.high - careful.low > usual.high - usual.low
 
 
 def test_dependent_pairs_widen_the_interval_beyond_independent_ones() -> None:
@@ -119,6 +150,12 @@ def test_mirrored_replicates_tell_first_order_from_second() -> None:
     assert plain(replicates.values).variance() == pytest.approx(5.25)
 
 
+def test_a_difference_of_mirrored_replicates_is_mirrored() -> None:
+    before, after = Replicates(np.array([5.0, 1, 3, 3]), True), Replicates(np.array([2.0, 2, 1, 1]), True)
+    change = before.less(after)  # 3, −1 | 2, 2: the mirrors differ by 1 and −3, their means are 2.5 and 0.5
+    assert (change.variance(), change.second_order()) == ((0.25 + 2.25) / 2, 1.0)
+
+
 def test_the_variance_of_an_impostor_count_is_first_order_only() -> None:
     # Σ c w_i w_j over disjoint pairs: each pair is its own noise, which plain replicates count three times
     rng = np.random.default_rng(0)
@@ -136,6 +173,10 @@ def test_a_difference_takes_off_a_third_of_the_second_order_and_never_half_of_th
     assert difference_interval(0.0, mild).high == pytest.approx(1.959964 * np.sqrt(5 - 0.36 / 3))
     wild = Replicates(both @ [2.0, -1.0] + 60 * both.prod(axis=1), mirrored=True)
     assert difference_interval(0.0, wild).high == pytest.approx(1.959964 * np.sqrt(2.5))
+
+
+def ends(interval: Interval) -> tuple[float, float]:
+    return interval.low, interval.high
 
 
 def plain(values: NDArray[np.float64]) -> Replicates:

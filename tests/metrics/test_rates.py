@@ -107,6 +107,18 @@ def test_a_mated_score_finer_than_the_impostors_precision_is_still_higher() -> N
     assert tar_at_far(np.array([0.5 + 2.0**-40]), np.array([0.5], np.float32), 0.0).accepted == 1
 
 
+def test_an_impostor_finer_than_the_mated_scores_precision_is_still_lower() -> None:
+    assert tar_at_far(np.array([0.5], np.float32), np.array([0.5 - 2.0**-40]), 0.0).accepted == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_one_step_above_the_refused_score_is_the_threshold_and_accepts(dtype: type) -> None:
+    refused = dtype(0.3)
+    step = np.nextafter(refused, dtype(1))
+    found = tar_at_far(np.array([step, refused]), np.array([step, refused, 0, 0], dtype), 0.25)
+    assert (found.threshold, found.accepted, found.false_accepts) == (float(step), 1, 1)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_smallest_rejecting_threshold_is_one_step_in_the_scores_own_precision(dtype: type) -> None:
     score = np.array([0.3], dtype)[0]

@@ -13,37 +13,11 @@ from onnx import TensorProto, helper
 from safetensors.numpy import save_file
 
 from tests.models.conftest import left_behind
+from tests.models.tiny import pooling_net
 from unface.errors import UnfaceError
 from unface.models import Description, add_model, card, cards, weights, whereabouts
 
 IMAGENET = Description(mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375))
-
-
-def pooling_net(
-    path: Path,
-    shape: tuple[int | str, ...] = ("n", 3, 16, 16),
-    kind: int = TensorProto.FLOAT,
-    external: str = "",
-    dim: int = 5,
-) -> Path:
-    """Mean over the picture, then a fixed linear map to ``dim`` numbers."""
-    matrix = helper.make_tensor("w", TensorProto.FLOAT, (3, dim), np.ones(3 * dim, np.float32))
-    if external:
-        matrix.ClearField("float_data")
-        matrix.data_location = TensorProto.EXTERNAL
-        matrix.external_data.add(key="location", value=external)
-    axes = [2, 3] if shape[1] == 3 else [1, 2]
-    nodes = [
-        helper.make_node("Cast", ["picture"], ["x"], to=TensorProto.FLOAT),
-        helper.make_node("ReduceMean", ["x"], ["m"], axes=axes, keepdims=0),
-        helper.make_node("MatMul", ["m", "w"], ["vector"]),
-    ]
-    given = helper.make_tensor_value_info("picture", kind, shape)
-    vector = helper.make_tensor_value_info("vector", TensorProto.FLOAT, (None, dim))
-    graph = helper.make_graph(nodes, "pooling", [given], [vector], [matrix])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    path.write_bytes(model.SerializeToString())
-    return path
 
 
 def refused(path: Path, description: Description = IMAGENET, name: str = "mine") -> str:
@@ -148,6 +122,7 @@ def test_other_files_are_refused(file: str, content: bytes, said: str, tmp_path:
     assert said in refused(tmp_path / file)
     assert left_behind(cache) == []
     assert "no such file" in refused(tmp_path / "missing.onnx")
+    assert "is a folder; name the file in it" in refused(tmp_path)
 
 
 def test_a_picture_sized_output_is_no_vector(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.command import unface
 from tests.models.conftest import Use
 from tests.models.served import CONTENT, Index, serving, tiny_card, wheel
-from tests.models.test_add import pooling_net
+from tests.models.tiny import pooling_net
 from unface.models import Card, card, weights
 
 WHEEL = "tiny_net-1.0-py3-none-any.whl"

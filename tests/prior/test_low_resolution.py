@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
 from torch import Tensor
 
 from tests.prior.identity import likeness
@@ -80,6 +82,21 @@ def test_a_head_is_fitted_once_and_kept(tmp_path: Path) -> None:
     again = low_resolution(prior_of(whole), whole, tmp_path, third)
     assert third.steps == 24
     assert torch.equal(again.weight, made.weight)
+
+
+@pytest.mark.parametrize("spoilt", ["other head", "other network", "no words"])
+def test_a_head_that_is_not_this_networks_own_is_made_again(tmp_path: Path, spoilt: str) -> None:
+    whole = MobileSynthesis(mobile_constants())
+    made = low_resolution(prior_of(whole), whole, tmp_path, Silent())
+    (file,) = tmp_path.iterdir()
+    with safe_open(file, framework="pt") as kept:
+        head, words = kept.get_tensor("head"), dict(kept.metadata())
+    if spoilt == "other network":
+        words["network"] = "0" * 64
+    file.write_bytes(save({"head": head + (spoilt == "other head")}, None if spoilt == "no words" else words))
+    again = Counting()
+    assert torch.equal(low_resolution(prior_of(whole), whole, tmp_path, again).weight, made.weight)
+    assert again.steps == 24
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:

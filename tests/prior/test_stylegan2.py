@@ -80,9 +80,24 @@ def test_a_checkpoint_that_lacks_something_is_refused_by_its_name(path: Path, go
         load_prior(str(path))
 
 
-@pytest.mark.parametrize("bent", ["mapping.fc1.weight", "mapping.fc0.bias", "synthesis.b4.conv1.bias"])
-def test_weights_of_another_shape_are_refused(path: Path, bent: str) -> None:
-    save_file(STATE | {bent: torch.tensor(1.0)}, path)
+@pytest.mark.parametrize(
+    "bent",
+    [
+        "mapping.fc1.weight",
+        "mapping.fc0.bias",
+        "mapping.w_avg",
+        "synthesis.b4.conv1.bias",
+        "synthesis.b4.const",
+        "synthesis.b8.conv0.weight",
+        "synthesis.b8.conv1.affine.weight",
+        "synthesis.b16.torgb.weight",
+        "synthesis.b16.conv1.noise_const",
+        "synthesis.b16.resample_filter",
+    ],
+)
+def test_weights_of_another_shape_are_refused_when_they_are_loaded(path: Path, bent: str) -> None:
+    cut = torch.tensor(1.0) if STATE[bent].ndim < 2 and bent != "mapping.w_avg" else STATE[bent][:-1].clone()
+    save_file(STATE | {bent: cut}, path)
     with pytest.raises(UnfaceError, match=r"^tiny\.safetensors: has weights of another shape .* of StyleGAN2-ADA$"):
         load_prior(str(path))
 

@@ -50,7 +50,7 @@ def test_a_random_label_is_read_at_chance_and_its_swap_is_not_to_be_trusted(shar
     random = (stream(3, "labels").random(len(made.labels)) < share).astype(np.int64)
     found = swapped(replace(made, labels=random))
     assert found.chance == pytest.approx(max(share, 1 - share), abs=0.07)
-    assert found.balanced_accuracy == pytest.approx(0.5, abs=0.1)
+    assert (found.to_zero.read.value + found.to_one.read.value) / 2 == pytest.approx(0.5, abs=0.1)
     assert not found.trusted
     # Flipping what cannot be read is easy, which is why the state has to be told.
     assert found.both.flip.value > 0.4

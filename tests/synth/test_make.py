@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.synth.toy import DarkIsNobody, ToyPrior, contents, degrees, hue, judges, made, opened
+from unface._version import __version__
 from unface.data import read_images
 from unface.errors import UnfaceError
 from unface.scale import place_at
@@ -218,6 +219,39 @@ def test_an_unfinished_run_of_something_else_is_not_mixed_in(tmp_path: Path, rec
         made(out, RECIPE, prior=ToyPrior(3))
     with pytest.raises(UnfaceError, match=f"people: was begun with {words}; give the same command, or another --out"):
         made(out, recipe)
+
+
+@pytest.mark.parametrize("version", ["0.0.1", None], ids=["another", "none"])
+def test_an_unfinished_run_of_another_version_is_not_mixed_in(tmp_path: Path, version: str | None) -> None:
+    out = tmp_path / "people"
+    with pytest.raises(RuntimeError):
+        made(out, RECIPE, prior=ToyPrior(3))
+    manifest = out / "_unface" / "manifest.json"
+    plan = json.loads(manifest.read_text())
+    assert plan.pop("unface") == __version__
+    manifest.write_text(json.dumps(plan if version is None else {**plan, "unface": version}))
+    words = f"people: was begun by unface {version or 'of before'}, whose pictures may be others than those of "
+    with pytest.raises(UnfaceError, match=f"{words}{__version__}; go on with that one, or give another --out"):
+        made(out, RECIPE)
+
+
+def test_a_full_disk_says_how_to_go_on_and_is_gone_on_with(
+    tmp_path: Path, unbroken: tuple[Path, Synthesised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "people"
+
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_bytes", full)
+        with pytest.raises(UnfaceError) as caught:
+            made(out, RECIPE)
+    assert str(caught.value) == (
+        "people: cannot be written (No space left on device); see to that and give the same command again"
+    )
+    made(out, RECIPE)
+    assert contents(out) == contents(unbroken[0])
 
 
 def test_two_runs_never_write_one_folder(tmp_path: Path) -> None:

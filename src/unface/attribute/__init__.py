@@ -9,7 +9,6 @@ from unface.attribute.ports import FaceSwap, LocatedPicture, Reader, Swapped
 from unface.attribute.reader import reader_of
 from unface.attribute.result import (
     Attribution,
-    Blurred,
     BStar,
     Cpi,
     Crossover,
@@ -17,7 +16,6 @@ from unface.attribute.result import (
     Fii,
     LeftOut,
     Quality,
-    Revealed,
     Share,
     SpaceAttribution,
     Spread,
@@ -34,7 +32,6 @@ __all__ = [
     "Attribution",
     "Axes",
     "BStar",
-    "Blurred",
     "Canvas",
     "Cpi",
     "Crossover",
@@ -45,7 +42,6 @@ __all__ = [
     "LocatedPicture",
     "Quality",
     "Reader",
-    "Revealed",
     "Share",
     "ShownFace",
     "SpaceAttribution",

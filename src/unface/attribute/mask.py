@@ -56,10 +56,7 @@ def masks_of(landmarks: NDArray[np.float64], size: int, axes: Axes) -> Masks:
 
 def ellipse(landmarks: NDArray[np.float64], size: int, axes: Axes) -> NDArray[np.bool_]:
     """(size, size), true on the face."""
-    if axes is Axes.FULL:
-        centre = (landmarks[:2].mean(axis=0) + landmarks[3:].mean(axis=0)) / 2
-        landmarks = centre + (landmarks - centre) / 2
-    return face_ellipse(landmarks, (size, size))
+    return face_ellipse(landmarks, (size, size), 0.5 if axes is Axes.FULL else 1.0)
 
 
 def coverage(canvas: Canvas, axes: Axes) -> float:

@@ -1,5 +1,5 @@
 """The command line: one file for each verb, no arithmetic."""
 
-from unface.cli.app import app, main
+from unface.cli.start import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

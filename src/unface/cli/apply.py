@@ -37,7 +37,6 @@ def apply(
     off goes on when the same command is given again.
     """
     from unface.cli.bars import progress_bars
-    from unface.cli.files import require_new
     from unface.erase import Projection
     from unface.errors import UnfaceError
     from unface.scale import sanitise_directory, sanitise_file
@@ -59,9 +58,7 @@ def apply(
     if "://" not in source and not Path(source).is_dir():
         if ray is not None:
             raise UnfaceError("--ray: works on folders and URLs, file by file; leave it out for one file")
-        if "://" in out:
-            raise UnfaceError("OUT: one file is written on this machine; name a file, or give the folder it is in")
-        require_new(Path(out), force=force)
+        _require_file(out, projection, Path(source), force=force)
         done = sanitise_file(
             loaded, Path(source), Path(out), vector=vector_column, verify=verify, threads=threads
         ).sentence()
@@ -87,6 +84,19 @@ def apply(
             ).sentence()
     if not quiet:
         typer.echo(done)
+
+
+def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> None:
+    """--force is for a file of before, not for what is read."""
+    from unface.cli.files import require_distinct, require_new
+    from unface.errors import UnfaceError
+
+    if "://" in out:
+        raise UnfaceError("OUT: one file is written on this machine; name a file, or give the folder it is in")
+    if out.endswith("/"):
+        raise UnfaceError(f"{out}: is the name of a folder; {source.name} is one file, so name one")
+    require_distinct((Path(out),), (projection, source))
+    require_new(Path(out), force=force)
 
 
 def _apply_to_store(

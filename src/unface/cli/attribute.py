@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import QUIET, THREADS, names
+from unface.cli.options import QUIET, SEED, THREADS, names
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def attribute(
     out: Path = typer.Option(
         Path("unface-attribution"), "--out", help="Folder for attribution.json and attribution.html; made if missing."
     ),
-    seed: int = typer.Option(0, "--seed", min=0, help="Of every random choice."),
+    seed: int = SEED,
     threads: int | None = THREADS,
     show_faces: bool = typer.Option(False, "--show-faces", help="Put a few of the pictures themselves into the page."),
     force: bool = typer.Option(False, "--force", help="Overwrite a finished attribution."),
@@ -90,23 +90,16 @@ def _faces(subjects: "Subjects", result: "AttributionResult") -> "list[list[Show
 
 def _tell(result: "AttributionResult", out: Path, faces: "list[list[ShownFace]]", *, json: bool, quiet: bool) -> None:
     """Files first, then the table or the JSON."""
+    from functools import partial
+
     from unface.auditing import ATTRIBUTION_PAGE, LEFT_OUT_FILE, save_attribution
+    from unface.cli.tell import show
+    from unface.report.attribution_lines import print_attribution
     from unface.report.attribution_page import write_attribution
 
     path = save_attribution(result, out)
     page = write_attribution(result, out / ATTRIBUTION_PAGE, faces=faces)
-    if json:
-        typer.echo(path.read_text(encoding="utf-8"), nl=False)
-    elif not quiet:
-        from rich.console import Console
-        from rich.text import Text
-
-        from unface.report.attribution_lines import print_attribution
-
-        console = Console()
-        print_attribution(result, console)
-        console.print(Text(f"\n{path}"), soft_wrap=True)
-        if result.left_out:
-            console.print(Text(f"{out / LEFT_OUT_FILE}: the pictures meant"), soft_wrap=True)
-        shown = ", with pictures of people in it" if faces else ""
-        console.print(Text(f"{page}: the page{shown}"), soft_wrap=True)
+    beside = {page: "the page, with pictures of people in it" if faces else "the page"}
+    if result.left_out:
+        beside = {out / LEFT_OUT_FILE: "the pictures meant", **beside}
+    show(partial(print_attribution, result), path, beside, json=json, quiet=quiet)

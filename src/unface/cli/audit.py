@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import FORCE, JSON, OUT, QUIET, THREADS, names, numbers, whole_numbers
+from unface.cli import options
+from unface.cli.options import names, numbers, whole_numbers
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
@@ -16,35 +17,33 @@ def audit(
     source: Path = typer.Argument(
         ..., metavar="SRC", help="Embeddings: Parquet, .npz or a folder of Parquet; with --encoder, pictures."
     ),
-    out: Path = OUT,
+    out: Path = options.OUT,
     encoder: list[str] = typer.Option([], "--encoder", help="Encode pictures first; several stand side by side."),
     detector: str = typer.Option("yunet", "--detector", help="yunet, scrfd-500m, or none: pictures are aligned."),
     accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
     eraser: list[str] = typer.Option(
         [], "--eraser", help="isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, or none [default: isp]."
     ),
-    rank: int | None = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them]."),
+    rank: int | None = options.RANK,
     energy: float | None = typer.Option(None, "--energy", help="Remove this share of the class means' variance."),
     target: str | None = typer.Option(
         None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
     ),
-    fit_on: Path | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
+    fit_on: Path | None = options.FIT_ON,
     projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
-    utility: list[Path] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
-    utility_aware: Path | None = typer.Option(
-        None, "--utility-aware", help="Vectors of the task that a further eraser is to spare."
-    ),
+    utility: list[Path] = options.UTILITY,
+    utility_aware: Path | None = options.UTILITY_AWARE,
     transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
     attribute: str | None = typer.Option(None, "--attribute", help="Column of two values, for attribute swaps."),
     attribution: bool = typer.Option(
         False, "--attribution", help="With pictures: does similarity rest on faces or on what is around them?"
     ),
-    sweep: bool = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier."),
-    fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
+    sweep: bool = options.SWEEP,
+    fit_counts: list[str] = options.FIT_COUNTS,
     maps: bool = typer.Option(True, "--maps/--no-maps", help="Draw some test identities by t-SNE."),
-    far: list[str] = typer.Option(["1e-3,1e-4"], "--far", help="False-accept rates, repeated or with commas."),
-    k: list[str] = typer.Option([], "--k", help="Support images for each identity [default: of 1,4,16 what fits]."),
-    seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of support and query images."),
+    far: list[str] = options.FAR,
+    k: list[str] = options.K,
+    seeds: int = options.SEEDS,
     probe: list[str] = typer.Option([], "--probe", help="cosine, ridge, lda, plda, mlp [default: all]."),
     images: int | None = typer.Option(
         None, "--images", min=3, help="Images for each identity [default: their median, at most 20]."
@@ -64,12 +63,12 @@ def audit(
     skip_bad_rows: bool = typer.Option(False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity."),
     bootstraps: int = typer.Option(2000, "--bootstraps", min=100, help="Bootstrap replicates."),
     bootstrap: str = typer.Option("double-or-nothing", "--bootstrap", help="double-or-nothing or multinomial."),
-    seed: int = typer.Option(0, "--seed", min=0, help="Of every random choice."),
-    threads: int | None = THREADS,
+    seed: int = options.SEED,
+    threads: int | None = options.THREADS,
     device: str = typer.Option("cpu", "--device", help="cpu, or cuda with PyTorch."),
-    force: bool = FORCE,
-    json: bool = JSON,
-    quiet: bool = QUIET,
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Measure how well identities can be told from embeddings; erase, and measure again."""
     from unface.attribute import swap_by_landmarks
@@ -173,4 +172,6 @@ def _erasers(given: list[str]) -> list[str] | None:
     chosen = names(given)
     if not chosen:
         return None
+    if "none" in chosen and len(chosen) > 1:
+        raise UnfaceError("--eraser none: measures the raw space alone; leave it out, or the others")
     return [] if chosen == ["none"] else chosen

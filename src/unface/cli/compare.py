@@ -4,34 +4,33 @@ from pathlib import Path
 
 import typer
 
-from unface.cli.options import FORCE, JSON, OUT, QUIET, THREADS, names, numbers, whole_numbers
+from unface.cli import options
+from unface.cli.options import names, numbers, whole_numbers
 
 _ALL = "isp,isp-whitened,leace,sal,inlp,fair-pca"
 
 
 def compare(
     source: Path = typer.Argument(..., metavar="EMB", help="Parquet or .npz file, or a folder of Parquet files."),
-    out: Path = OUT,
+    out: Path = options.OUT,
     erasers: list[str] = typer.Option([_ALL], "--erasers", help="Which ones, repeated or with commas."),
-    rank: int | None = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them]."),
-    fit_on: Path | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
-    utility: list[Path] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
-    utility_aware: Path | None = typer.Option(
-        None, "--utility-aware", help="Vectors of the task that a further eraser is to spare."
-    ),
-    sweep: bool = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier."),
-    fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
-    far: list[str] = typer.Option(["1e-3,1e-4"], "--far", help="False-accept rates, repeated or with commas."),
-    k: list[str] = typer.Option([], "--k", help="Support images for each identity [default: of 1,4,16 what fits]."),
-    seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of support and query images."),
+    rank: int | None = options.RANK,
+    fit_on: Path | None = options.FIT_ON,
+    utility: list[Path] = options.UTILITY,
+    utility_aware: Path | None = options.UTILITY_AWARE,
+    sweep: bool = options.SWEEP,
+    fit_counts: list[str] = options.FIT_COUNTS,
+    far: list[str] = options.FAR,
+    k: list[str] = options.K,
+    seeds: int = options.SEEDS,
     probe: list[str] = typer.Option(
         ["cosine,ridge,lda,plda"], "--probe", help="cosine, ridge, lda, plda, mlp [default: those in closed form]."
     ),
-    seed: int = typer.Option(0, "--seed", min=0, help="Of every random choice."),
-    threads: int | None = THREADS,
-    force: bool = FORCE,
-    json: bool = JSON,
-    quiet: bool = QUIET,
+    seed: int = options.SEED,
+    threads: int | None = options.THREADS,
+    force: bool = options.FORCE,
+    json: bool = options.JSON,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Compare erasers on the same people: what each leaves the attacker, and what it costs."""
     from unface.auditing import audit, require_free

@@ -27,8 +27,8 @@ def demo(
     from unface.data import EMBEDDED_ENCODERS, nobody, things
 
     results = {}
-    for encoder in EMBEDDED_ENCODERS:
-        require_free(out / encoder, force=force)
+    for folder in (out, *(out / encoder for encoder in EMBEDDED_ENCODERS)):
+        require_free(folder, force=force)
     with progress_bars(quiet=quiet or json) as progress:
         for encoder in EMBEDDED_ENCODERS:
             result = audit(

@@ -1,5 +1,6 @@
 """Files that commands write: never over a finished one unless told to."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,13 +15,16 @@ def require_new(path: Path, *, force: bool) -> None:
         raise UnfaceError(f"{path}: exists already; choose another name or pass --force")
     if not path.absolute().parent.is_dir():
         raise UnfaceError(f"{path}: there is no folder {path.absolute().parent}; make it first")
+    if not os.access(path.absolute().parent, os.W_OK | os.X_OK):
+        raise UnfaceError(f"{path}: cannot be written, {path.absolute().parent} does not allow it; choose another name")
 
 
 def require_distinct(written: Sequence[Path | None], read: Sequence[Path | None]) -> None:
     """Refuse to write one file twice, or over what is read."""
-    taken = {path.resolve() for path in read if path is not None}
+    # Not Path.resolve(), which takes a loop of links for a fault of the program.
+    taken = {os.path.realpath(path) for path in read if path is not None}
     for path in written:
         if path is not None:
-            if path.resolve() in taken:
+            if os.path.realpath(path) in taken:
                 raise UnfaceError(f"{path}: is named twice; what is written must be a file of its own")
-            taken.add(path.resolve())
+            taken.add(os.path.realpath(path))

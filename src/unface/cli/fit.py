@@ -1,6 +1,7 @@
 """``unface fit``: learn what tells people apart in a set and save the projection that removes it."""
 
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -58,6 +59,8 @@ def fit(
         if path is not None:
             require_new(path, force=force)
     require_distinct((out, onnx), (Path(source), utility_aware))
+    if onnx is not None and find_spec("onnx") is None:
+        raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
     is_collection = "://" in source or Path(source).is_dir()
     streamed = is_collection and is_streamed(method) and target is None and utility_aware is None
     if is_collection and not streamed:

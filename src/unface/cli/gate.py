@@ -1,5 +1,6 @@
 """``unface gate``: hold an audit.json against a policy and say so by the exit code."""
 
+from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -84,5 +85,5 @@ def _flag(table: str, key: str) -> str:
 
 
 def _require_other_file(junit: Path | None, *read: Path | None) -> None:
-    if junit is not None and any(path is not None and path.resolve() == junit.resolve() for path in read):
+    if junit is not None and any(path is not None and realpath(path) == realpath(junit) for path in read):
         raise UnfaceError(f"{junit}: is read by this very command; choose another --junit")

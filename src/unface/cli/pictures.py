@@ -35,6 +35,8 @@ def load_all(
 
     loaded = {}
     for name in encoders:
+        if encoders.count(name) > 1:
+            raise UnfaceError(f"encoder {name!r}: is named more than once; leave all but one out")
         encoder = load_encoder(name, accept_licence=accept_licence, threads=threads, progress=progress)
         folder = re.sub(r"[^A-Za-z0-9._-]+", "-", encoder.name)
         if folder in (FOLDER, ".", "..") or folder in loaded:

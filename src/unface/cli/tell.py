@@ -1,10 +1,13 @@
-"""How a finished audit leaves a command: files first, then the table or the JSON."""
+"""How a finished result leaves a command: files first, then the table or the JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from json import dumps, loads
 from pathlib import Path
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from unface.auditing import AUDIT_FILE, LEFT_OUT_FILE, REPORT_FILE, SUSPECTS_FILE, AuditResult, save_audit
 
@@ -22,23 +25,27 @@ def keep(result: AuditResult, out: Path, *, force: bool) -> tuple[Path, Path]:
 
 def tell(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
     """Save audit.json and report.html, and show."""
+    from unface.report import print_audit
+
     path, page = keep(result, out, force=force)
+    beside = {page: "the report"}
+    if result.left_out:
+        beside = {out / LEFT_OUT_FILE: "pictures that attribution left out", **beside}
+    if result.suspects:
+        beside = {out / SUSPECTS_FILE: "the rows and identities meant", **beside}
+    show(partial(print_audit, result), path, beside, json=json, quiet=quiet)
+
+
+def show(table: Callable[[Console], None], path: Path, beside: Mapping[Path, str], *, json: bool, quiet: bool) -> None:
+    """The JSON at ``path``, or the table and below it where that file and those beside it are, and what they hold."""
     if json:
         typer.echo(path.read_text(encoding="utf-8"), nl=False)
     elif not quiet:
-        from rich.console import Console
-        from rich.text import Text
-
-        from unface.report import print_audit
-
         console = Console()
-        print_audit(result, console)
+        table(console)
         console.print(Text(f"\n{path}"), soft_wrap=True)
-        if result.suspects:
-            console.print(Text(f"{out / SUSPECTS_FILE}: the rows and identities meant"), soft_wrap=True)
-        if result.left_out:
-            console.print(Text(f"{out / LEFT_OUT_FILE}: pictures that attribution left out"), soft_wrap=True)
-        console.print(Text(f"{page}: the report"), soft_wrap=True)
+        for file, held in beside.items():
+            console.print(Text(f"{file}: {held}"), soft_wrap=True)
 
 
 def tell_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -> None:
@@ -52,9 +59,6 @@ def tell_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -
     if json:
         typer.echo(dumps([loads(path.read_text(encoding="utf-8")) for path in paths], indent=2))
     elif not quiet:
-        from rich.console import Console
-        from rich.text import Text
-
         console = Console()
         print_side_by_side(audits, console)
         console.print(Text(f"\n{page}: side by side, with a report for each encoder behind it"), soft_wrap=True)

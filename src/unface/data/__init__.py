@@ -1,6 +1,5 @@
 """Embeddings and pictures and whose they are: reading, writing, curating, splitting, and sets of nobody."""
 
-from unface.data.columns import read_vector_arrays, write_vector_arrays
 from unface.data.curate import Curation, curate, usual_images
 from unface.data.decode import BadPicture, decode
 from unface.data.embedded import EMBEDDED_ENCODERS, nobody, things
@@ -19,6 +18,7 @@ from unface.data.split import (
     split_order,
 )
 from unface.data.synthetic import identity_basis, make_identities
+from unface.data.vector_arrays import read_vector_arrays, write_vector_arrays
 from unface.data.write import write_embeddings
 
 __all__ = [

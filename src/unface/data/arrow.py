@@ -5,8 +5,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unface.data.files import reason
-from unface.data.identities import as_text, object_array
-from unface.data.matrix import matrix_of
+from unface.data.identities import as_text, object_array, row_numbers
+from unface.data.matrix import list_type, matrix_of
 from unface.data.raw import Columns, RawRows
 from unface.data.space import METADATA_KEY, space_from_json
 from unface.errors import UnfaceError
@@ -22,7 +22,7 @@ def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[s
     if columns.id in wanted:
         ids = text_of(table.column(columns.id), f"{source}: {columns.id!r}")
     else:
-        ids = object_array([str(row) for row in range(table.num_rows)])
+        ids = row_numbers(table.num_rows)
     vectors, nulls = matrix_of(table.column(columns.vector), ids, source, columns.vector)
     labels = [name for name in wanted if name not in (columns.vector, columns.identity, columns.id)]
     return RawRows(
@@ -60,7 +60,7 @@ def left_out(schema: pa.Schema, wanted: list[str]) -> tuple[str, ...]:
 
 
 def _label(column: pa.ChunkedArray, ids: NDArray[np.object_], source: str, name: str) -> NDArray[np.generic]:
-    if not pa.types.is_nested(column.type):
+    if not pa.types.is_nested(list_type(column.type)):
         return _values(column, f"{source}: {name!r}")
     vectors, nulls = matrix_of(column, ids, source, name)
     # An unknown context is a vector of zeros: it resembles no other.

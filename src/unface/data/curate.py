@@ -15,10 +15,8 @@ class Curation:
     """What curation kept and what it cost."""
 
     images: int
-    identities_before: int
     identities_kept: int
     identities_dropped: int
-    rows_before: int
     rows_kept: int
 
 
@@ -34,10 +32,8 @@ def curate(embeddings: EmbeddingSet, images: int, seed: int) -> tuple[EmbeddingS
     rows = np.flatnonzero(chosen & kept[embeddings.identities])
     curation = Curation(
         images=images,
-        identities_before=len(sizes),
         identities_kept=int(np.count_nonzero(kept)),
         identities_dropped=int(np.count_nonzero(~kept)),
-        rows_before=len(embeddings),
         rows_kept=len(rows),
     )
     return embeddings.take(rows), curation

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unface.data.identities import as_text, codes_of, object_array, without_unused
+from unface.data.identities import as_text, codes_of, row_numbers, without_unused
 from unface.data.raw import Columns, RawRows
 from unface.data.space import Space
 from unface.data.validate import validated
@@ -56,12 +56,13 @@ class EmbeddingSet:
             array = np.asarray(vectors)
         except (ValueError, TypeError):
             raise UnfaceError(f"{source}: {columns.vector!r} is not one array; are its rows of one length?") from None
+        count = len(array) if array.ndim else 0
         raw = RawRows(
             source=source,
             columns=columns,
             vectors=array,
             identities=as_text(identities, f"{source}: {columns.identity!r}"),
-            ids=row_numbers(array) if ids is None else as_text(ids, f"{source}: {columns.id!r}"),
+            ids=row_numbers(count) if ids is None else as_text(ids, f"{source}: {columns.id!r}"),
             labels={name: np.asarray(column) for name, column in (labels or {}).items()},
             space=space,
         )
@@ -113,11 +114,6 @@ class EmbeddingSet:
             digest.update(array.reshape(-1).view(np.uint8).data)
         digest.update(json.dumps([self.names, self.ids.tolist()]).encode())
         return digest.hexdigest()
-
-
-def row_numbers(vectors: NDArray[np.generic]) -> NDArray[np.object_]:
-    """The ids of rows that came without any."""
-    return object_array([str(row) for row in range(len(vectors) if vectors.ndim else 0)])
 
 
 def _frozen(array: NDArray[_Scalar]) -> NDArray[_Scalar]:

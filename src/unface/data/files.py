@@ -9,28 +9,24 @@ from pathlib import Path
 
 from unface.errors import UnfaceError
 
-_PARQUET = b"PAR1"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # a zip with members, and one without
+SEE_TO_IT = "see to that and give the same command again"
+"""What to do about a full disk, or a right that is missing."""
+
+PARQUET = b"PAR1"
+ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, and without
 _NPY = b"\x93NUMPY"
+_GZIP = b"\x1f\x8b"
+_PICTURES = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8")
 
 
 def kind_of(path: Path) -> str:
     """``"directory"``, ``"parquet"`` or ``"npz"``, by content and never by suffix; anything else is refused."""
-    name = short_name(path)
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            return "directory"
-        # A pipe or a device would wait, or never end.
-        if not stat.S_ISREG(mode):
-            raise UnfaceError(f"{name}: neither a file nor a directory")
-        with path.open("rb") as file:
-            start = file.read(len(_NPY))
-    except (OSError, ValueError) as error:
-        raise unopened(path, error) from None
-    if start.startswith(_PARQUET):
+    name, start = short_name(path), first_bytes(path)
+    if start is None:
+        return "directory"
+    if start.startswith(PARQUET):
         return "parquet"
-    if start.startswith(_ZIP):
+    if start.startswith(ZIP):
         return "npz"
     if start == _NPY:
         raise UnfaceError(
@@ -38,7 +34,26 @@ def kind_of(path: Path) -> str:
         )
     if not start:
         raise UnfaceError(f"{name}: the file is empty; expected Parquet or .npz")
+    if start.startswith(_GZIP):
+        raise UnfaceError(f"{name}: compressed by gzip; unpack it first")
+    if start.startswith(_PICTURES):
+        raise UnfaceError(f"{name}: a picture, not vectors; encode pictures first (unface encode)")
     raise UnfaceError(f"{name}: neither Parquet nor .npz by its first bytes; convert it to one of them")
+
+
+def first_bytes(path: Path) -> bytes | None:
+    """As many as tell a file's kind; None of a directory."""
+    try:
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            return None
+        # A pipe or a device would wait, or never end.
+        if not stat.S_ISREG(mode):
+            raise UnfaceError(f"{short_name(path)}: neither a file nor a directory")
+        with path.open("rb") as file:
+            return file.read(len(_NPY))
+    except (OSError, ValueError) as error:
+        raise unopened(path, error) from None
 
 
 def parquet_files(directory: Path) -> list[Path]:
@@ -49,8 +64,25 @@ def parquet_files(directory: Path) -> list[Path]:
     except OSError as error:
         raise unopened(directory, error) from None
     if not found:
-        raise UnfaceError(f"{short_name(directory)}: no .parquet files in this directory")
+        raise without_parquet(short_name(directory))
     return found
+
+
+def without_parquet(name: str) -> UnfaceError:
+    """The sentence about a directory in which there is nothing to read."""
+    return UnfaceError(
+        f"{name}: no .parquet files in this directory; give the one they are in, or encode pictures first"
+    )
+
+
+def require_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written to, or made: before any work is done for it."""
+    if folder.exists() and not folder.is_dir():
+        raise UnfaceError(f"{folder}: is a file; --out takes a folder")
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        why = "does not allow it" if there.is_dir() else "is a file"
+        raise UnfaceError(f"{folder}: cannot be written, {there} {why}; choose another --out")
 
 
 def short_name(path: Path) -> str:
@@ -77,18 +109,25 @@ def reason(error: Exception) -> str:
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
+    """As ``renamed_when_whole``, its failures told in our form."""
+    try:
+        with renamed_when_whole(path) as unfinished:
+            yield unfinished
+    except (OSError, ValueError) as error:
+        raise UnfaceError(f"{short_name(path)}: cannot be written ({reason(error)}); {SEE_TO_IT}") from None
+
+
+@contextmanager
+def renamed_when_whole(path: Path) -> Iterator[Path]:
     """A name to write under, renamed to ``path`` when all is well: nobody ever finds half a file."""
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        try:
-            yield unfinished
-            with unfinished.open("rb") as file:
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        raise UnfaceError(f"{short_name(path)}: cannot be written ({reason(error)})") from None
+        yield unfinished
+        with unfinished.open("rb") as file:
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _is_part(entry: Path) -> bool:

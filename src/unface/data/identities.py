@@ -47,6 +47,11 @@ def object_array(values: list[str | None]) -> NDArray[np.object_]:
     return array
 
 
+def row_numbers(count: int) -> NDArray[np.object_]:
+    """The ids of rows that came without any."""
+    return object_array([str(row) for row in range(count)])
+
+
 def _one_text(value: object, what: str) -> str | None:
     if isinstance(value, str):
         return str(value)

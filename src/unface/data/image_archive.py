@@ -9,7 +9,7 @@ from threading import Lock
 
 from unface.data.decode import BadPicture
 from unface.data.files import reason, short_name
-from unface.data.image_folder import LARGEST, text_of
+from unface.data.image_folder import LARGEST, small_text
 from unface.data.images import ImageRef, ImageSet
 from unface.data.layout import IDENTITY_LIST, identities_of, is_picture, left_out, read_identity_list, safe_member
 from unface.errors import UnfaceError
@@ -90,4 +90,4 @@ def _listed(path: Path, readers: dict[str, Reader], identities: Path | None) -> 
     beside = path.parent / IDENTITY_LIST
     if identities is None and path.name.startswith("img_align_celeba") and beside.is_file():
         identities = beside
-    return None if identities is None else read_identity_list(text_of(identities), short_name(identities))
+    return None if identities is None else read_identity_list(small_text(identities), short_name(identities))

@@ -1,4 +1,4 @@
-"""Pictures in a folder, or as bytes in Parquet beside it; links are followed once, so that a loop of them ends."""
+"""Pictures in a folder; links are followed once, so that a loop of them ends."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -18,14 +18,14 @@ def images_of_folder(folder: Path, identities: Path | None) -> ImageSet:
     source = short_name(folder)
     files = sorted(path.relative_to(folder).as_posix() for path in _walk(folder))
     listing = identities or next((folder / name for name in files if Path(name).name == IDENTITY_LIST), None)
-    listed = None if listing is None else read_identity_list(text_of(listing), short_name(listing))
+    listed = None if listing is None else read_identity_list(small_text(listing), short_name(listing))
     owners = identities_of(filter(is_picture, files), listed, source)
     others = [name for name in files if Path(name).name != IDENTITY_LIST]
     images = tuple(ImageRef(name, owners[name], _reader(folder / name)) for name in files if name in owners)
     return ImageSet(images, source, left_out(others, owners))
 
 
-def text_of(path: Path) -> str:
+def small_text(path: Path) -> str:
     """A small text file."""
     try:
         return path.read_text(encoding="utf-8")

@@ -81,7 +81,8 @@ def _require_columns(schema: pa.Schema, image: str, identity: str, source: str) 
     for name in (image, identity):
         if name not in schema.names:
             there = ", ".join(repr(known) for known in schema.names) or "no columns"
-            raise UnfaceError(f"{source}: no column {name!r}; there is {there}")
+            advice = "; vectors are encoded already" if name == image and "vector" in schema.names else ""
+            raise UnfaceError(f"{source}: no column {name!r}; there is {there}{advice}")
     kind = schema.field(image).type
     inner = kind.field("bytes").type if pa.types.is_struct(kind) and kind.get_field_index("bytes") >= 0 else kind
     if not (pa.types.is_binary(inner) or pa.types.is_large_binary(inner)):

@@ -12,6 +12,11 @@ def matrix_of(
     column: pa.ChunkedArray, ids: NDArray[np.object_], source: str, name: str
 ) -> tuple[NDArray[np.generic], NDArray[np.bool_] | None]:
     """(n, d) of the column's own number type, and which rows are null or hold a null (their numbers mean nothing)."""
+    if _is_tensor(column.type):
+        if len(column.type.shape) != 1:
+            shape = tuple(column.type.shape)
+            raise UnfaceError(f"{source}: {name!r} holds tensors of shape {shape}; flatten them to one dimension")
+        column = pa.chunked_array([lists_of(chunk) for chunk in column.chunks], list_type(column.type))
     kind = column.type
     lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     if not lists or not (pa.types.is_integer(kind.value_type) or pa.types.is_floating(kind.value_type)):
@@ -32,6 +37,20 @@ def matrix_of(
         vectors[where], nulls[where] = _dense(chunk.drop_null() if chunk.null_count else chunk, dim)
         start += len(chunk)
     return vectors, nulls if nulls.any() else None
+
+
+def list_type(kind: pa.DataType) -> pa.DataType:
+    """The list that a tensor of one dimension is stored as; any other type as it is."""
+    return kind.storage_type if _is_tensor(kind) and len(kind.shape) == 1 else kind
+
+
+def lists_of(array: pa.Array) -> pa.Array:
+    """The same for its values."""
+    return array if list_type(array.type) == array.type else array.storage
+
+
+def _is_tensor(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.FixedShapeTensorType)
 
 
 def _common_length(column: pa.ChunkedArray, ids: NDArray[np.object_], source: str, name: str) -> int:

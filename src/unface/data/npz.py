@@ -9,7 +9,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from unface.data.files import reason, short_name
-from unface.data.identities import as_text, object_array
+from unface.data.identities import as_text, row_numbers
 from unface.data.raw import Columns, RawRows
 from unface.errors import UnfaceError
 
@@ -34,7 +34,7 @@ def read_npz(path: Path, columns: Columns) -> RawRows:
         columns=Columns(vector, identity, row_id),
         vectors=vectors,
         identities=as_text(arrays[identity], f"{source}: {identity!r}"),
-        ids=as_text(arrays[row_id], f"{source}: {row_id!r}") if row_id in arrays else _row_numbers(count),
+        ids=as_text(arrays[row_id], f"{source}: {row_id!r}") if row_id in arrays else row_numbers(count),
         labels=labels,
         notes=tuple(f"array {name!r} left out: shape {others[name].shape}" for name in others if name not in labels),
     )
@@ -99,7 +99,3 @@ def array_name(arrays: dict[str, NDArray[np.generic]], asked: str, usual: str, s
     there = ", ".join(repr(name) for name in arrays) or "no arrays"
     wanted = f"{asked!r} or {usual!r}" if default else repr(asked)
     raise UnfaceError(f"{source}: no array {wanted}; there is {there}")
-
-
-def _row_numbers(count: int) -> NDArray[np.object_]:
-    return object_array([str(row) for row in range(count)])

@@ -1,11 +1,10 @@
 """read_images: one door for folders, archives and Parquet, by content and never by suffix."""
 
 import os
-import stat
 import tarfile
 from pathlib import Path
 
-from unface.data.files import short_name, unopened
+from unface.data.files import PARQUET, ZIP, first_bytes, short_name, unopened
 from unface.data.image_archive import images_of_tar, images_of_zip
 from unface.data.image_folder import images_of_folder
 from unface.data.image_parquet import images_of_parquet
@@ -37,22 +36,23 @@ def read_images(
 
 
 def _kind_of(path: Path) -> str:
-    name = short_name(path)
-    try:
-        mode = path.stat().st_mode
-        if stat.S_ISDIR(mode):
-            return "parquet" if any(entry.suffix.lower() == ".parquet" for entry in path.iterdir()) else "folder"
-        if not stat.S_ISREG(mode):
-            raise UnfaceError(f"{name}: neither a file nor a directory")
-        with path.open("rb") as file:
-            start = file.read(4)
-    except (OSError, ValueError) as error:
-        raise unopened(path, error) from None
-    if start == b"PAR1":
+    start = first_bytes(path)
+    if start is None:
+        return "parquet" if _holds_parquet(path) else "folder"
+    if start.startswith(PARQUET):
         return "parquet"
-    if start in (b"PK\x03\x04", b"PK\x05\x06"):
+    if start.startswith(ZIP):
         return "zip"
     if start and tarfile.is_tarfile(path):
         return "tar"
     what = "the file is empty" if not start else "neither zip, tar nor Parquet by its first bytes"
-    raise UnfaceError(f"{name}: {what}; give a folder or archive of <identity>/<image>, or Parquet with pictures")
+    raise UnfaceError(
+        f"{short_name(path)}: {what}; give a folder or archive of <identity>/<image>, or Parquet with pictures"
+    )
+
+
+def _holds_parquet(folder: Path) -> bool:
+    try:
+        return any(entry.suffix.lower() == ".parquet" for entry in folder.iterdir())
+    except OSError as error:
+        raise unopened(folder, error) from None

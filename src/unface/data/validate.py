@@ -38,7 +38,8 @@ def _require_shape(raw: RawRows) -> None:
     for name, column in named:
         if column.shape[:1] != shape[:1]:
             found = len(column) if column.ndim else "no"
-            raise UnfaceError(f"{raw.source}: {name!r} has {found} rows, {raw.columns.vector!r} has {shape[0]}")
+            both = f"{name!r} has {found} rows, {raw.columns.vector!r} has {shape[0]}"
+            raise UnfaceError(f"{raw.source}: {both}; give one for each vector")
     if shape[1] == 0 and (raw.nulls is None or not raw.nulls.all()):
         raise UnfaceError(f"{where} has no dimensions; expected at least one number in each row")
     if raw.space is not None and raw.space.dim != shape[1]:

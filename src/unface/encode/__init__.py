@@ -3,13 +3,12 @@
 from unface.encode.frame import framed, tensor_of
 from unface.encode.load import load_encoder
 from unface.encode.parts import require_free
-from unface.encode.pipeline import Encoded, contents, encode_images
-from unface.encode.ports import Encoder, TorchBacked
+from unface.encode.pipeline import contents, encode_images
+from unface.encode.ports import Encoder, TorchBacked, space_of
 from unface.encode.prepare import aligned
 from unface.encode.table import Made, made_of
 
 __all__ = [
-    "Encoded",
     "Encoder",
     "Made",
     "TorchBacked",
@@ -20,5 +19,6 @@ __all__ = [
     "load_encoder",
     "made_of",
     "require_free",
+    "space_of",
     "tensor_of",
 ]

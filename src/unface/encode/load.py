@@ -50,6 +50,8 @@ def _maker(wanted: Card) -> Callable[[Card, Path, int | None], Encoder]:
 
             return TfliteEncoder
         case "mobilenet_v2" | "efficientnet_lite0" | "augnet_r50" | "transformers" | "torchscript":
+            if find_spec("torch") is None:
+                raise UnfaceError(f"{wanted.name}: needs torch, not installed; run pip install 'unface[torch]'")
             from unface.encode.torch_encoder import TorchEncoder
 
             return TorchEncoder

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from unface.data import BadPicture, ImageRef, ImageSet, Space
 from unface.encode.ahead import ahead
 from unface.encode.parts import Parts, opened_parts
-from unface.encode.ports import Encoder
+from unface.encode.ports import Encoder, space_of
 from unface.encode.prepare import Prepared, Preparer
 from unface.encode.table import part_schema, part_table, skipped_of
 from unface.errors import UnfaceError
@@ -75,7 +75,6 @@ def encode_images(
     progress = progress or Silent()
     threads = threads or available_cores()
     size = max(_PART // batch, 1) * batch
-    space = Space(encoder.name, encoder.card.sha256 or None, encoder.dim, normalised=False)
     plan: dict[str, object] = {
         "pictures": images.sha256(),
         "encoder": encoder.name,
@@ -95,7 +94,7 @@ def encode_images(
         with closing(ready):
             for number in missing:
                 parts.write(number, _part(chunks[number], ready, encoder, batch, progress))
-        return _finish(parts, len(chunks), images, encoder.dim, space, plan)
+        return _finish(parts, len(chunks), images, space_of(encoder), plan)
 
 
 def contents(refs: Iterable[ImageRef]) -> Iterator[bytes | BadPicture]:
@@ -131,7 +130,7 @@ def _part(
     return part_table(rows, vectors, skipped, encoder.dim)
 
 
-def _finish(parts: Parts, count: int, images: ImageSet, dim: int, space: Space, plan: Mapping[str, object]) -> Encoded:
+def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapping[str, object]) -> Encoded:
     skipped: list[tuple[str, str]] = []
     notes: Counter[str] = Counter()
     rows = 0
@@ -146,12 +145,13 @@ def _finish(parts: Parts, count: int, images: ImageSet, dim: int, space: Space, 
     if not rows:
         parts.drop()
         why = ", ".join(f"{number} {reason}" for reason, number in counted.items())
-        raise UnfaceError(f"{images.source}: none of {len(images)} pictures could be used ({why})")
+        advice = "; for faces that are cut out already, pass --detector none" if "no face" in counted else ""
+        raise UnfaceError(f"{images.source}: none of {len(images)} pictures could be used ({why}){advice}")
     listing = parts.out.with_name(f"{parts.out.name}.skipped.csv")
     if skipped:
         with listing.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([("id", "reason"), *skipped])
     else:
         listing.unlink(missing_ok=True)
-    parts.join(count, part_schema(dim, space, json.dumps({**plan, "skipped": counted})))
-    return Encoded(parts.out, len(images), rows, dim, counted, {note: n for note, n in notes.items() if n})
+    parts.join(count, part_schema(space.dim, space, json.dumps({**plan, "skipped": counted})))
+    return Encoded(parts.out, len(images), rows, space.dim, counted, {note: n for note, n in notes.items() if n})

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.data import Space
 from unface.models import Card
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ class Encoder(Protocol):
         expect one: ``encode_images`` finds and aligns it, this method does not.
         """
         ...
+
+
+def space_of(encoder: Encoder) -> Space:
+    """Where an encoder's vectors live."""
+    return Space(encoder.name, encoder.card.sha256 or None, encoder.dim, normalised=False)
 
 
 @runtime_checkable

@@ -83,7 +83,8 @@ def put_face(
     seam = cv2.dilate(region * 255, _square(_SEAM))
     left, top, width, height = cv2.boundingRect(seam)
     middle = (left + width // 2, top + height // 2)
-    coloured = _coloured(face, under, _skin(place) & (region > 0))
+    skin = face_ellipse(place.landmarks, place.ellipse.shape, _SKIN)
+    coloured = _coloured(face, under, skin & (region > 0))
     try:
         # Overwrites the region it is given, so nothing may be read from it afterwards.
         cloned = cv2.seamlessClone(coloured, under, seam, middle, cv2.NORMAL_CLONE)
@@ -143,11 +144,6 @@ def _wrong(image: NDArray[np.uint8], points: NDArray[np.float64]) -> str | None:
 def _moved(image: NDArray[np.uint8], landmarks: NDArray[np.float64], place: Place) -> NDArray[np.uint8]:
     height, width = place.ellipse.shape
     return align_face(image, landmarks, place.landmarks, max(height, width))[:height, :width]
-
-
-def _skin(place: Place) -> NDArray[np.bool_]:
-    centre = (place.landmarks[:2].mean(axis=0) + place.landmarks[3:].mean(axis=0)) / 2
-    return face_ellipse(centre + _SKIN * (place.landmarks - centre), place.ellipse.shape)
 
 
 def _coloured(face: NDArray[np.uint8], like: NDArray[np.uint8], where: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from unface.errors import UnfaceError
 from unface.faces.align import ARCFACE_112, align_face
 from unface.faces.face_swap import Swapped, put_face, swap_place, unswapped
+from unface.faces.session import session_of
 
 _SIDE, _DIM = 128, 512
 _TEMPLATE = ARCFACE_112 + np.array([8.0, 0.0])  # InsightFace's crop of 128: wider on both sides, longer at the chin
@@ -26,14 +27,11 @@ class InSwapper:
 
     def __init__(self, path: Path, embed: Embed) -> None:
         import onnx
-        import onnxruntime
         from onnx import numpy_helper
 
         try:
             graph = onnx.load(str(path)).graph
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = 1  # pictures are worked on in parallel already
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+            self._session = session_of(str(path))
         except Exception as error:  # protobuf's and ONNX Runtime's errors have no common class
             raise UnfaceError(
                 f"{path.name}: not a readable ONNX file ({type(error).__name__}); give inswapper_128.onnx"

@@ -7,9 +7,13 @@ _WIDTH = 1.2  # semi-axis along the eyes, in distances between the eyes
 _HEIGHT = 1.3  # semi-axis across them, in distances from the eyes to the mouth
 
 
-def face_ellipse(landmarks: NDArray[np.float64], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """(h, w), true inside: centred between eyes and mouth, turned with the line of the eyes."""
-    left_eye, right_eye, _, left_mouth, right_mouth = np.asarray(landmarks, dtype=np.float64)
+def face_ellipse(landmarks: NDArray[np.float64], shape: tuple[int, ...], scale: float = 1.0) -> NDArray[np.bool_]:
+    """(h, w), true inside: centred between eyes and mouth, turned with the line of the eyes; axes times ``scale``."""
+    landmarks = np.asarray(landmarks, dtype=np.float64)
+    if scale != 1:
+        centre = (landmarks[:2].mean(axis=0) + landmarks[3:].mean(axis=0)) / 2
+        landmarks = centre + scale * (landmarks - centre)
+    left_eye, right_eye, _, left_mouth, right_mouth = landmarks
     eyes, mouth = (left_eye + right_eye) / 2, (left_mouth + right_mouth) / 2
     along = right_eye - left_eye
     between, down = float(np.linalg.norm(along)), float(np.linalg.norm(mouth - eyes))

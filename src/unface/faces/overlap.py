@@ -3,6 +3,26 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.faces.face import Face
+
+
+def best_faces(
+    scores: NDArray[np.float64],
+    boxes: NDArray[np.float64],
+    points: NDArray[np.float64],
+    scale: NDArray[np.float64],
+    most: float,
+) -> list[Face]:
+    """What is left of boxes (n, 4) with points (n, 5, 2), times ``scale`` (x, y); best score first."""
+    return [
+        Face(
+            np.concatenate([boxes[i, :2] * scale, (boxes[i, 2:] - boxes[i, :2]) * scale]),
+            points[i] * scale,
+            float(scores[i]),
+        )
+        for i in suppressed(scores, boxes, most)
+    ]
+
 
 def suppressed(scores: NDArray[np.float64], boxes: NDArray[np.float64], most: float) -> list[int]:
     """Indices, best score first, of the boxes (n, 4: left, top, right, bottom) that no better one takes.

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.faces.face import Face
-from unface.faces.overlap import suppressed
+from unface.faces.overlap import best_faces
+from unface.faces.session import session_of
 
 _SIDE = 640
 _STRIDES = (8, 16, 32)
@@ -21,11 +22,7 @@ class Scrfd:
     name = "scrfd-500m"
 
     def __init__(self, path: Path) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # pictures are worked on in parallel already
-        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._session = session_of(str(path))
         self._input = self._session.get_inputs()[0].name
         self._outputs = [f"{kind}_{stride}" for stride in _STRIDES for kind in ("score", "bbox", "kps")]
 
@@ -42,16 +39,8 @@ class Scrfd:
         raw = self._session.run(self._outputs, {self._input: blob})
         found = [_decoded(raw[3 * n], raw[3 * n + 1], raw[3 * n + 2], stride) for n, stride in enumerate(_STRIDES)]
         scores, boxes, points = (np.concatenate([level[part] for level in found]) for part in range(3))
-        kept = suppressed(scores, boxes, _OVERLAP)
         back = np.array([image.shape[1] / width, image.shape[0] / height])
-        return [
-            Face(
-                np.concatenate([boxes[i, :2] * back, (boxes[i, 2:] - boxes[i, :2]) * back]),
-                points[i] * back,
-                float(scores[i]),
-            )
-            for i in kept
-        ]
+        return best_faces(scores, boxes, points, back, _OVERLAP)
 
 
 def _decoded(

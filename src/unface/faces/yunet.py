@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.faces.face import Face
-from unface.faces.overlap import suppressed
+from unface.faces.overlap import best_faces
+from unface.faces.session import session_of
 
 if TYPE_CHECKING:
     import onnx
@@ -25,12 +26,7 @@ class YuNet:
     name = "yunet"
 
     def __init__(self, path: Path) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # pictures are worked on in parallel already
-        model = _any_size(path).SerializeToString()
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._session = session_of(_any_size(path).SerializeToString())
         self._input = self._session.get_inputs()[0].name
         self._outputs = [f"{kind}_{stride}" for stride in _STRIDES for kind in ("cls", "obj", "bbox", "kps")]
 
@@ -48,14 +44,7 @@ class YuNet:
         found = [_decoded(raw[4 * n : 4 * n + 4], stride, columns) for n, stride in enumerate(_STRIDES)]
         scores, corners, points = (np.concatenate([level[part] for level in found]) for part in range(3))
         back = np.array([image.shape[1] / width, image.shape[0] / height])
-        return [
-            Face(
-                np.concatenate([corners[i, :2] * back, (corners[i, 2:] - corners[i, :2]) * back]),
-                points[i] * back,
-                float(scores[i]),
-            )
-            for i in suppressed(scores, corners, _OVERLAP)
-        ]
+        return best_faces(scores, corners, points, back, _OVERLAP)
 
 
 def _any_size(path: Path) -> "onnx.ModelProto":

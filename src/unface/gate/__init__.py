@@ -3,20 +3,18 @@
 from unface.gate.judge import judge
 from unface.gate.junit import junit_xml, write_junit
 from unface.gate.outcome import Found, Verdict
-from unface.gate.policy import Gate, ImprovementRule, LeakageRule, Policy, Rule, UtilityRule
+from unface.gate.policy import ImprovementRule, LeakageRule, Policy, UtilityRule
 from unface.gate.read import make_policy, read_policy
 from unface.gate.result import GateResult, Judged
 from unface.gate.table import print_gate
 
 __all__ = [
     "Found",
-    "Gate",
     "GateResult",
     "ImprovementRule",
     "Judged",
     "LeakageRule",
     "Policy",
-    "Rule",
     "UtilityRule",
     "Verdict",
     "judge",

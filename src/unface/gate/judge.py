@@ -31,7 +31,7 @@ def _judged(result: AuditResult, rule: Rule, number: int) -> Judged:
 
 def _released(result: AuditResult, number: int) -> str:
     """The space a rule is about if it names none: what the one eraser made, or the raw one."""
-    erased = [space.name for space in result.spaces if space.erasure is not None and not space.erasure.control]
+    erased = [space.name for space in result.erased]
     if len(erased) > 1:
         text = (
             f"rule {number} names no space and the audit has {len(erased)} erasers ({listed(erased)}); say which one "

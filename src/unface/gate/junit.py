@@ -1,10 +1,9 @@
 """A gate as JUnit XML, one test case for each rule: failed is a failure, cannot tell an error."""
 
-import os
-import secrets
 from pathlib import Path
 from xml.etree import ElementTree
 
+from unface.auditing.together import write_whole
 from unface.errors import UnfaceError
 from unface.gate.outcome import Verdict
 from unface.gate.result import GateResult
@@ -17,18 +16,7 @@ def write_junit(result: GateResult, path: Path) -> None:
     """Write the XML; replaces what is there, by a rename once all is written."""
     if path.is_dir():
         raise UnfaceError(f"{path}: is a folder; --junit takes a file")
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        try:
-            with unfinished.open("xb") as file:
-                file.write(junit_xml(result))
-                file.flush()
-                os.fsync(file.fileno())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise UnfaceError(f"{path}: cannot be written ({error.strerror}); choose another --junit") from None
+    write_whole(path, junit_xml(result), "--junit")
 
 
 def junit_xml(result: GateResult) -> bytes:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 
-from unface.auditing.words import percent
+from unface.auditing.words import factor, in_percent
 from unface.gate.outcome import Found, Unit
 
 
 def amount(value: float, unit: Unit) -> str:
     """0.31 %, 3.1 times, −2.1 points."""
-    number = _number(abs(value), unit)
+    size = abs(value)
+    number = factor(size) if unit == "times chance" else in_percent(size)
     if unit == "difference":
         return f"{'−' if value < 0 else '+'}{number} points"
     sign = "−" if value < 0 else ""
@@ -38,9 +39,3 @@ def listed(names: Iterable[object]) -> str:
 def one_line(text: str) -> str:
     """Names come from files: nothing in them may break a line, steer a terminal or be illegal in XML."""
     return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
-
-
-def _number(size: float, unit: Unit) -> str:
-    if unit == "times chance":
-        return f"{size:,.0f}" if size >= 10 else f"{size:.1f}"
-    return percent(size).removesuffix(" %")

@@ -69,9 +69,11 @@ class Replicates:
 
 def effective_trials(rate: float, variance: float, identities: int, pairs: int) -> float:
     """How many independent trials would vary as much; at most the pairs, and the identities where nothing varies."""
-    if variance == 0 or not 0 < rate < 1:
+    of_one = rate * (1 - rate)
+    # Replicates that all are 0.3 still spread by rounding, as if they were worth 1e32 trials.
+    if of_one <= 0 or variance <= 1e-20 * of_one:
         return float(identities)
-    return min(rate * (1 - rate) / variance, float(pairs))
+    return min(of_one / variance, float(pairs))
 
 
 def rate_interval(

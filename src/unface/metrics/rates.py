@@ -67,7 +67,7 @@ def threshold_allowing(impostor: NDArray[np.floating], allowed: int) -> float:
 
 def just_above(score: np.floating) -> float:
     """The smallest threshold that rejects a score, in the score's own precision."""
-    return float(np.nextafter(score, np.inf, dtype=score.dtype))
+    return float(np.nextafter(score, np.inf))
 
 
 def ready_scores(scores: ArrayLike, kind: str) -> NDArray[np.floating]:

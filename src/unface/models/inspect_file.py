@@ -27,7 +27,7 @@ class Graph:
 def kind_of(path: Path) -> Kind:
     """By its suffix, and by content where a suffix can mean two things; a pickle that would run code is refused."""
     if not path.is_file():
-        raise UnfaceError(f"{path.name}: no such file")
+        raise UnfaceError(f"{path.name}: {'is a folder; name the file in it' if path.is_dir() else 'no such file'}")
     if path.suffix == ".onnx":
         return "onnx"
     if path.suffix == ".safetensors":
@@ -108,7 +108,8 @@ def _require_safetensors(path: Path) -> None:
         with safe_open(path, framework="numpy") as opened:
             opened.keys()
     except (SafetensorError, OSError) as error:
-        raise UnfaceError(f"{path.name}: not a whole .safetensors file ({type(error).__name__})") from None
+        told = f"{path.name}: not a whole .safetensors file ({type(error).__name__}); copy it again"
+        raise UnfaceError(told) from None
 
 
 def _is_torchscript(path: Path) -> bool:

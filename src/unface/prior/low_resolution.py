@@ -1,5 +1,6 @@
 """Small pictures for a fraction of the work: MobileStyleGAN stopped at 128 px, its colours fitted by least squares."""
 
+import hashlib
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -36,10 +37,11 @@ class LowResolution(Synthesis):
 
 def low_resolution(prior: StylePrior, whole: MobileSynthesis, folder: Path, progress: Progress) -> LowResolution:
     """Fitted to the prior's own pictures the first time, which takes a minute; kept in ``folder`` for the next."""
-    kept = _read(folder / _FILE)
+    network = _sha256(*whole.parameters())
+    kept = _read(folder / _FILE, network)
     if kept is None:
         kept = fitted(prior, whole, progress)
-        _write(kept, folder / _FILE)
+        _write(kept, folder / _FILE, network)
     return LowResolution(whole, kept)
 
 
@@ -66,21 +68,31 @@ def _features(whole: MobileSynthesis, latents: Tensor) -> Tensor:
     return whole.features(latents, whole.blocks - _LEFT_OUT)
 
 
-def _read(path: Path) -> Tensor | None:
+def _read(path: Path, network: str) -> Tensor | None:
+    """None of a file that is damaged, or was fitted to another network: it is made again."""
     try:
         with safe_open(path, framework="pt") as file:
             head: Tensor = file.get_tensor("head")
+            said = file.metadata()
     except (OSError, SafetensorError):
         return None
-    return head
+    return head if said == {"network": network, "head": _sha256(head)} else None
 
 
-def _write(head: Tensor, path: Path) -> None:
+def _write(head: Tensor, path: Path, network: str) -> None:
     """By a rename, so that nobody reads half of it; a cache that cannot be written only costs the next start."""
     aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
     with suppress(OSError):
         try:
-            aside.write_bytes(save({"head": head}))
+            aside.write_bytes(save({"head": head}, {"network": network, "head": _sha256(head)}))
             aside.replace(path)
         finally:
             aside.unlink(missing_ok=True)
+
+
+def _sha256(*tensors: Tensor) -> str:
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(str(tuple(tensor.shape)).encode())
+        digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

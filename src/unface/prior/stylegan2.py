@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
+from torch.func import functional_call
 from torch.nn import functional
 
 from unface.data.files import reason
@@ -27,12 +28,31 @@ def read_stylegan2(path: Path, device: str = "cpu") -> StylePrior:
         weights = [state[f"mapping.fc{layer}.weight"] for layer in layers]
         biases = [state[f"mapping.fc{layer}.bias"] * _SLOWED for layer in layers]
         mapping = Mapping([weight * (_SLOWED * weight.shape[1] ** -0.5) for weight in weights], biases)
-        return StylePrior(path.name, mapping, StyleGAN2Synthesis(state), state["mapping.w_avg"], device)
+        synthesis, mean = StyleGAN2Synthesis(state), state["mapping.w_avg"]
+        _require_fitting(mapping, synthesis, mean)
+        return StylePrior(path.name, mapping, synthesis, mean, device)
     except KeyError as absent:
         raise UnfaceError(f"{path.name}: has no {absent}; expected the layout of StyleGAN2-ADA") from None
     except (IndexError, ValueError, RuntimeError) as error:
         told = f"{path.name}: has weights of another shape ({reason(error)}); expected the layout of StyleGAN2-ADA"
         raise UnfaceError(told) from None
+
+
+def _require_fitting(mapping: Mapping, synthesis: "StyleGAN2Synthesis", mean: Tensor) -> None:
+    """One picture in shapes alone, nothing computed: weights that do not fit each other fail here, not at the first."""
+    latent = _shaped(mapping, torch.empty(1, mapping.dim, device="meta"))
+    if mean.shape != latent.shape[1:]:
+        raise ValueError(f"mean of {tuple(mean.shape)} for latents of {tuple(latent.shape[1:])}")
+    largest = synthesis.sizes[-1]
+    picture = _shaped(synthesis, latent[:, None].expand(-1, synthesis.slots, -1), largest)
+    if picture.shape != (1, 3, largest, largest):
+        raise ValueError(f"pictures of {tuple(picture.shape[1:])}")
+
+
+def _shaped(module: torch.nn.Module, *given: Tensor | int) -> Tensor:
+    weights = {name: weight.to("meta") for name, weight in module.named_parameters()}
+    shaped: Tensor = functional_call(module, weights, given)
+    return shaped
 
 
 class StyleGAN2Synthesis(Synthesis):

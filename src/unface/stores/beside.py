@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unface.data.files import reason, short_name, unopened, written_whole
+from unface.data.files import SEE_TO_IT, reason, short_name, unopened, written_whole
 from unface.errors import UnfaceError
 from unface.stores.ports import Holding
 
@@ -168,7 +168,7 @@ class BesideFile:
         try:
             yield
         except OSError as error:
-            raise UnfaceError(f"{self.name}: cannot be {done} ({reason(error)})") from None
+            raise UnfaceError(f"{self.name}: cannot be {done} ({reason(error)}); {SEE_TO_IT}") from None
 
     @property
     def _prefix(self) -> str:

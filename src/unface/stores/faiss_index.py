@@ -25,20 +25,15 @@ class FaissStore:
     vectors in a file meanwhile. Searches go on in the raw file until ``swap``. A killed ``stage`` begins anew.
     """
 
-    def __init__(self, path: Path, *, lossy_ok: bool = False, query_only: bool = False) -> None:
+    def __init__(self, path: Path, *, lossy_ok: bool = False) -> None:
         try:
             import faiss  # noqa: F401
         except ImportError:
             raise UnfaceError("FAISS is not installed; pip install 'unface[stores]'") from None
         self._file = BesideFile(path)
-        self._lossy_ok, self._query_only = lossy_ok, query_only
+        self._lossy_ok = lossy_ok
 
     def inspect(self) -> Holding:
-        if self._query_only:
-            raise UnfaceError(
-                f"{self._file.name}: a transform in front of the queries leaves every raw vector in the index and"
-                " protects nobody; sanitise the index, then put Projection.faiss_transform() in front of it"
-            )
         index = self._read(self._file.path, mapped=True)
         self._is_exact(index)
         return self._file.holding(index.ntotal, index.d)
@@ -117,7 +112,7 @@ class FaissStore:
             raise UnfaceError(
                 f"{self._file.name}: {type(index).__name__} keeps codes, so only rounded vectors can be erased, and its"
                 " code book was learned from raw ones and must be learned again; build it anew from erased vectors, or"
-                " allow this loss"
+                " allow this loss (--lossy-ok)"
             )
         return False
 
@@ -132,7 +127,8 @@ class FaissStore:
         except OSError as error:
             raise unopened(path, error) from None
         except RuntimeError as error:
-            raise UnfaceError(f"{self._file.name}: not a FAISS index that can be read ({_said(error)})") from None
+            told = f"{self._file.name}: not a FAISS index that can be read ({_said(error)}); write or copy it again"
+            raise UnfaceError(told) from None
 
 
 def _erased_rows(

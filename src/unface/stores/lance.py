@@ -133,7 +133,8 @@ class LanceStore:
         except ImportError:
             raise UnfaceError("LanceDB tables need the package 'pylance'; pip install pylance") from None
         if not self._folder.is_dir():
-            raise UnfaceError(f"{self._where}: there is no folder {self._folder.name!r} in the database's")
+            told = f"there is no folder {self._folder.name!r} in the database's; check both names"
+            raise UnfaceError(f"{self._where}: {told}")
         with self._in_words():
             return lance.dataset(self._folder, version=version)
 

@@ -65,7 +65,7 @@ class PostgresStore:
             begin(target, column, mark)
             progress.start("stage", rows_of(target, column))
             progress.advance("stage", rows_staged(target, column))
-            query = f"SELECT {VERSION}, {column.column} FROM {column.table} WHERE {column.column} IS NOT NULL"
+            query = f"SELECT {VERSION}, {column.column} {column.filled}"
             missing = f"SELECT raw.* FROM ({query}) raw LEFT JOIN {column.staged} s USING ({ROW_VERSION})"
             missing += " WHERE s.part IS NULL"
             for records in read_records(source, missing, self._layout(source, column), self._where):
@@ -81,7 +81,7 @@ class PostgresStore:
             column = self._look(opened)
             query = f"SELECT {ROW_VERSION}, vector FROM {column.staged}"
             if column.sanitised_with is not None:
-                query = f"SELECT {VERSION}, {column.column} FROM {column.table} WHERE {column.column} IS NOT NULL"
+                query = f"SELECT {VERSION}, {column.column} {column.filled}"
             for records in read_records(opened, query, self._layout(opened, column), self._where):
                 yield vectors_of(records)
 

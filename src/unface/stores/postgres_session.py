@@ -38,6 +38,7 @@ def place(uri: str, table: str) -> str:
         # What the driver says of a bad address quotes from it, the password too.
         raise UnfaceError(
             f"{table}: the address of its database cannot be read; write postgresql://user:password@host:port/database"
+            "?table=TABLE&column=COLUMN, and behind these only what libpq knows"
         ) from None
     host = str(given.get("host") or os.environ.get("PGHOST") or "localhost")
     database = given.get("dbname") or os.environ.get("PGDATABASE") or given.get("user") or "default database"
@@ -66,6 +67,18 @@ def session(uri: str, where: str) -> Iterator[Session]:
         for secret in (conninfo_to_dict(uri).get("password"), os.environ.get("PGPASSWORD")):
             said = said.replace(str(secret), "…") if secret else said
         raise UnfaceError(f"{where}: PostgreSQL says: {said}") from None
+
+
+def number(opened: Session, query: str) -> int:
+    """The one that a query counts."""
+    (found,) = opened.execute(query).fetchone() or (0,)
+    return int(str(found))
+
+
+def literal(opened: Session, text: str) -> str:
+    """A text as SQL writes it, for statements that take no parameters."""
+    (quoted,) = opened.execute("SELECT quote_literal(%s)", (text,)).fetchone() or ("",)
+    return str(quoted)
 
 
 def driver() -> None:

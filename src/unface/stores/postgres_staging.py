@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unface.stores.postgres_copy import ROW_VERSION, VERSION, VERSION_TYPES
-from unface.stores.postgres_session import Session
+from unface.stores.postgres_session import Session, literal, number
 from unface.stores.postgres_table import VectorColumn, comment_of, key_columns, set_comment
 
 
@@ -22,14 +22,13 @@ def begin(opened: Session, column: VectorColumn, mark: str) -> None:
             _hide(opened, column.staged)
             return
         opened.execute(f"DROP INDEX IF EXISTS {column.staged}_part_at_idx")
-        now = f"SELECT {VERSION} FROM {column.table} WHERE {column.column} IS NOT NULL"
+        now = f"SELECT {VERSION} {column.filled}"
         same = " AND ".join(f"raw.{each} = s.{each}" for each in ROW_VERSION.split(", "))
         opened.execute(f"DELETE FROM {column.staged} s WHERE NOT EXISTS (SELECT FROM ({now}) raw WHERE {same})")
 
 
 def rows_staged(opened: Session, column: VectorColumn) -> int:
-    (rows,) = opened.execute(f"SELECT count(*) FROM {column.staged}").fetchone() or (0,)
-    return int(str(rows))
+    return number(opened, f"SELECT count(*) FROM {column.staged}")
 
 
 def keep_raw(opened: Session, column: VectorColumn) -> None:
@@ -38,7 +37,7 @@ def keep_raw(opened: Session, column: VectorColumn) -> None:
         opened.execute(f"DROP TABLE IF EXISTS {column.kept}")
         opened.execute(
             f"CREATE TABLE {column.kept} WITH (autovacuum_enabled = false) AS"
-            f" SELECT {key_columns(opened, column)} FROM {column.table} WHERE {column.column} IS NOT NULL"
+            f" SELECT {key_columns(opened, column)} {column.filled}"
         )
         set_comment(opened, f"TABLE {column.kept}", f"raw vectors of {column.table}, kept by unface until purged")
         _hide(opened, column.kept)
@@ -51,10 +50,9 @@ def _hide(opened: Session, table: str) -> None:
 
 def count_unmatched(opened: Session, column: VectorColumn) -> int:
     query = f"""
-        SELECT count(*) FROM (SELECT {VERSION} FROM {column.table} WHERE {column.column} IS NOT NULL) raw
+        SELECT count(*) FROM (SELECT {VERSION} {column.filled}) raw
         FULL JOIN {column.staged} s USING ({ROW_VERSION}) WHERE raw.born IS NULL OR s.vector IS NULL"""
-    (apart,) = opened.execute(query).fetchone() or (0,)
-    return int(str(apart))
+    return number(opened, query)
 
 
 def rewrite(opened: Session, column: VectorColumn) -> None:
@@ -62,8 +60,7 @@ def rewrite(opened: Session, column: VectorColumn) -> None:
     finder = f"{column.schema}.unface_erased(oid, tid)"
     body = f"""DECLARE found {column.kind}; BEGIN
         SELECT vector INTO STRICT found FROM {column.staged} WHERE part = $1 AND at = $2; RETURN found; END"""
-    (quoted,) = opened.execute("SELECT quote_literal(%s)", (body,)).fetchone() or ("",)
-    opened.execute(f"CREATE FUNCTION {finder} RETURNS {column.kind} LANGUAGE plpgsql STABLE AS {quoted}")
+    opened.execute(f"CREATE FUNCTION {finder} RETURNS {column.kind} LANGUAGE plpgsql STABLE AS {literal(opened, body)}")
     opened.execute(
         f"ALTER TABLE {column.table} ALTER COLUMN {column.column} TYPE {column.kind} USING CASE"
         f" WHEN {column.column} IS NOT NULL THEN {column.schema}.unface_erased(tableoid, ctid) END,"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from unface.errors import UnfaceError
-from unface.stores.postgres_session import Session
+from unface.stores.postgres_session import Session, literal, number
 
 _MARK = "unface: erased with projection "
 
@@ -88,6 +88,11 @@ class VectorColumn:
     """Why it cannot be sanitised at all."""
 
     @property
+    def filled(self) -> str:
+        """Rows that have a vector, for a SELECT to go on with."""
+        return f"FROM {self.table} WHERE {self.column} IS NOT NULL"
+
+    @property
     def sanitised_with(self) -> str | None:
         """The mark is a line of the column's comment: it stays with the column through renames, dumps and restores."""
         lines = (self.comment or "").splitlines()
@@ -122,8 +127,7 @@ def vector_column(opened: Session, table: str, column: str, where: str) -> Vecto
 
 def rows_of(opened: Session, column: VectorColumn) -> int:
     """How many vectors are not NULL."""
-    (rows,) = opened.execute(f"SELECT count({column.column}) FROM {column.table}").fetchone() or (0,)
-    return int(str(rows))
+    return number(opened, f"SELECT count({column.column}) FROM {column.table}")
 
 
 def dim_of(opened: Session, column: VectorColumn, where: str) -> int:
@@ -151,9 +155,7 @@ def comment_of(opened: Session, table: str) -> str | None:
 
 def set_comment(opened: Session, what: str, text: str) -> None:
     """``what``: COLUMN or TABLE and its quoted name."""
-    # COMMENT takes no parameters.
-    (quoted,) = opened.execute("SELECT quote_literal(%s)", (text,)).fetchone() or ("",)
-    opened.execute(f"COMMENT ON {what} IS {quoted}")
+    opened.execute(f"COMMENT ON {what} IS {literal(opened, text)}")
 
 
 def key_columns(opened: Session, column: VectorColumn) -> str:

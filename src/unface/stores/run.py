@@ -9,6 +9,7 @@ from unface.progress import Progress, Silent
 from unface.scale import released_vectors
 from unface.scale.check import Check
 from unface.scale.receipt import Receipt, Verified
+from unface.scale.released import require_dim
 from unface.stores.ports import Holding, Store
 
 
@@ -22,8 +23,7 @@ def sanitise_store(
     held, mark = store.inspect(), projection.sha256
     if held.sanitised_with is not None:
         return _purged(projection, store, held, purge=purge)
-    if held.dim != projection.dim:
-        raise UnfaceError(f"{held.where}: vectors of {held.dim} dimensions; this projection is for {projection.dim}")
+    require_dim(projection, held.dim, held.where)
 
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
         return released_vectors(projection, vectors, held.where)

@@ -11,7 +11,7 @@ from unface.swap.given import Labelled
 
 Matrix = NDArray[np.float64]
 
-# Relative to the largest variance: what an eraser removed has none, and moving there means nothing.
+# Of all variance: what an eraser removed has none, and moving there means nothing.
 _NEGLIGIBLE = 1e-9
 
 

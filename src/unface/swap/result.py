@@ -1,4 +1,4 @@
-"""What an attribute swap came to: three shares, who they were counted on, and what they rest on."""
+"""What an attribute swap came to: shares, who they were counted on, and what they rest on."""
 
 from dataclasses import dataclass, field
 
@@ -58,11 +58,6 @@ class SwapResult:
     """Directions of within-identity variation; they hold the share ``within`` of it."""
     within: float
     step: float
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean of the two labels' accuracies: ½ by chance, however rare a label is."""
-        return (self.to_zero.read.value + self.to_one.read.value) / 2
 
     @property
     def trusted(self) -> bool:

@@ -13,16 +13,19 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from unface.data.files import reason, short_name
+from unface._version import __version__
+from unface.data.files import SEE_TO_IT, reason, require_folder, short_name
 from unface.errors import UnfaceError
 from unface.scale import Place, place_at
 from unface.scale.lock import held
 from unface.scale.place import OWN
+from unface.scale.sink import OutputError
 from unface.synth.people import Candidates
 
 RESULT = "synth.json"
 _MANIFEST = f"{OWN}/manifest.json"
 _UNFINISHED = f"{OWN}/unfinished"
+_VERSION = "unface"  # in the result and in the plan that is kept until it is there
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Folder:
                 (unfinished / f"{number:0{max(digits, 2)}d}.jpg").write_bytes(picture)
             unfinished.rename(whole)
         except OSError as error:
-            raise UnfaceError(f"{short_name(self.out)}: cannot be written ({reason(error)})") from None
+            raise OutputError(f"{short_name(self.out)}: cannot be written ({reason(error)})") from None
         text = json.dumps({"tries": record.tries, "rejected": dict(sorted(record.rejected.items()))})
         self.place.write(f"{OWN}/people/{identity}.json", text.encode())
 
@@ -92,8 +95,7 @@ class Folder:
 
 def require_free(out: Path) -> None:
     """Refuse a folder that holds anything but an unfinished run: before the work, not after it."""
-    if out.exists() and not out.is_dir():
-        raise UnfaceError(f"{out}: is a file; give a folder")
+    require_folder(out)
     inside = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
     if RESULT in inside and OWN not in inside:
         raise UnfaceError(f"{out}: is finished already; choose another --out, or remove it first")
@@ -107,16 +109,29 @@ def opened_folder(out: Path, plan: Mapping[str, object]) -> Iterator[Folder]:
     require_free(out)
     place = place_at(out)
     with held(place):
-        begun = _planned(place)
-        if begun is None:
-            place.write(_MANIFEST, (json.dumps(plan, indent=2) + "\n").encode())
-        else:
-            different = [name for name in plan if begun.get(name) != plan[name]]
-            if different:
-                raise UnfaceError(
-                    f"{out}: was begun with other {', '.join(different)}; give the same command, or another --out"
-                )
-        yield Folder(out, place)
+        try:
+            _agree(out, place, plan)
+            yield Folder(out, place)
+        except OutputError as error:
+            raise UnfaceError(f"{error}; {SEE_TO_IT}") from None
+
+
+def _agree(out: Path, place: Place, plan: Mapping[str, object]) -> None:
+    """Begin by this plan, or see that it was begun by it."""
+    begun = _planned(place)
+    if begun is None:
+        place.write(_MANIFEST, (json.dumps({_VERSION: __version__, **plan}, indent=2) + "\n").encode())
+        return
+    different = [name for name in plan if begun.get(name) != plan[name]]
+    if different:
+        raise UnfaceError(
+            f"{out}: was begun with other {', '.join(different)}; give the same command, or another --out"
+        )
+    if begun.get(_VERSION) != __version__:
+        raise UnfaceError(
+            f"{out}: was begun by unface {begun.get(_VERSION, 'of before')}, whose pictures may be others than those"
+            f" of {__version__}; go on with that one, or give another --out"
+        )
 
 
 def _planned(place: Place) -> dict[str, object] | None:
@@ -125,7 +140,7 @@ def _planned(place: Place) -> dict[str, object] | None:
     if result is None:
         return _read(place, _MANIFEST)
     plan = result.get("plan")
-    return plan if isinstance(plan, dict) else {}
+    return {_VERSION: result.get(_VERSION), **plan} if isinstance(plan, dict) else {}
 
 
 def _read(place: Place, name: str) -> dict[str, object] | None:

@@ -4,14 +4,13 @@ from unface.utility.choose import utility_tasks
 from unface.utility.copies import CopyTask, copy_task
 from unface.utility.kept import Kept, Share, kept
 from unface.utility.labelled import LabelledTask, labelled_task
-from unface.utility.neighbours import NeighbourTask, neighbour_task
+from unface.utility.neighbours import neighbour_task
 from unface.utility.outcome import Outcome, Task
 
 __all__ = [
     "CopyTask",
     "Kept",
     "LabelledTask",
-    "NeighbourTask",
     "Outcome",
     "Share",
     "Task",

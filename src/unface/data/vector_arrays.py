@@ -19,7 +19,8 @@ def read_vector_arrays(path: Path, vector: str = "vector") -> tuple[str, Arrays]
     source, arrays = short_name(path), read_arrays(path)
     name = array_name(arrays, vector, "vectors", source)
     if arrays[name].ndim != 2 or arrays[name].dtype.kind not in "fiu":
-        raise UnfaceError(f"{source}: {name!r} has shape {arrays[name].shape}; expected numbers (n, d)")
+        found = arrays[name]
+        raise UnfaceError(f"{source}: {name!r} holds {found.dtype} of shape {found.shape}; expected numbers (n, d)")
     return name, arrays
 
 

@@ -1,0 +1,125 @@
+"""If this fails, a run that was cut off loses or doubles a picture, or ends in another file than one that was not."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.encode.encoded import Found, counted
+from unface.data import ImageSet
+from unface.data.images import ImageRef
+from unface.encode import encode_images
+from unface.encode.onnx import OnnxEncoder
+from unface.errors import UnfaceError
+
+
+def test_a_finished_file_is_refused_and_with_force_replaced(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet
+) -> None:
+    out = tmp_path / "e.parquet"
+    encode_images(pictures, encoder, out, detector=None)
+    with pytest.raises(UnfaceError, match=r"e\.parquet: exists already; choose another --out or pass --force"):
+        encode_images(pictures, encoder, out, detector=None)
+    encode_images(pictures.take(range(20)), encoder, out, detector=None, force=True)
+    assert pq.read_metadata(out).num_rows == 20
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["e.parquet", "faces.zip", "tiny.onnx"]
+
+
+def test_what_was_done_before_a_cut_is_not_done_again(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unface.encode.pipeline._PART", 8)
+    whole, cut = tmp_path / "whole.parquet", tmp_path / "cut.parquet"
+    encode_images(pictures, encoder, whole, detector=Found(), batch=4)
+    first: list[str] = []
+    with pytest.raises(RuntimeError, match="pulled the plug"):
+        encode_images(counted(pictures, first, stop_at=38), encoder, cut, detector=Found(), batch=4, threads=2)
+    assert not cut.exists()
+    second: list[str] = []
+    encode_images(counted(pictures, second), encoder, cut, detector=Found(), batch=4)
+    assert 0 < len(second) < 45
+    assert second == [image.id for image in pictures][-len(second) :]
+    assert cut.read_bytes() == whole.read_bytes()
+    assert not (tmp_path / ".cut.parquet.parts").exists()
+
+
+def test_an_unfinished_file_of_other_pictures_or_settings_is_not_gone_on_with(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet
+) -> None:
+    out = tmp_path / "e.parquet"
+    with pytest.raises(RuntimeError):
+        encode_images(counted(pictures, [], stop_at=30), encoder, out, detector=None, batch=4)
+    with pytest.raises(UnfaceError, match=r"was begun with other batch; give the same command, or --force"):
+        encode_images(pictures, encoder, out, detector=None, batch=5)
+    with pytest.raises(UnfaceError, match="was begun with other pictures, detector"):
+        encode_images(pictures.take(range(9)), encoder, out, detector=Found(), batch=4)
+    encode_images(pictures.take(range(9)), encoder, out, detector=Found(), batch=4, force=True)
+    assert pq.read_metadata(out).num_rows == 9
+
+
+def test_two_processes_do_not_write_one_file(tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet) -> None:
+    out, begun, go = tmp_path / "e.parquet", threading.Event(), threading.Event()
+
+    def slow(ref: ImageRef) -> ImageRef:
+        def read() -> bytes:
+            begun.set()
+            go.wait(20)
+            return ref.read()
+
+        return ImageRef(ref.id, ref.identity, read)
+
+    waiting = ImageSet(tuple(slow(ref) for ref in pictures), pictures.source)
+    worker = threading.Thread(target=lambda: encode_images(waiting, encoder, out, detector=None))
+    worker.start()
+    assert begun.wait(20)
+    with pytest.raises(UnfaceError, match="another process is writing it"):
+        encode_images(pictures, encoder, out, detector=None)
+    go.set()
+    worker.join(20)
+    assert pq.read_metadata(out).num_rows == 45
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from tests.encode.tiny import card
+from unface.data import read_images
+from unface.encode import encode_images, pipeline
+from unface.encode.onnx import OnnxEncoder
+
+pipeline._PART = 8
+folder = Path(sys.argv[1])
+encoder = OnnxEncoder(card(), folder / "tiny.onnx")
+plain = encoder.encode
+encoder.encode = lambda images: (time.sleep(float(sys.argv[3])), plain(images))[1]
+encode_images(read_images(folder / "faces.zip"), encoder, folder / sys.argv[2], detector=None, batch=4)
+"""
+
+
+def run(folder: Path, out: str, pause: float) -> "subprocess.Popen[bytes]":
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(folder), out, str(pause)], env=environment)
+
+
+@pytest.mark.usefixtures("encoder", "pictures")
+def test_killed_without_warning_and_run_again_it_ends_in_the_same_bytes(tmp_path: Path) -> None:
+    assert run(tmp_path, "whole.parquet", 0).wait(60) == 0
+    parts = tmp_path / ".cut.parquet.parts"
+    process = run(tmp_path, "cut.parquet", 0.3)
+    deadline = time.monotonic() + 60
+    while len(list(parts.glob("part-*.parquet"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait(60)
+    assert not (tmp_path / "cut.parquet").exists()
+    assert 2 <= len(list(parts.glob("part-*.parquet"))) < 6
+    assert run(tmp_path, "cut.parquet", 0).wait(60) == 0
+    assert (tmp_path / "cut.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert not parts.exists()
