@@ -2,30 +2,16 @@
 
 import csv
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.cli.command import Done, unface
-from unface import __version__, audit, make_identities, write_embeddings
+from tests.cli.quick import PEOPLE, QUICK
+from unface import audit, make_identities, write_embeddings
 from unface.auditing import AuditResult, load_audit
 from unface.data import EmbeddingSet
-
-QUICK = ["--eraser", "none", "--far", "0.05", "--probe", "cosine,lda", "--seeds", "1", "--bootstraps", "100"]
-QUICK += ["--threads", "1"]
-PEOPLE = make_identities(40, 6, 8, between=1.5, seed=2)
-
-
-@pytest.fixture(scope="module")
-def faces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("given") / "faces.parquet"
-    write_embeddings(PEOPLE, path)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -174,123 +160,3 @@ def test_force_overwrites(faces: Path, tmp_path: Path) -> None:
     again = unface("audit", faces, "--out", out, "--quiet", "--force", "--seed", "1", *QUICK)
     assert (again.code, again.err) == (0, "")
     assert load_audit(out / "audit.json").protocol.seed == 1
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["audit"],
-        ["audit", "faces.parquet"],
-        ["audit", "faces.parquet", "--out", "x", "--unknown"],
-        ["audit", "faces.parquet", "--out", "x", "--seeds", "0"],
-        ["audit", "faces.parquet", "--out", "x", "--seeds", "many"],
-        ["audit", "faces.parquet", "--out", "x", "--images", "2"],
-        ["audit", "faces.parquet", "--out", "x", "--bootstraps", "99"],
-        ["audit", "faces.parquet", "--out", "x", "--seed", "-1"],
-        ["audit", "faces.parquet", "--out", "x", "--threads", "0"],
-        ["audit", "a.parquet", "b.parquet", "--out", "x"],
-        ["measure"],
-        ["--unknown"],
-    ],
-    ids=" ".join,
-)
-def test_wrong_usage_exits_two_says_why_and_makes_nothing(
-    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = unface(*arguments)
-    assert done.code == 2
-    assert done.out == ""
-    assert done.err.startswith("Usage: ")
-    assert "\nError: " in done.err
-    assert "Traceback" not in done.err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_version_is_printed() -> None:
-    done = unface("--version")
-    assert (done.code, done.out, done.err) == (0, f"unface {__version__}\n", "")
-
-
-def test_help_names_every_verb() -> None:
-    done = unface("--help")
-    assert done.code == 0
-    assert all(verb in done.out for verb in ("audit", "demo", "schema"))
-
-
-def test_the_schema_is_json_of_an_audit_result() -> None:
-    done = unface("schema")
-    assert (done.code, done.err) == (0, "")
-    found = json.loads(done.out)
-    assert found["title"] == "AuditResult"
-    assert found["additionalProperties"] is False
-    assert "suspects" not in found["properties"]
-    assert found["properties"]["schema"]["const"] == "unface.audit/1"
-
-
-def test_the_installed_program_ends_with_the_same_codes(faces: Path, tmp_path: Path) -> None:
-    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "unface", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-    missing = run("audit", tmp_path / "none.parquet", "--out", tmp_path / "out")
-    assert (missing.returncode, missing.stdout) == (1, "")
-    assert missing.stderr == "unface: none.parquet: no such file or directory\n"
-    assert run("audit").returncode == 2
-    done = run("audit", faces, "--out", tmp_path / "out", "--json", *QUICK)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == (tmp_path / "out" / "audit.json").read_text(encoding="utf-8")
-
-
-def test_no_eraser_and_one_cannot_both_be_asked_for(faces: Path, tmp_path: Path) -> None:
-    done = unface("audit", faces, "--out", tmp_path / "out", *QUICK, "--eraser", "isp")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == "unface: --eraser none: measures the raw space alone; leave it out, or the others\n"
-
-
-def test_running_out_of_memory_is_one_line(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_much(*arguments: object, **options: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr("unface.auditing.attack.run_panel", too_much)
-    done = unface("audit", faces, "--out", tmp_path / "out", *QUICK)
-    assert (done.code, done.out) == (1, "")
-    assert done.err == "unface: out of memory; use fewer images (--images) or a machine with more\n"
-    assert not (tmp_path / "out").exists()
-
-
-def test_an_interrupt_exits_130_and_writes_nothing(
-    faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*arguments: object, **options: object) -> None:
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr("unface.auditing.attack.run_panel", interrupted)
-    before = signal.getsignal(signal.SIGINT)
-    done = unface("audit", faces, "--out", tmp_path / "out", *QUICK)
-    assert (done.code, done.out) == (130, "")
-    assert done.err == "unface: interrupted; no file was left half-written\n"
-    assert signal.getsignal(signal.SIGINT) is before
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_terminal_without_our_signs_is_no_reason_to_fail(faces: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "unface", "audit", str(faces), "--out", str(tmp_path / "out"), *QUICK]
-    done = subprocess.run(
-        command, capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    )
-    assert done.returncode == 0
-    assert b"? worst case" in done.stdout
-    assert b"Traceback" not in done.stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-def test_output_that_cannot_be_written_is_one_line(faces: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "unface", "audit", str(faces), "--out", str(tmp_path / "out"), *QUICK]
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
-    assert done.returncode == 1
-    assert (
-        done.stderr
-        == b"unface: cannot write the output (No space left on device); see to that and give the same command again\n"
-    )
