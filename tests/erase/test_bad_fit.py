@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from tests.erase.people import people
 from unface.erase import INLP, ISP, LEACE, RLACE, SAL, Eraser, FairPCA, LabelFreePCA, RandomSubspace
@@ -26,6 +27,8 @@ WITH_NAN = np.where(np.arange(X.size).reshape(X.shape) == 9, np.nan, X)
         (LabelFreePCA(7), X, Y, "pca: rank 7 with 6 dimensions"),
         (RandomSubspace(7), X, Y, "random: rank 7 with 6 dimensions"),
         (INLP(7), X, Y, "inlp: rank 7 with 6 dimensions"),
+        (RLACE(7), X, Y, "rlace: rank 7 with 6 dimensions"),
+        (FairPCA(7), X, Y, "fair_pca: rank 7 with 6 dimensions"),
         (FairPCA(4), X, Y, "fair_pca: 6 directions of class-mean differences with rank 4; expected at most 4"),
         (FairPCA(4, unfair=5), X, Y, "fair_pca: 5 directions"),
         (ISP(-1), X, Y, "isp: rank -1"),
@@ -90,3 +93,36 @@ def test_other_dimensions_than_those_fitted_are_refused() -> None:
         ISP(2).fit(X, Y).transform(X[:, :5])
     with pytest.raises(UnfaceError, match="X has 5 features, but ISP is expecting 6"):
         ISP(2).partial_fit(X, Y).partial_fit(X[:, :5], Y)
+
+
+@pytest.mark.parametrize(("vectors", "identities"), [(WITH_NAN, Y), (X, Y[:-1])], ids=["NaN", "identities lacking"])
+@pytest.mark.parametrize("asked", [True, False])
+def test_after_a_refused_fit_nothing_is_fitted(vectors: Any, identities: Any, asked: bool) -> None:
+    """Not what an earlier fit had learned either, whether it was asked for or not."""
+    eraser = ISP(2).fit(X, Y) if asked else ISP(2).partial_fit(X, Y)
+    with pytest.raises(UnfaceError):
+        eraser.fit(vectors, identities)
+    with pytest.raises(NotFittedError, match="ISP is not fitted yet"):
+        eraser.transform(X)
+
+
+def test_a_batch_with_a_value_that_is_no_number_is_refused_and_does_not_count() -> None:
+    eraser = ISP(2).partial_fit(X, Y)
+    with pytest.raises(UnfaceError, match="isp: Input X contains NaN"):
+        eraser.partial_fit(WITH_NAN, Y)
+    assert eraser.projection_.sha256 == ISP(2).fit(X, Y).projection_.sha256
+
+
+def test_vectors_that_are_finite_but_too_large_to_add_up_are_refused() -> None:
+    with pytest.raises(UnfaceError, match="sal: values too large to be summed; scale the vectors"):
+        SAL(2).fit(np.full((4, 3), 1e308), [0, 0, 1, 1])
+
+
+def test_two_vectors_of_two_people_are_enough_and_one_person_is_not() -> None:
+    assert ISP(1).fit(X[:2], [0, 1]).projection_.rank == 1
+    with pytest.raises(UnfaceError, match=r"one identity \(1 class\) only; at least two are needed"):
+        ISP(1).fit(X[:2], [0, 0])
+    # Who they are does not matter where nobody looks at it.
+    assert LabelFreePCA(1).fit(X[:2], [0, 0]).projection_.rank == 1
+    with pytest.raises(UnfaceError, match="pca: 1 sample; at least two are needed"):
+        LabelFreePCA(1).fit(X[:1])

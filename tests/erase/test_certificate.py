@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unface.data import EmbeddingSet, Space, identity_basis, make_identities
-from unface.erase import Certificate, Projection, RandomSubspace, certificate
+from unface.erase import Certificate, Estimate, Projection, RandomSubspace, certificate
 from unface.errors import UnfaceError
 
 DIM, RANK = 32, 4
@@ -44,6 +44,67 @@ def test_half_of_the_subspace_leaves_half_of_the_energy() -> None:
     assert found.energy_left.high - found.energy_left.low < 0.2
     assert found.fisher_left.value == pytest.approx(1, abs=0.25)
     assert found.fisher_before.value == pytest.approx(1, abs=0.25)
+
+
+def around(places: dict[str, tuple[float, float]], images: dict[str, int]) -> tuple[np.ndarray, list[str]]:
+    """People at known places of two axes, each image one up or one down the third."""
+    rows = [(*place, (-1) ** image, name) for name, place in places.items() for image in range(images[name])]
+    return np.array([row[:3] for row in rows], np.float32), [str(row[3]) for row in rows]
+
+
+def test_a_share_and_its_interval_worked_by_hand() -> None:
+    """Each place lies 2 from the middle, 4·4/3 unbiased. Images vary by 2, or 4/3 where there are four, so their mean
+    by 1, or 1/3: Σ_b is 64/3 − 10/3 before, and 32/3 − 10/3 without the first axis. Each identity moves the share by
+    what it holds less 11/27 of what it held; a draw doubles two of the four, so the variance is 4/3 of Σ moved²."""
+    sizes = {"a": 2, "b": 2, "c": 2, "d": 4}
+    vectors, names = around({"a": (2, 0), "b": (-2, 0), "c": (0, 2), "d": (0, -2)}, sizes)
+    space = Space(encoder=None, weights_sha256=None, dim=3, normalised=False)
+    first = Projection("first", np.eye(3)[:, :1], np.ones(1), space)
+    moved = np.array([-1, -1, 13 / 3, 5]) - 11 / 27 * np.array([13 / 3, 13 / 3, 13 / 3, 5])
+    deviation = np.sqrt(4 / 3 * (moved**2).sum()) / 18
+    for level, quantile in ((0.5, 0.6745), (0.7, 1.0364)):
+        found = certificate(first, vectors, names, level=level).energy_left
+        assert found.value == pytest.approx(11 / 27, rel=1e-9)
+        assert found.level == level
+        assert found.high - found.value == pytest.approx(quantile * deviation, rel=0.06)
+        assert found.value - found.low == pytest.approx(found.high - found.value, rel=1e-9)
+
+
+def test_where_nothing_is_left_nothing_is_measured_and_no_share_is_negative() -> None:
+    made = held_out(identities=12)
+    none = certified(removing(np.eye(DIM)), made)
+    assert none.fisher_left == none.energy_left == Estimate(0.0, 0.0, 0.0, 0.95)
+    hardly = [certified(removing(identity_basis(DIM, RANK, seed)), held_out(seed, 6)) for seed in range(12)]
+    for found in (estimate for one in hardly for estimate in (one.energy_left, one.fisher_left)):
+        assert 0 <= found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+def test_before_and_after_are_of_vectors_scaled_alike(normalise: bool) -> None:
+    """Removing nothing leaves all, for vectors of very unequal lengths too, and for their directions alone."""
+    made = held_out(identities=40)
+    lengths = np.geomspace(0.1, 10, len(made)).astype(np.float32)[:, None]
+    nothing = removing(np.zeros((DIM, 0)), normalise=normalise)
+    found = certificate(nothing, made.vectors * lengths, made.identities)
+    assert numbers(found.fisher_left) == pytest.approx(numbers(found.fisher_before), rel=1e-4)
+    assert found.fisher_before.value > 0
+    assert numbers(found.energy_left) == pytest.approx([1, 1, 1])
+    assert found == certificate(nothing, made.vectors * lengths, made.identities, level=0.95, seed=0)
+
+
+def test_it_comes_out_the_same_with_every_release() -> None:
+    """Whoever changes these numbers makes certificates that were given out impossible to check: say so in the log."""
+    found = certificate(removing(identity_basis(DIM, RANK, 0)[:, :2]), held_out(identities=15).vectors, FIFTEEN, seed=4)
+    assert numbers(found.energy_left) == pytest.approx([0.511095, 0.329155, 0.693035], abs=2e-6)
+    assert numbers(found.fisher_before) == pytest.approx([0.169773, 0.013938, 0.325609], abs=2e-6)
+    assert numbers(found.fisher_left) == pytest.approx([0.352760, 0.028941, 0.676579], abs=2e-6)
+
+
+FIFTEEN = np.repeat(np.arange(15), 8)
+
+
+def numbers(found: Estimate) -> list[float]:
+    return [found.value, found.low, found.high]
 
 
 def test_intervals_cover() -> None:
@@ -84,6 +145,8 @@ def test_too_few_people_or_people_alike_are_refused() -> None:
     made, known = held_out(), removing(identity_basis(DIM, RANK, 0))
     with pytest.raises(UnfaceError, match="3 identities with two images; at least 4"):
         certificate(known, made.vectors[:24], made.identities[:24])
+    with pytest.raises(UnfaceError, match=r"^certificate: "):
+        certificate(known, np.full((24, DIM), np.nan), made.identities[:24])
     copies = np.tile(made.vectors[:4], (5, 1))
     with pytest.raises(UnfaceError, match="do not differ even before"):
         certificate(known, copies, np.repeat(np.arange(5), 4))

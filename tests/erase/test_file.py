@@ -13,7 +13,7 @@ from safetensors.numpy import load, save
 
 from tests.erase.people import people
 from unface.data import Space
-from unface.erase import ISP, LEACE, Eraser, Projection, certificate, fit_projection
+from unface.erase import ISP, LEACE, Eraser, Projection, certificate, file, fit_projection
 from unface.errors import UnfaceError
 
 KEY = "unface.projection"
@@ -52,9 +52,7 @@ def test_the_bytes_of_the_format_are_these(tmp_path: Path) -> None:
 
 
 def test_the_golden_bytes_are_read() -> None:
-    from unface.erase.file import from_bytes
-
-    found = from_bytes(bytes.fromhex(GOLDEN), "golden")
+    found = file.from_bytes(bytes.fromhex(GOLDEN), "golden")
     assert same(found, tiny())
 
 
@@ -119,6 +117,7 @@ def refused(path: Path) -> str:
         (struct.pack("<Q", 2) + b"{}", "no metadata 'unface.projection'"),
         (save({"weight": np.ones(3)}), "no metadata 'unface.projection'"),
         (save({"weight": np.ones(3)}, {KEY: "{"}), "is not JSON"),
+        (save({"weight": np.ones(3)}, {KEY: "[" * 100_000}), "is not JSON"),
         (save({"weight": np.ones(3)}, {KEY: "[]"}), "metadata unface.projection: "),
         (save({"weight": np.ones(3)}, {KEY: "{}"}), "metadata schema: field required"),
     ],
@@ -132,18 +131,34 @@ def test_other_files_are_refused(content: bytes, said: str, tmp_path: Path) -> N
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "missing")
     assert "not a file" in refused(tmp_path)
+    with pytest.raises(UnfaceError, match="null"):
+        Projection.load("a\0b")
 
 
-def rewritten(path: Path, arrays: dict[str, np.ndarray] | None = None, **fields: object) -> None:
-    """A file with other content whose hash is right: only what the content means can give it away."""
-    from unface.erase.file import _content_hash, to_bytes
+def test_numbers_that_no_projection_has_are_refused_by_their_name(tmp_path: Path) -> None:
+    header = json.dumps({"weight": {"dtype": "F8_E8M0", "shape": [2], "data_offsets": [0, 2]}}).encode()
+    path = tmp_path / "p"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0\0")
+    assert "numbers of kind F8_E8M0; expected a projection that unface saved" in refused(path)
 
-    content = to_bytes(tiny())
-    held = {**load(content), **(arrays or {})}
+
+def test_a_file_larger_than_any_projection_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "p"
+    tiny().save(path)
+    monkeypatch.setattr(file, "_LARGEST", len(path.read_bytes()))
+    assert same(Projection.load(path), tiny())
+    monkeypatch.setattr(file, "_LARGEST", len(path.read_bytes()) - 1)
+    assert "592 bytes are too many for a projection" in refused(path)
+
+
+def rewritten(path: Path, arrays: dict[str, np.ndarray | None], **fields: object) -> None:
+    """A file with other content, or without some, whose hash is right: only its meaning can give it away."""
+    content = file.to_bytes(tiny())
+    held = {name: array for name, array in {**load(content), **arrays}.items() if array is not None}
     header = json.loads(json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"][KEY])
     header = {**header, **fields}
     header.pop("content_sha256")
-    header["content_sha256"] = _content_hash(header, held)
+    header["content_sha256"] = file._content_hash(header, held)
     path.write_bytes(save(held, {KEY: json.dumps(header, sort_keys=True)}))
 
 
@@ -155,7 +170,10 @@ def rewritten(path: Path, arrays: dict[str, np.ndarray] | None = None, **fields:
         ({"rank": 2}, {}, "its metadata says (3, 2)"),
         ({"owner": "ann"}, {}, "metadata owner: extra inputs are not permitted"),
         ({"space": {"encoder": "sscd"}}, {}, "metadata space.weights_sha256: "),
+        ({"kind": "k" * 65}, {}, "metadata kind: string should have at most 64 characters"),
         ({}, {"weight": np.ones(3)}, "holds directions, spectrum, weight; expected"),
+        ({}, {"w" * 200: np.ones(3)}, f"holds directions, spectrum, {'w' * 98}; expected"),
+        ({}, {"spectrum": None}, "holds directions; expected directions, spectrum and perhaps readers and mean"),
         ({}, {"directions": np.ones((3, 1))}, "not those of a projection"),
         ({}, {"directions": np.ones((3, 1), np.float32)}, "directions is float32"),
         ({}, {"mean": np.full(3, np.nan)}, "mean has NaN"),
@@ -163,12 +181,12 @@ def rewritten(path: Path, arrays: dict[str, np.ndarray] | None = None, **fields:
 )
 def test_content_that_is_whole_and_wrong_is_refused(
     fields: dict[str, object],
-    arrays: dict[str, np.ndarray],
+    arrays: dict[str, np.ndarray | None],
     said: str,
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "p"
-    rewritten(path)
+    rewritten(path, {})
     assert same(Projection.load(path), tiny())
     rewritten(path, arrays, **fields)
     assert said in refused(path)

@@ -36,6 +36,50 @@ def test_the_exported_model_is_apply(eraser: Eraser, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_the_model_says_what_it_is_and_is_these_operators() -> None:
+    """Whoever changes them changes what services have loaded; all between the two casts is in float64."""
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    from unface.erase.onnx_model import onnx_model
+
+    made = people(120, 3, 100)
+    found = LEACE(20).fit(made.vectors, made.identities).projection_
+    model = onnx_model(found)
+    nodes = model.graph.node
+    assert [f"{node.output[0]} = {node.op_type}({', '.join(node.input)})" for node in nodes] == [
+        "given = Cast(vectors)",
+        "read = MatMul(given, left)",
+        "product = MatMul(read, right)",
+        "kept = Sub(given, product)",
+        "moved = Add(kept, offset)",
+        "before = ReduceSumSquare(given)",
+        "after = ReduceSumSquare(moved)",
+        "least = Mul(before, share)",
+        "vanished = LessOrEqual(after, least)",
+        "square = Where(vanished, one, after)",
+        "length = Sqrt(square)",
+        "scaled = Div(moved, length)",
+        "whole = Where(vanished, zero, scaled)",
+        "erased = Cast(whole)",
+    ]
+    assert [nodes[0].attribute[0].i, nodes[-1].attribute[0].i] == [onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT]
+    assert {constant.data_type for constant in model.graph.initializer} == {onnx.TensorProto.DOUBLE}
+    for end, name in ((model.graph.input[0], "vectors"), (model.graph.output[0], "erased")):
+        kind = end.type.tensor_type
+        assert (end.name, kind.elem_type) == (name, onnx.TensorProto.FLOAT)
+        assert [kind.shape.dim[0].dim_param, kind.shape.dim[1].dim_value] == ["batch", 100]
+    assert model.graph.name == "unface leace, rank 20"
+    assert (model.producer_name, model.ir_version, model.opset_import[0].version) == ("unface", 8, 17)
+    assert model.opset_import[0].domain == ""
+    assert {one.key: one.value for one in model.metadata_props} == {"unface.projection.sha256": found.sha256}
+
+
+def test_the_same_projection_is_exported_as_the_same_bytes(tmp_path: Path) -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    for name in ("one", "two"):
+        axis().export(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
 def test_vectors_that_vanish_come_out_as_zeros(tmp_path: Path) -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
     found = axis()
@@ -46,7 +90,7 @@ def test_vectors_that_vanish_come_out_as_zeros(tmp_path: Path) -> None:
 
 def test_without_the_onnx_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(UnfaceError, match="pip install onnx"):
+    with pytest.raises(UnfaceError, match=r"^export: the onnx package is not installed; pip install 'unface\[onnx\]'$"):
         axis().export(tmp_path / "p.onnx")
 
 

@@ -47,8 +47,17 @@ def test_the_paper_s_sizes() -> None:
     assert chance_cosine(192, 192, 384) == 1
 
 
+def test_chance_levels_worked_by_hand() -> None:
+    """One direction in four and two: √(1/4 · 1/2) + √(1/2 · 3/4); from half of the dimensions each they must meet."""
+    assert chance_cosine(1, 2, 4) == chance_cosine(2, 1, 4) == pytest.approx(0.353553 + 0.612372, abs=1e-6)
+    assert chance_cosine(2, 2, 4) == 1
+    assert chance_cosine(3, 2, 4) == 1
+    assert principal_cosines(random(1, 4, 0).projection_, random(2, 4, 1).projection_).chance == chance_cosine(1, 2, 4)
+
+
 def test_projections_that_cannot_be_compared_are_refused() -> None:
     with pytest.raises(UnfaceError, match="10 and 12 dimensions"):
         principal_cosines(random(2, 10, 0).projection_, random(2, 12, 0).projection_)
-    with pytest.raises(UnfaceError, match="ranks 0 and 2"):
-        principal_cosines(random(0, 10, 0).projection_, random(2, 10, 0).projection_)
+    for first, second in ((0, 2), (2, 0)):
+        with pytest.raises(UnfaceError, match=f"ranks {first} and {second}; expected at least 1"):
+            principal_cosines(random(first, 10, 0).projection_, random(second, 10, 0).projection_)

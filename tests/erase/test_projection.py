@@ -1,6 +1,7 @@
 """If these fail, applying a projection gives other vectors than its definition, by the form chosen or at the edges."""
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -41,6 +42,21 @@ def test_every_form_of_the_map_is_the_same_map(rank: int, kind: type[ISP | LEACE
     assert found.count_degenerate(made.vectors) == np.count_nonzero(vanished)
 
 
+@pytest.mark.parametrize("normalise", [True, False])
+def test_many_vectors_go_block_by_block_and_come_out_as_each_alone(normalise: bool) -> None:
+    """5,000 × 64 numbers are three blocks, the last one shorter."""
+    given = np.random.default_rng(0).standard_normal((5000, 64)).astype(np.float32)
+    given[[7, 2100, 4999], 2:] = 0
+    found = along(0, 1, dim=64, normalise=normalise)
+    erased = found.apply(given)
+    assert found.count_degenerate(given) == 3
+    for row in (0, 7, 2047, 2048, 2100, 4095, 4096, 4998, 4999):
+        assert erased[row] == pytest.approx(found.apply(given[row]), abs=1e-7)
+    given[[2500, 4200], 5] = np.nan
+    with pytest.raises(UnfaceError, match="apply: vector 2500 has NaN"):
+        found.apply(given)
+
+
 def test_the_cheapest_form_is_chosen() -> None:
     thin, square, complement = (RandomSubspace(rank).fit(np.eye(200)).projection_.linear for rank in (40, 100, 160))
     assert (thin.left.shape, thin.subtract) == ((200, 40), True)
@@ -56,7 +72,9 @@ def test_vectors_that_vanish_stay_zero_and_are_counted() -> None:
     assert found.apply(given * np.float32(1e-30)).tolist() == erased.tolist()
     assert found.count_degenerate(given) == 2
     assert found.apply(np.array([3, 4, 4e-6, 0])).tolist() == [0, 0, 0, 0]
+    assert found.apply(np.array([3, 4, 4e-6, 0])).dtype == np.float32
     assert found.count_degenerate(np.array([3, 4, 4e-6, 0])) == 1
+    assert found.count_degenerate(np.array([3, 4, 6e-6, 0])) == 0
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
@@ -83,8 +101,12 @@ def test_no_vectors_are_no_vectors() -> None:
         (np.array(["a", "b", "c", "d"]), "type <U1"),
         (np.array([[0, 0, 0, 1], [0, np.nan, 0, 1]]), "vector 1 has NaN"),
         (np.array([0, np.inf, 0, 1]), "vector 0 has NaN, Inf"),
+        (np.array([0, 1e200, 0, 1]), "vector 0 has .*too large to square; drop it"),
+        (np.array([[0, 1, 0, 1], [0, 1e200, 0, 1], [np.inf, 1e308, 0, 1]]), "vector 1 has"),
+        (np.zeros((2, 4), bool), "type bool"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_cannot_be_applied_is_refused_in_one_line(vectors: object, said: str) -> None:
     with pytest.raises(UnfaceError, match=said) as caught:
         along(0).apply(vectors)  # type: ignore[arg-type]
@@ -103,6 +125,27 @@ def test_vectors_of_another_space_are_refused_and_both_are_named(change: dict[st
     assert str(other) in str(caught.value)
 
 
+def test_it_says_what_it_is_and_cannot_be_changed() -> None:
+    found = along(0, 1)
+    assert repr(found).startswith("Projection('axes': 2 of 4 dimensions removed, ")
+    with pytest.raises(ValueError, match="read-only"):
+        found.directions[0, 0] = 2
+    with pytest.raises(ValueError, match="read-only"):
+        found.spectrum[0] = 2
+
+
+def test_factors_may_be_off_by_rounding_and_no_more() -> None:
+    """Beside readers of size 1,000, products of which are rounded as much more coarsely."""
+    space = replace(UNKNOWN, dim=2)
+    refused = pytest.raises(UnfaceError, match="not those of a projection; fit it again")
+    for off, good in ((1e-10, True), (1e-8, False)):
+        with nullcontext() if good else refused:
+            Projection("made", np.array([[1 + off], [0.0]]), np.ones(1), space)
+    for off, good in ((1e-7, True), (1e-5, False)):
+        with nullcontext() if good else refused:
+            Projection("made", np.eye(2)[:, :1], np.ones(1), space, readers=np.array([[1 + off], [1000.0]]))
+
+
 def test_fit_projection_names_the_space_of_its_set() -> None:
     made = people(6)
     named = replace(made, space=Space("sscd", "a" * 64, 24, True))
@@ -114,6 +157,7 @@ def test_fit_projection_names_the_space_of_its_set() -> None:
     ("parts", "said"),
     [
         ({"directions": np.ones((4, 1))}, "not those of a projection"),
+        ({"directions": np.full((4, 1), 1e200)}, "not those of a projection"),
         ({"directions": np.full((4, 1), np.nan)}, "directions has NaN"),
         ({"directions": np.eye(4)[:, :1].astype(np.float32)}, "directions is float32"),
         ({"directions": np.zeros((4, 5))}, r"shape \(4, 5\)"),
@@ -124,6 +168,7 @@ def test_fit_projection_names_the_space_of_its_set() -> None:
         ({"spectrum": np.ones((1, 1))}, "spectrum is float64 of"),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_is_no_projection_cannot_be_made_one(parts: dict[str, object], said: str) -> None:
     good = along(0)
     with pytest.raises(UnfaceError, match=said):

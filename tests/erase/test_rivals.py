@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from sklearn.linear_model import RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 
 from tests.erase.people import class_means, matrix_of, people
 from unface.data import EmbeddingSet, identity_basis
-from unface.erase import INLP, ISP, RLACE, SAL, FairPCA, LabelFreePCA, RandomSubspace
+from unface.erase import INLP, ISP, RLACE, SAL, FairPCA, FitError, LabelFreePCA, RandomSubspace
 from unface.erase.rlace import fantope
 
 
@@ -32,6 +32,33 @@ def test_inlp_in_one_round_drops_the_leading_directions_of_a_ridge_classifier() 
     left, values, _ = np.linalg.svd(weights, full_matrices=False)
     assert matrix_of(found) == pytest.approx(np.eye(16) - left[:, :4] @ left[:, :4].T, abs=1e-7)
     assert found.spectrum == pytest.approx(values[:4], rel=1e-6)
+
+
+def test_inlp_fits_each_classifier_on_what_the_ones_before_have_left() -> None:
+    """Rounds of three, three and two directions, with scikit-learn's ridge regression onto the one-hot matrix."""
+    made = people(5, 12, 16, unequal=True)
+    found = INLP(8, per_round=3, ridge=0.01).fit(made.vectors, made.identities).projection_
+    exact = made.vectors - made.vectors.mean(axis=0, dtype=np.float64)
+    ridge = Ridge(0.01 * np.trace(exact.T @ exact) / 16, fit_intercept=False)
+    removed, values = np.zeros((16, 0)), np.zeros(0)
+    for step in (3, 3, 2):
+        kept = np.linalg.qr(removed, mode="complete")[0][:, removed.shape[1] :]
+        weights = ridge.fit(exact @ kept, np.eye(5)[made.identities]).coef_.T
+        left, found_values, _ = np.linalg.svd(weights, full_matrices=False)
+        removed, values = np.hstack([removed, kept @ left[:, :step]]), np.append(values, found_values[:step])
+    assert matrix_of(found) == pytest.approx(np.eye(16) - removed @ removed.T, abs=1e-6)
+    assert found.spectrum == pytest.approx(values, rel=1e-5)
+
+
+def test_inlp_of_many_a_round_takes_no_more_than_a_classifier_has() -> None:
+    """Four identities are three directions a round, whatever was asked for; so are people who differ in two."""
+    made = people(4, 12, 16)
+    many, three = (INLP(7, per_round=n).fit(made.vectors, made.identities).projection_ for n in (16, 3))
+    assert many.sha256 == three.sha256
+    one = INLP(3, per_round=1).fit(made.vectors, made.identities).projection_
+    assert np.abs(matrix_of(one) @ many.directions[:, :3]).max() > 1e-3
+    flat = people(8, 12, 16).vectors * np.r_[np.ones(2), np.zeros(14)]
+    assert INLP(2).fit(flat, people(8, 12, 16).identities).projection_.rank == 2
 
 
 def test_inlp_goes_on_where_one_classifier_ends() -> None:
@@ -90,6 +117,19 @@ def test_fair_pca_keeps_the_most_variance_that_class_means_do_not_differ_in() ->
     inside = np.linalg.eigvalsh(null.T @ covariance @ null)[::-1]
     assert np.trace(matrix @ covariance @ matrix) == pytest.approx(inside[:4].sum(), rel=1e-6)
     assert inside[:4].sum() < 0.999 * inside.sum()
+    assert found.spectrum == pytest.approx(SAL(5).fit(stretched, made.identities).projection_.spectrum)
+
+
+def test_fair_pca_without_class_means_removes_the_least_variance() -> None:
+    """``unfair`` may be nothing, and may not be more than class means differ in."""
+    made = people(6, 30, 12)
+    stretched = made.vectors * np.geomspace(0.2, 5, 12).astype(np.float32)
+    found = FairPCA(3, unfair=0).fit(stretched, made.identities).projection_
+    least = np.linalg.eigh(np.cov(stretched.T))[1][:, :3]
+    assert matrix_of(found) == pytest.approx(np.eye(12) - least @ least.T, abs=1e-7)
+    for unfair in (-1, 6):
+        with pytest.raises(FitError, match="expected at most 5, set unfair= or raise the rank"):
+            FairPCA(8, unfair=unfair).fit(stretched, made.identities)
 
 
 def test_fair_pca_with_nothing_left_to_choose_is_sal() -> None:
@@ -116,3 +156,10 @@ def test_a_random_subspace_knows_nothing_of_the_vectors_and_depends_on_its_seed(
     found = RandomSubspace(4, seed=1).fit(made.vectors).projection_
     assert RandomSubspace(4, seed=1).fit(-made.vectors[:5]).projection_.sha256 == found.sha256
     assert RandomSubspace(4, seed=2).fit(made.vectors).projection_.sha256 != found.sha256
+    assert found.spectrum.tolist() == [1, 1, 1, 1]
+
+
+def test_a_random_subspace_can_be_drawn_again_with_every_release() -> None:
+    """Whoever changes these numbers changes the control of every audit that was ever made."""
+    found = RandomSubspace(1, seed=7).fit(np.eye(3)).projection_.directions
+    assert np.abs(found[:, 0]) == pytest.approx([0.389304, 0.448063, 0.804787], abs=1e-6)

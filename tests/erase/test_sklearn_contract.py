@@ -7,10 +7,23 @@ import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tests.erase.people import people
-from unface.erase import INLP, ISP, LEACE, RLACE, SAL, Eraser, FairPCA, LabelFreePCA, RandomSubspace
+from unface.erase import (
+    INLP,
+    ISP,
+    LEACE,
+    RLACE,
+    SAL,
+    Eraser,
+    FairPCA,
+    LabelFreePCA,
+    RandomSubspace,
+    UtilityLEACE,
+    UtilityPCA,
+)
 
 ERASERS = [
     ISP(1),
@@ -39,6 +52,37 @@ def test_it_works_in_a_pipeline_and_can_be_cloned() -> None:
     erased = clone(pipeline).fit(made.vectors, made.identities).transform(made.vectors)
     assert erased.shape == made.vectors.shape
     assert not hasattr(pipeline[-1], "projection_")
+
+
+def test_without_options_they_are_what_the_paper_used() -> None:
+    """192 of 512 dimensions, and unit vectors released; whoever changes a default changes what commands fit."""
+    plain = {"rank": 192, "normalise": True}
+    assert ISP().get_params() == {**plain, "energy": None, "weighted": False, "whitened": False}
+    assert SAL().get_params() == {**plain, "energy": None}
+    assert LEACE().get_params() == {"rank": None, "energy": None, "normalise": True}
+    assert INLP().get_params() == {**plain, "per_round": 16, "ridge": 1e-3}
+    assert RLACE().get_params() == {**plain, "steps": 200, "seed": 0}
+    assert FairPCA().get_params() == {**plain, "unfair": None}
+    assert RandomSubspace().get_params() == {**plain, "seed": 0}
+    assert LabelFreePCA().get_params() == plain
+    assert UtilityPCA().get_params() == {**plain, "utility": None}
+    assert UtilityLEACE().get_params() == {**plain, "utility": None, "energy": None}
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("eraser", ERASERS, ids=repr)
+def test_what_comes_out_has_length_one_unless_told_otherwise(eraser: Eraser, normalise: bool) -> None:
+    made = people(12)
+    erased = clone(eraser).set_params(normalise=normalise).fit_transform(made.vectors, made.identities)
+    assert erased.dtype == np.float32
+    assert np.allclose(np.linalg.norm(erased, axis=1), 1, atol=1e-6) is normalise
+
+
+def test_without_identities_nobody_can_be_told_apart_and_controls_need_none() -> None:
+    tags = {eraser.kind: get_tags(eraser) for eraser in ERASERS}
+    needed = {kind for kind, found in tags.items() if found.target_tags.required}
+    assert needed == {"isp", "sal", "leace", "inlp", "fair_pca", "rlace"}
+    assert all(found.transformer_tags.preserves_dtype == ["float32"] for found in tags.values())
 
 
 @pytest.mark.parametrize("eraser", ERASERS, ids=repr)

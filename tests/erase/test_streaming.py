@@ -50,6 +50,44 @@ def test_half_of_the_batches_are_not_the_whole(eraser: ClosedFormEraser) -> None
     assert changed or half.projection_.rank == 16
 
 
+@pytest.mark.parametrize("eraser", ERASERS, ids=repr)
+def test_sums_that_were_made_elsewhere_give_the_same_projection(eraser: ClosedFormEraser) -> None:
+    made, other = people(40, 5, 16, unequal=True), people(12, 5, 8)
+    sums = MomentStream(16, scatter=eraser.needs_scatter())
+    sums.add(made.vectors, made.identities)
+    found = type(eraser)(**eraser.get_params()).fit(other.vectors, other.identities).fit_moments(sums)
+    whole = eraser.fit(made.vectors, made.identities)
+    assert found.projection_.sha256 == whole.projection_.sha256
+    assert np.array_equal(found.transform(made.vectors), whole.transform(made.vectors))
+    with pytest.raises(UnfaceError, match=r"X has 8 features, but .* is expecting 16"):
+        found.transform(other.vectors)
+
+
+def test_only_what_measures_variance_needs_the_scatter() -> None:
+    """Nothing of size d × d is summed for the others, which is what lets them read at the speed of the disk."""
+    assert [eraser for eraser in ERASERS if not eraser.needs_scatter()] == [ERASERS[0], ERASERS[1], ERASERS[3]]
+
+
+@pytest.mark.parametrize("eraser", [ISP(3), ISP(3, weighted=True), SAL(3), INLP(3, per_round=3)], ids=repr)
+def test_thousands_of_identities_count_all_and_not_the_last_block_of_them(eraser: ClosedFormEraser) -> None:
+    """Two halves of one crowd, each in another place; either alone has other directions."""
+    rng = np.random.default_rng(5)
+    means = rng.standard_normal((5000, 6)) * np.where(np.arange(5000)[:, None] < 4096, [9, 6, 4, 1, 1, 1], 1)
+    means[4096:, 3:] *= 3
+    codes = np.repeat(np.arange(5000), rng.integers(1, 4, 5000))
+    means += 10
+    found = eraser.fit(means[codes], codes).projection_
+    sizes = np.bincount(codes)
+    power = {"isp": 0.5 if eraser.get_params().get("weighted") else 0.0}.get(eraser.kind, 1.0)
+    apart = means - np.average(means, axis=0, weights=None if power == 0 else sizes)
+    weighted = apart * (sizes**power)[:, None]
+    if eraser.kind == "inlp":
+        scatter = (apart * sizes[:, None]).T @ apart
+        weighted = weighted @ np.linalg.inv(scatter + 1e-3 * np.trace(scatter) / 6 * np.eye(6))
+    leading = np.linalg.svd(weighted, full_matrices=False)[2][:3].T
+    assert matrix_of(found) == pytest.approx(np.eye(6) - leading @ leading.T, abs=1e-6)
+
+
 def test_an_option_that_needs_the_scatter_comes_too_late_after_the_first_batch() -> None:
     made = people(12)
     eraser = ISP(4).partial_fit(made.vectors, made.identities).set_params(whitened=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.erase.people import class_means, matrix_of, mean_spread, people
 from unface.data import EmbeddingSet
-from unface.erase import ISP, LEACE, SAL, Eraser, LabelFreePCA, RandomSubspace
+from unface.erase import ISP, LEACE, SAL, Eraser, LabelFreePCA, Projection, RandomSubspace, UtilityLEACE
 
 FULL = [ISP(11), ISP(11, weighted=True), ISP(11, whitened=True), SAL(11), LEACE(), LEACE(11)]
 
@@ -78,8 +78,10 @@ def test_rank_limited_leace_removes_the_leading_directions_of_the_whitened_cross
     found = LEACE(5).fit(made.vectors, made.identities).projection_
     values, vectors = np.linalg.eigh(np.cov(made.vectors.T))
     root, inverse = ((vectors * values**power) @ vectors.T for power in (0.5, -0.5))
-    left = np.linalg.svd(inverse @ cross_covariance(made))[0][:, :5]
-    assert matrix_of(found) == pytest.approx(np.eye(24) - root @ left @ left.T @ inverse, abs=1e-5)
+    left, spectrum, _ = np.linalg.svd(inverse @ cross_covariance(made))
+    assert matrix_of(found) == pytest.approx(np.eye(24) - root @ left[:, :5] @ left[:, :5].T @ inverse, abs=1e-5)
+    assert found.spectrum == pytest.approx(spectrum, rel=1e-5)
+    assert found.mean == pytest.approx(made.vectors.mean(axis=0, dtype=np.float64), rel=1e-6)
 
 
 def cross_covariance(made: EmbeddingSet) -> NDArray[np.float64]:
@@ -121,12 +123,40 @@ def test_whitened_isp_is_the_projection_of_the_whitened_vectors() -> None:
     assert matrix_of(found) == pytest.approx(expected, abs=1e-6)
 
 
-def test_energy_takes_the_fewest_directions_that_hold_that_share() -> None:
+@pytest.mark.parametrize("size", [1e-12, 1, 1e12])
+def test_directions_of_very_different_strength_are_still_orthonormal(size: float) -> None:
+    """Class means that differ 10,000 times more in one direction than in another; rounding grows with the square."""
+    strength, rng = size * np.geomspace(1e4, 1, 6), np.random.default_rng(2)
+    across, along = (np.linalg.qr(draw - draw.mean(axis=0))[0] for draw in (rng.normal(size=(n, 6)) for n in (12, 15)))
+    means = (across * strength) @ along.T
+    found = ISP(6).fit(means, np.arange(12)).projection_
+    assert found.directions.T @ found.directions == pytest.approx(np.eye(6), abs=1e-12)
+    assert found.spectrum == pytest.approx(strength, rel=1e-6)
+    assert np.abs(means @ matrix_of(found)).max() < 1e-8 * size
+
+
+def test_directions_in_which_class_means_differ_by_rounding_alone_are_not_counted() -> None:
+    """Beside the strongest: a millionth of its length is the edge, whatever the size of the vectors."""
+    for size in (1e-9, 1, 1e9):
+        for weak, rank in ((1e-5, 2), (1e-7, 1)):
+            ends = size * np.array([[1, 0, 0], [-1, 0, 0], [0, weak, 0], [0, -weak, 0]])
+            assert ISP(None).fit(ends, [0, 1, 2, 3]).projection_.rank == rank
+
+
+@pytest.mark.parametrize(
+    "eraser", [ISP(3), SAL(3), LEACE(3), UtilityLEACE(3, utility=np.eye(20))], ids=lambda eraser: eraser.kind
+)
+def test_energy_takes_the_fewest_directions_that_hold_that_share_whatever_the_rank(eraser: Eraser) -> None:
     made = people(30, dim=20)
-    squares = ISP(None).fit(made.vectors, made.identities).projection_.spectrum ** 2
-    found = ISP(energy=0.7).fit(made.vectors, made.identities).projection_.rank
+
+    def fitted(**options: float | None) -> Projection:
+        return type(eraser)(**{**eraser.get_params(), **options}).fit(made.vectors, made.identities).projection_
+
+    squares = fitted(rank=None).spectrum ** 2
+    found = fitted(energy=0.7).rank
     assert squares[:found].sum() >= 0.7 * squares.sum() > squares[: found - 1].sum()
-    assert ISP(energy=1.0).fit(made.vectors, made.identities).projection_.rank == 20
+    assert fitted(energy=1.0).rank == fitted(rank=None).rank == 20
+    assert fitted().rank == 3
 
 
 def test_rank_zero_changes_nothing_but_the_length() -> None:

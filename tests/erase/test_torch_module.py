@@ -66,6 +66,15 @@ def test_it_has_nothing_to_train_and_its_state_can_be_saved() -> None:
     module = axis().torch_module()
     assert list(module.parameters()) == []
     assert {name: value.dtype for name, value in module.state_dict().items()} == {"left": torch.float64}
+    made = people(120, 3, 100)
+    thin = LEACE(20).fit(made.vectors, made.identities).projection_
+    state = {name: tuple(value.shape) for name, value in thin.torch_module().state_dict().items()}
+    assert state == {"left": (100, 20), "right": (20, 100), "offset": (100,)}
+
+
+def test_numbers_that_are_whole_are_refused() -> None:
+    with pytest.raises(UnfaceError, match=r"vectors of torch.int64; expected a float type, convert them first"):
+        axis().torch_module()(torch.tensor([[5, 0, 0]]))
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

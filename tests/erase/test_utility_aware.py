@@ -76,10 +76,10 @@ def test_what_is_read_are_the_leading_generalized_eigenvectors(seed: int, rank: 
         assert matrix_of(found) == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize("eraser", [UtilityLEACE(11, utility=things()), UtilityLEACE(None, utility=things())], ids=str)
+@pytest.mark.parametrize("rank", [11, None])
 @pytest.mark.parametrize("unequal", [False, True])
-def test_at_full_rank_class_means_coincide_whatever_the_utility(eraser: Eraser, unequal: bool) -> None:
-    made = people(12, unequal=unequal)
+def test_at_full_rank_class_means_coincide_whatever_the_utility(rank: int | None, unequal: bool) -> None:
+    made, eraser = people(12, unequal=unequal), UtilityLEACE(rank, utility=things())
     erased = eraser.fit(made.vectors, made.identities).projection_.apply_linear(made.vectors)
     assert mean_spread(erased, made.identities) < 1e-5
     assert mean_spread(made.vectors, made.identities) > 0.1
@@ -164,6 +164,22 @@ def test_scale_of_people_and_of_utility_does_not_matter(scale: float) -> None:
             assert matrix_of(found) == pytest.approx(matrix, abs=1e-4)
 
 
+def test_the_spectrum_is_in_units_of_how_the_utility_vectors_vary() -> None:
+    made, utility = people(12, images=40, unequal=True), things()
+    found = UtilityLEACE(11, utility=utility).fit(made.vectors, made.identities).projection_
+    exact = made.vectors - made.vectors.mean(axis=0, dtype=np.float64)
+    cross = exact.T @ np.eye(12)[made.identities] / len(made)
+    values = np.linalg.eigvalsh(cross.T @ np.linalg.solve(shrunk_covariance(utility), cross))[::-1]
+    assert found.spectrum**2 == pytest.approx(values[:11], rel=1e-4)
+
+
+def test_two_utility_vectors_of_whole_numbers_will_do() -> None:
+    made = people(12)
+    two = np.arange(2 * DIM).reshape(2, DIM) ** 2
+    found, exact = (UtilityPCA(3, utility=given).fit(made.vectors).projection_ for given in (two, two.astype(float)))
+    assert found.sha256 == exact.sha256
+
+
 def test_utility_pca_looks_at_no_identity_and_utility_leace_does() -> None:
     made, utility = people(40), things()
     mixed = np.random.default_rng(0).permutation(made.identities)
@@ -198,12 +214,14 @@ def test_batches_clones_and_files_give_the_same_map(kind: type[UtilityPCA] | typ
             "of shape (1, 24) and type float64; expected numbers of shape (n, 24)",
         ),
         (UtilityPCA(3, utility=np.full((4, DIM), np.nan)), "utility vectors have NaN or Inf"),
+        (UtilityPCA(3, utility=np.r_[[np.full(DIM, np.inf)], np.ones((3, DIM))]), "NaN or Inf; drop those rows"),
+        (UtilityPCA(3, utility=np.ones(DIM)), "of shape (24,) and type float64; expected numbers of shape (n, 24)"),
         (UtilityPCA(3, utility=np.ones((4, DIM))), "all utility vectors are the same"),
         (UtilityPCA(3, utility=np.full((4, DIM), "a")), "type <U1; expected numbers"),
         (UtilityPCA(25, utility=ISOTROPIC), "utility_pca: rank 25 with 24 dimensions; expected 0 to 24"),
         (UtilityLEACE(12, utility=ISOTROPIC), "utility_leace: rank 12 with 12 identities; expected at most 11"),
     ],
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else one.kind,
 )
 def test_what_cannot_be_fitted_is_said(eraser: Eraser, said: str) -> None:
     made = people(12)

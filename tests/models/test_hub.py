@@ -135,7 +135,7 @@ def test_an_absent_snapshot_is_one_sentence(offline: bool, cache: Path) -> None:
 
 def test_without_the_library_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UnfaceError, match=r"huggingface_hub is not installed \(pip install huggingface_hub\)"):
+    with pytest.raises(UnfaceError, match=r"huggingface_hub is not installed \(pip install .unface\[hub\].\)"):
         weights(hub_card())
 
 

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pairs.crowd import Crowd, NoisyScreen, crowds, everything, make_crowd, small_blocks
-from unface.pairs import Pairing, Screen, count_impostors, impostors_between, neighbourhood, ranked_impostor
+from unface.pairs import (
+    Pairing,
+    Screen,
+    count_impostors,
+    fine_histogram,
+    impostors_above,
+    impostors_between,
+    neighbourhood,
+    ranked_impostor,
+)
 from unface.pairs.histogram import Histogram
 
 
@@ -22,11 +31,28 @@ def test_counts_are_those_of_the_full_matrix(crowd: Crowd, data: st.DataObject) 
     rows, scores = truth.rows[~truth.is_mated], truth.scores[~truth.is_mated]
     for screen in screens(pairing, data.draw(st.integers(0, 2**32))):
         accepts = count_impostors(pairing, thresholds, screen)
+        assert accepts.by_identity.shape == (crowd.identities.max() + 1, len(thresholds))
         for column, threshold in enumerate(thresholds):
             accepted = rows[scores >= threshold]
             assert accepts.total[column] == len(accepted)
             takes_part = np.bincount(crowd.identities[accepted].ravel(), minlength=len(accepts.by_identity))
             np.testing.assert_array_equal(accepts.by_identity[:, column], takes_part)
+
+
+@given(st.integers(0, 2**32), st.integers(2, 45))
+def test_a_screen_that_errs_by_exactly_its_margin_is_corrected(seed: int, size: int) -> None:
+    crowd = make_crowd(seed, "integers", size, "l2")  # integer scores, so that a margin of 1 is met to the last bit
+    pairing, truth = crowd.pairing, everything(crowd).impostor
+    screen = NoisyScreen(pairing, 1.0, seed)
+    thresholds = np.unique(truth).astype(np.float64)
+    counted = count_impostors(pairing, thresholds, screen)
+    assert counted.total.tolist() == [np.count_nonzero(truth >= threshold) for threshold in thresholds]
+    assert {str(counts.dtype) for counts in (counted.total, counted.by_identity)} == {"int64"}
+    low, high = float(thresholds[len(thresholds) // 3]), float(thresholds[-1])
+    above, scores = impostors_between(pairing, low, high, screen)
+    assert above == np.count_nonzero(truth >= high)
+    np.testing.assert_array_equal(scores, truth[(truth >= low) & (truth < high)])
+    np.testing.assert_array_equal(impostors_above(pairing, low, screen).scores, truth[truth >= low])
 
 
 def test_a_lying_margin_would_be_noticed() -> None:
@@ -83,3 +109,18 @@ def test_a_neighbourhood_is_a_bin_wider_on_both_sides_and_open_at_the_ends() -> 
     assert neighbourhood(histogram, 1, 0.125) == (-0.125, 0.875)
     assert neighbourhood(histogram, 0, 0.125) == (-np.inf, 0.625)
     assert neighbourhood(histogram, 3, 0.125) == (0.375, np.inf)
+
+
+def test_a_fine_histogram_has_65536_bins_from_the_lowest_score_to_the_highest() -> None:
+    crowd = make_crowd(7, "continuous", 60)
+    truth = everything(crowd).impostor
+    fine = fine_histogram(crowd.pairing, small_blocks(crowd.pairing))
+    assert (len(fine.counts), fine.counts.sum()) == (65_536, len(truth))
+    ends = fine.low, fine.low + 65_536 * fine.width
+    assert ends == pytest.approx((truth[-1], truth[0]), abs=2 * crowd.space.float32_margin())
+
+
+def test_a_fine_histogram_of_one_score_is_as_wide_as_the_screen_errs() -> None:
+    crowd = Crowd(np.ones((6, 4), np.float32), np.arange(6))
+    screen = small_blocks(crowd.pairing)
+    assert fine_histogram(crowd.pairing, screen).width == pytest.approx(screen.margin / 65_536)

@@ -46,5 +46,8 @@ def test_a_mated_pair_scores_as_the_same_vectors_would_as_impostors() -> None:
 
 
 def test_people_with_one_image_have_no_mated_pair() -> None:
-    mated = all_mated(pair_up(cosine_space(np.eye(3)), np.array([4, 2, 9])))
-    assert (len(mated), mated.rows.shape) == (0, (0, 2))
+    pairing = pair_up(cosine_space(np.eye(3)), np.array([4, 2, 9]))
+    assert list(mated_pairs(pairing)) == []
+    mated = all_mated(pairing)
+    assert (len(mated), mated.identities.shape, mated.rows.shape) == (0, (0,), (0, 2))
+    assert [str(part.dtype) for part in (mated.identities, mated.scores, mated.rows)] == ["int64", "float32", "int64"]

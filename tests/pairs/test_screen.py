@@ -1,12 +1,14 @@
 """If this fails, the CPU screen misplaces scores, or an unknown device is not refused by name."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from tests.pairs.crowd import Crowd, crowds, make_crowd, small_blocks
 from unface.errors import UnfaceError
-from unface.pairs import open_screen
+from unface.pairs import cosine_space, open_screen
 from unface.pairs.pairing import Block
 from unface.threads import parallel_map
 
@@ -42,7 +44,32 @@ def test_threads_do_not_write_into_each_others_scores() -> None:
     assert parallel_map(lambda block: screen.scores(block).sum(), blocks, 3) == alone
 
 
+def test_a_thread_reuses_one_buffer_of_float32_scores() -> None:
+    pairing = make_crowd(0, "continuous", 40).pairing
+    screen = small_blocks(pairing)
+    first, second = (
+        screen.scores(block) for block in (Block(slice(0, 7), slice(0, 5)), Block(slice(7, 9), slice(9, 14)))
+    )
+    assert (first.shape, second.shape, str(first.dtype)) == ((7, 5), (2, 5), "float32")
+    assert np.shares_memory(first, second)
+
+
+@pytest.mark.parametrize("rows", [10, 600, 100_000])
+def test_blocks_fit_eight_megabytes_and_small_sets_are_cut_for_two_cores(rows: int) -> None:
+    screen = open_screen(cosine_space(np.ones((rows, 1))))
+    assert screen.block_rows * screen.block_columns * 4 <= 2**23
+    assert rows < 256 or rows / screen.block_rows >= 4
+
+
 def test_an_unknown_device_is_named() -> None:
     with pytest.raises(UnfaceError) as error:
         open_screen(make_crowd(0, "continuous", 4).space, "tpu")
     assert str(error.value) == "device 'tpu' is not known; use 'cpu' or 'cuda'"
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_a_gpu_without_pytorch_is_told_what_to_install(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "unface.pairs.torch_screen", None)
+    with pytest.raises(UnfaceError) as error:
+        open_screen(make_crowd(0, "continuous", 4).space, device)
+    assert str(error.value) == f"device '{device}' needs PyTorch; pip install 'unface[torch]', or use 'cpu'"

@@ -86,6 +86,12 @@ def test_quadratic_scores_without_own_terms_are_products() -> None:
     plain = np.array([[1, 2], [3, 4]], np.float32)
     space = quadratic_space(plain, plain, np.zeros(2))
     np.testing.assert_array_equal(space.exact(np.array([0]), np.array([1])), [11])
+    assert space.bound == pytest.approx(3**2 + 4**2 + 2)  # two columns of ones ride along
+
+
+@pytest.mark.parametrize("score", ["cosine", "l2"])
+def test_no_vectors_make_a_space_without_rows(score: str) -> None:
+    assert len(SPACES[score](np.empty((0, 3), np.float32))) == 0
 
 
 @pytest.mark.parametrize("score", ["cosine", "l2"])
@@ -121,6 +127,45 @@ def test_the_margin_is_not_so_wide_that_it_would_hide_a_wrong_screen() -> None:
     assert space.float32_margin() < 512 * 2.0**-23
 
 
+def test_the_margin_of_a_case_worked_by_hand() -> None:
+    space = PairSpace(np.array([[3, 4, 0, 0]], np.float32), np.array([[0, 0, 6, 8]], np.float32))
+    unit = 2.0**-24
+    assert space.bound == 50
+    assert space.float32_margin() == pytest.approx(50 * (4 * unit / (1 - 4 * unit) + unit), rel=1e-14)
+
+
+def test_own_terms_are_shared_so_that_the_bound_of_l2_stays_near_its_scores() -> None:
+    # 2 · 4 · 4 − 16 − 16 as (8, −4, 0, 4, 4) · (4, 4, 4, −4, 0)
+    assert l2_space(np.array([[4.0]])).bound == pytest.approx(np.sqrt(112) * 8)
+
+
+def test_finer_vectors_are_rounded_to_float32_before_anything_is_made_of_them() -> None:
+    vectors = np.random.default_rng(0).normal(size=(20, 6))
+    for space in (cosine_space(vectors), l2_space(vectors)):
+        assert {str(side.dtype) for side in (space.left, space.right)} == {"float32"}
+    i, j = all_pairs(20)
+    np.testing.assert_array_equal(l2_space(vectors).exact(i, j), l2_space(vectors.astype(np.float32)).exact(i, j))
+
+
+def test_products_are_settled_on_a_grid_of_the_bounds_fortieth_bit() -> None:
+    space = PairSpace(np.array([[3]], np.float32), np.array([[1]], np.float32))  # bound 3, next power of two 4
+    grid = 4 * 2.0**-40
+    settled = space.settle(np.array([0.49, -0.49, 0.51, 1.75, 2.0**33]) * grid)
+    np.testing.assert_array_equal(settled, np.array([0, 0, 1, 2, 2.0**33]) * grid)
+    assert settled.dtype == np.float32
+
+
+def test_many_exact_scores_keep_their_order_whatever_the_threads() -> None:
+    vectors = np.random.default_rng(0).normal(size=(5000, 3))
+    space, i = cosine_space(vectors), np.arange(5000)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    for threads in (1, 3):
+        found = space.exact(i, i[::-1], threads=threads)
+        np.testing.assert_allclose(found, (unit * unit[::-1]).sum(axis=1), atol=3e-7, rtol=0)
+    none = space.exact(i[:0], i[:0])
+    assert (none.shape, str(none.dtype)) == ((0,), "float32")
+
+
 @given(crowds())
 def test_no_score_exceeds_the_bound(crowd: Crowd) -> None:
     space = crowd.space
@@ -131,3 +176,17 @@ def test_a_vector_without_direction_is_named() -> None:
     with pytest.raises(UnfaceError) as error:
         cosine_space(np.array([[1.0, 0.0], [0.0, 0.0]]))
     assert str(error.value) == "vector 1 is zero and has no direction; drop it before comparing"
+
+
+@pytest.mark.parametrize("length", [1e-18, 2e18])
+def test_l2_vectors_whose_squares_leave_float32_are_refused(length: float) -> None:
+    with pytest.raises(UnfaceError) as error:
+        l2_space(np.array([[length, 0], [0, 0]]))
+    sentence = f"squared distances of vectors of length {length:.1e} leave float32's range; scale them"
+    assert str(error.value) == sentence
+
+
+@pytest.mark.parametrize("length", [0.0, 2e-17, 5e17])
+def test_l2_vectors_that_float32_can_square_are_taken(length: float) -> None:
+    space = l2_space(np.array([[length, 0], [0, 0]]))
+    assert space.exact(np.array([0]), np.array([1])) == pytest.approx(-(length**2), rel=1e-6)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pairs.crowd import Crowd, NoisyScreen, crowds, everything, make_crowd, small_blocks
-from unface.errors import UnfaceError
 from unface.pairs import Tail, cosine_space, highest_impostors, impostors_above, open_screen, pair_up, pool_tails
 from unface.pairs import tail as tail_module
+from unface.pairs.screen import Hits
 from unface.pairs.sweep import sweep
 
 
@@ -86,14 +86,50 @@ def test_the_same_bytes_with_any_number_of_threads_and_any_blocks(kind: str, kee
         assert_same_bytes(highest_impostors(pairing, keep, narrow, threads=threads), plain)
 
 
-@pytest.mark.parametrize("kind", ["continuous", "integers"])
-def test_a_cut_that_rises_on_the_way_loses_nothing(kind: str) -> None:
-    crowd = make_crowd(2, kind, 700)
-    pairing, truth = crowd.pairing, everything(crowd).impostor
-    hits, cut = sweep(pairing, NoisyScreen(pairing, 0.05, 0, rows=64, columns=64), -np.inf, keep=100)
-    assert -np.inf < cut <= truth[99]
-    found = np.sort(pairing.space.exact(hits.i, hits.j))[::-1]
-    np.testing.assert_array_equal(found[:100], truth[:100])
+def watch_cuts(monkeypatch: pytest.MonkeyPatch) -> tuple[list[float], list[float]]:
+    """The cuts that passes will begin and end with."""
+    begun, ended = list[float](), list[float]()
+
+    def watched(*arguments: Any, **options: Any) -> tuple[Hits, float]:
+        hits, cut = sweep(*arguments, **options)
+        begun.append(arguments[2])
+        ended.append(cut)
+        return hits, cut
+
+    monkeypatch.setattr(tail_module, "sweep", watched)
+    return begun, ended
+
+
+def test_without_a_guess_the_cut_rises_by_itself_and_still_leaves_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = np.random.default_rng(0).normal(size=(700, 32))
+    vectors[:40, 0] += (
+        9  # so the highest scores are all in the first block, and a cut that rose too far would lose some
+    )
+    crowd = Crowd(vectors.astype(np.float32), np.arange(700))
+    truth = everything(crowd).impostor
+    monkeypatch.setattr(tail_module, "sample_impostors", lambda _: np.empty(0, np.float32))
+    begun, ended = watch_cuts(monkeypatch)
+    tail = highest_impostors(crowd.pairing, 100, small_blocks(crowd.pairing, 64, 64))
+    assert begun == [-np.inf]
+    assert ended[0] > truth[-1]
+    np.testing.assert_array_equal(tail.scores, truth[:100])
+    assert tail.floor == truth[100]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_exact_scores_are_made_by_as_many_threads_as_were_asked_for(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairing, asked = make_crowd(0, "continuous", 40).pairing, list[int | None]()
+
+    def watched(work: Any, items: Any, threads: int | None) -> list[Any]:
+        asked.append(threads)
+        return [work(item) for item in items]
+
+    monkeypatch.setattr("unface.pairs.space.parallel_map", watched)
+    highest_impostors(pairing, 10, open_screen(pairing.space), threads=threads)
+    impostors_above(pairing, 0.5, open_screen(pairing.space), threads=threads)
+    assert asked == [threads, threads]
 
 
 @pytest.mark.parametrize("misled", ["once", "twice"])
@@ -103,19 +139,23 @@ def test_a_cut_that_was_too_high_is_tried_again_lower(misled: str, monkeypatch: 
     # A sample that saw unusually high scores: 400 of some 150,000, so the 2,000 highest should be its 5 highest.
     sample = truth[:400] if misled == "twice" else np.concatenate([truth[:100], truth[2500:2800]])
     monkeypatch.setattr(tail_module, "sample_impostors", lambda _: np.random.default_rng(0).permutation(sample))
-    cuts: list[float] = []
-
-    def watched(*arguments: Any, **options: Any) -> Any:
-        cuts.append(arguments[2])
-        return sweep(*arguments, **options)
-
-    monkeypatch.setattr(tail_module, "sweep", watched)
+    cuts, _ = watch_cuts(monkeypatch)
     tail = highest_impostors(pairing, 2000, open_screen(pairing.space))
     assert cuts[0] > truth[2000]
     assert len(cuts) == {"once": 2, "twice": 3}[misled]
     assert (cuts[-1] == -np.inf) == (misled == "twice")
     np.testing.assert_array_equal(tail.scores, truth[:2000])
     assert tail.floor == truth[2000]
+
+
+@pytest.mark.parametrize("keep", [0, 50, 2000])
+def test_the_first_cut_lets_through_a_few_times_what_is_kept(keep: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    crowd = Crowd(np.random.default_rng(0).normal(size=(600, 16)).astype(np.float32), np.arange(600) // 2)
+    truth, (cuts, _) = everything(crowd).impostor, watch_cuts(monkeypatch)
+    highest_impostors(crowd.pairing, keep, open_screen(crowd.space))
+    # 75 rows are sampled, one pair in 65: twice what is kept, and 48 of the sample, or some 3,100 pairs, to spare
+    assert len(cuts) == 1
+    assert 2 * keep + 2000 < np.count_nonzero(truth >= cuts[0]) < 2 * keep + 4500
 
 
 @given(st.lists(crowds(("cosine",)), min_size=1, max_size=3), st.integers(1, 40))
@@ -148,17 +188,12 @@ def test_pooling_keeps_each_score_with_its_identities() -> None:
     assert (pooled.floor, pooled.impostors) == (0.2, 30)
 
 
+def test_pooled_ties_keep_the_order_of_the_tails() -> None:
+    scores = [0.9] * 30 + [0.5] * 30
+    tails = [Tail(*listed(scores, [[row, row + 100]] * 60), floor=0.1, impostors=60) for row in range(4)]
+    assert pool_tails(tails).first.tolist() == 2 * np.repeat(np.arange(4), 30).tolist()
+
+
 def listed(scores: list[float], rows: list[list[int]]) -> tuple[Any, Any, Any, Any]:
     pairs = np.array(rows)
     return np.array(scores, np.float32), pairs[:, 0], pairs[:, 1], pairs
-
-
-def test_vectors_that_are_all_the_same_are_told_instead_of_filling_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unface.pairs.sweep._MOST_HITS", 1000)
-    pairing = pair_up(cosine_space(np.ones((90, 4))), np.arange(90) // 3)
-    with pytest.raises(UnfaceError) as error:
-        highest_impostors(pairing, 5, open_screen(pairing.space))
-    assert str(error.value) == (
-        "more than 1,000 impostor pairs score 1 or higher: too many of these vectors are nearly the same; "
-        "check the encoder, or compare fewer"
-    )

@@ -3,6 +3,8 @@
 PyTorch on the CPU stands in for the GPU: rounding to TF32, margin and search for hits are the same code there.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,7 @@ from unface.pairs.pairing import Block
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from unface.pairs.torch_screen import TorchScreen, _rounded  # noqa: E402 - needs torch
+from unface.pairs.torch_screen import TorchScreen, _block_side, _rounded  # noqa: E402 - needs torch
 
 
 def test_vectors_are_rounded_to_eleven_bits_to_nearest_even() -> None:
@@ -77,3 +79,82 @@ def test_pairing_is_shared_by_both_sides_when_they_are_one() -> None:
     space = cosine_space(np.random.default_rng(0).normal(size=(30, 8)))
     screen = TorchScreen(pair_up(space, np.arange(30) // 3).space, "cpu")
     assert screen._left is screen._right
+
+
+def test_the_margin_of_a_case_worked_by_hand() -> None:
+    unit = 2.0**-24
+    # 3 and 5 fit eleven bits: four roundings for the one term, and one of exact's own
+    plain = PairSpace(np.array([[3], [2]], np.float32), np.array([[4], [5]], np.float32))
+    assert TorchScreen(plain, "cpu").margin == pytest.approx((4 + 1) * unit * 15, rel=1e-12)
+    # 1 + 2⁻¹² becomes 1 on both sides
+    off = 2.0**-12
+    finer = PairSpace(np.array([[1 + off]] * 2, np.float32), np.array([[2 + 2 * off]] * 2, np.float32))
+    long, wide = 1 + off, 2 + 2 * off
+    rounding = off * wide + (long + off) * 2 * off
+    summing = 4 * unit * (long + off) * (wide + 2 * off)
+    assert TorchScreen(finer, "cpu").margin == pytest.approx(rounding + summing + unit * long * wide, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("free", "side"),
+    [(2**37, 32_768), (5 * 4 * 8192**2, 8192), (5 * 4 * 8192**2 - 1, 4096), (2**30, 4096)],
+)
+def test_blocks_are_as_large_as_five_of_them_fit_the_memory(
+    free: int, side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**40) if device == "cuda:1" else None)
+    assert _block_side("cuda:1") == side
+
+
+class Watched:
+    """A tensor that notes the precision it is multiplied in, or has no memory for it."""
+
+    is_cuda = False
+
+    def __init__(self, tensor: Any, *, full: bool = False) -> None:
+        self.tensor, self.full, self.precision = tensor, full, ""
+
+    def __getitem__(self, rows: slice) -> Any:
+        self.precision = torch.get_float32_matmul_precision()
+        if self.full:
+            raise torch.OutOfMemoryError
+        return self.tensor[rows]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_products_are_made_in_tf32_and_the_users_precision_comes_back(*, full: bool) -> None:
+    screen, block = TorchScreen(cosine_space(np.eye(4)), "cpu"), Block(slice(0, 2), slice(2, 4))
+    watched = Watched(screen._left, full=full)
+    screen._left = watched  # type: ignore[assignment]
+    before = torch.get_float32_matmul_precision()
+    if full:
+        with pytest.raises(UnfaceError, match=r"^the GPU's memory is too small for these vectors; use device 'cpu'$"):
+            screen.scores(block)
+    else:
+        assert screen.scores(block).tolist() == [[0, 0], [0, 0]]
+    assert watched.precision == "high"
+    assert torch.get_float32_matmul_precision() == before
+
+
+def test_a_cut_below_every_score_lets_through_all_of_them_and_nothing_else() -> None:
+    screen = TorchScreen(cosine_space(np.random.default_rng(0).normal(size=(40, 8))), "cpu")
+    hits = screen.above(Block(slice(3, 10), slice(10, 40)), -np.inf)
+    assert sorted(zip(hits.i.tolist(), hits.j.tolist(), strict=True)) == [
+        (i, j) for i in range(3, 10) for j in range(10, 40)
+    ]
+
+
+def test_a_score_on_the_cut_is_let_through() -> None:
+    screen = TorchScreen(cosine_space(np.random.default_rng(0).normal(size=(300, 8))), "cpu")
+    block = Block(slice(0, 5), slice(5, 300))
+    scores = screen.scores(block)
+    hits = screen.above(block, float(scores.max()))
+    assert (hits.i.tolist(), hits.scores.tolist()) == ([int(scores.max(axis=1).argmax())], [scores.max()])
+
+
+def test_a_gpu_is_opened_for_the_space_and_the_device_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[PairSpace, str]] = []
+    monkeypatch.setattr("unface.pairs.torch_screen.TorchScreen", lambda *asked: opened.append(asked))
+    space = cosine_space(np.eye(3))
+    open_screen(space, "cuda:1")
+    assert opened == [(space, "cuda:1")]

@@ -1,6 +1,6 @@
 """Small people for the probes, and the slow answers that the panel must agree with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,20 @@ def consecutive(*sizes: int, start: int = 0) -> RoleRows:
     """A role of identities with so many images each, in rows that follow one another."""
     codes = np.repeat(np.arange(len(sizes)), sizes)
     return RoleRows(np.arange(start, start + len(codes)), codes, len(sizes))
+
+
+@dataclass
+class Told:
+    """A progress that remembers what it was told."""
+
+    started: list[tuple[str, int]] = field(default_factory=list)
+    advanced: dict[str, int] = field(default_factory=dict)
+
+    def start(self, task: str, total: int) -> None:
+        self.started.append((task, total))
+
+    def advance(self, task: str, steps: int = 1) -> None:
+        self.advanced[task] = self.advanced.get(task, 0) + steps
 
 
 @dataclass(frozen=True, eq=False)

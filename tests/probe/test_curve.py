@@ -50,6 +50,28 @@ def test_thinned_points_are_points_of_the_curve_in_order_a_dozen_for_each_decade
     assert few.far[-1] <= 0.5
 
 
+def test_thinned_points_reach_from_one_false_accept_to_one_half() -> None:
+    """A thousand impostors, one more accepted at each point; between 0.01 and 0.1 a dozen or so are kept."""
+    count = np.arange(1001) / 1000
+    few = thinned(Curve(count, np.sqrt(count), 0.3), 1000)
+    assert (few.far[0], few.far[-1]) == (0.001, 0.5)
+    assert np.array_equal(few.tar, np.sqrt(few.far))
+    assert 11 <= np.count_nonzero((few.far >= 0.01) & (few.far < 0.1)) <= 14
+    # among a few impostors every point is kept, and none with nobody accepted or more than half
+    assert thinned(Curve(np.arange(5) / 4, np.arange(5) / 4, 0.5), 4).far.tolist() == [0.25, 0.5]
+
+
+def test_a_thinned_point_never_takes_its_rate_from_a_higher_one() -> None:
+    """Two points alone, at 0.001 and at 0.4: rates asked for in between are answered by the lower one."""
+    few = thinned(Curve(np.array([0.0, 0.001, 0.4, 1.0]), np.array([0.0, 0.2, 0.9, 1.0]), 0.3), 1000)
+    assert (few.far.tolist(), few.tar.tolist()) == ([0.001, 0.4], [0.2, 0.9])
+
+
+def test_a_curve_that_begins_with_several_false_accepts_keeps_its_first_point() -> None:
+    few = thinned(Curve(np.array([0.02, 0.3, 1.0]), np.array([0.5, 0.9, 1.0]), 0.2), 1000)
+    assert (few.far.tolist(), few.tar.tolist()) == ([0.02, 0.3], [0.5, 0.9])
+
+
 def test_scores_that_are_all_alike_have_an_empty_curve_and_an_equal_error_rate_of_one_half() -> None:
     same = [bin_scores(np.zeros(10, np.float32), 0.0, 1e-6, 16)]
     curve = det_curve(same, same)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.probe.small import all_pairs, score_matrix
+from tests.probe.small import all_pairs, people, roles_of, score_matrix
+from unface.errors import UnfaceError
 from unface.pairs import Pairing, Tail, cosine_space, pair_up
-from unface.probe import Plan
+from unface.probe import Plan, pick_probes, run_panel
 from unface.probe.impostors import impostor_tail, impostors_accepted
 from unface.seeds import stream
 
@@ -45,6 +46,22 @@ def test_every_image_of_an_identity_may_be_drawn() -> None:
     assert set(found.tolist()) == set(range(IDENTITIES * IMAGES))
 
 
+def test_in_a_trial_every_seed_and_role_draws_its_quota_from_a_stream_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = []
+
+    def noted(seed: int, *name: str | int) -> np.random.Generator:
+        names.append(name)
+        return stream(seed, *name)
+
+    monkeypatch.setattr("unface.probe.impostors.stream", noted)
+    plan = Plan(fars=(0.1,), ks=(1,), seeds=2, quota=3, threads=1)
+    embeddings = people(40, 4, 6)
+    run_panel(embeddings.vectors, roles_of(embeddings), pick_probes(("cosine",)), plan)
+    assert len(names) == len(set(names)) == 4
+
+
 @pytest.mark.parametrize("quota", [None, 3])
 def test_accepted_impostors_are_counted_among_those_compared(quota: int | None) -> None:
     plan = Plan(quota=quota)
@@ -60,3 +77,11 @@ def test_without_a_quota_the_tail_lists_the_highest_of_all_pairs() -> None:
     tail = drawn(plan=Plan())
     assert tail.scores.tolist() == everything[:10].tolist()
     assert tail.impostors == len(everything)
+
+
+def test_pairs_are_screened_on_the_plans_device() -> None:
+    elsewhere = Plan(device="abacus")
+    with pytest.raises(UnfaceError, match="'abacus' is not known"):
+        impostor_tail(pairing(), 10, elsewhere, "calibrate 0")
+    with pytest.raises(UnfaceError, match="'abacus' is not known"):
+        impostors_accepted(pairing(), [0.3], elsewhere, "test 0")

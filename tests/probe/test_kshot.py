@@ -71,6 +71,11 @@ def test_the_same_seed_draws_the_same() -> None:
     assert np.array_equal(first.test.rows, second.test.rows)
 
 
+def test_a_smaller_support_is_a_draw_of_its_own_and_not_part_of_a_larger_one() -> None:
+    assert not rows_of_support(shot(1)) <= rows_of_support(shot(3))
+    assert not set(shot(3).test.rows.tolist()) <= set(shot(1).test.rows.tolist())
+
+
 def test_a_role_draws_the_same_whatever_the_other_roles_are() -> None:
     fewer = Roles(ROLES.train.where(ROLES.train.identities < 4), ROLES.calibrate, ROLES.test)
     assert np.array_equal(shot(roles=fewer).test.rows, shot().test.rows)

@@ -18,7 +18,7 @@ class DlibEncoder:
         try:
             import dlib
         except ImportError:
-            raise UnfaceError(f"{card.name}: needs dlib; install dlib-bin") from None
+            raise UnfaceError(f"{card.name}: needs dlib; pip install 'unface[dlib]'") from None
         del threads  # dlib decides by itself
         self.card, self.name, self.dim = card, card.name, card.dim
         self._network = dlib.face_recognition_model_v1(str(path))

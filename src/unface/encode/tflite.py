@@ -19,7 +19,7 @@ class TfliteEncoder:
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
-            raise UnfaceError(f"{card.name}: needs a TensorFlow Lite runtime; install ai-edge-litert") from None
+            raise UnfaceError(f"{card.name}: needs a TensorFlow Lite runtime; pip install 'unface[tflite]'") from None
         self.card, self.name, self.dim = card, card.name, card.dim
         self._network = Interpreter(str(path), num_threads=threads or available_cores())
         self._network.allocate_tensors()

@@ -109,7 +109,6 @@ class ClosedFormEraser(Eraser):
     """
 
     _moments: MomentStream | None
-    _stale: bool
 
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """X (n, d) vectors, y (n,) identities: text or integers. Forgets what was fitted before."""
@@ -135,7 +134,7 @@ class ClosedFormEraser(Eraser):
     @property
     def projection_(self) -> Projection:
         """What was learned from all batches so far; of an unknown space, unless ``fit_projection`` named it."""
-        if getattr(self, "_stale", False):
+        if getattr(self, "_moments", None) is not None and self._projection is None:
             self._solved()
         return super().projection_
 
@@ -159,7 +158,7 @@ class ClosedFormEraser(Eraser):
         if reset:
             self._moments = MomentStream(vectors.shape[1], scatter=self.needs_scatter())
         self._seen().add(vectors, identities)
-        self._stale = True
+        self._projection = None
         return self
 
     def _solved(self) -> Self:
@@ -169,9 +168,7 @@ class ClosedFormEraser(Eraser):
         if self.uses_identities and seen.identities < 2:
             raise FitError(f"{self.kind}: one identity (1 class) only; at least two are needed")
         with one_blas_thread():
-            self._keep(self._remove(seen))
-        self._stale = False
-        return self
+            return self._keep(self._remove(seen))
 
 
 def fit_projection(eraser: Eraser, embeddings: EmbeddingSet) -> Projection:

@@ -83,7 +83,8 @@ def from_bytes(data: bytes, source: str) -> Projection:
         fields = json.loads(metadata[KEY])
         header = Header.model_validate_json(metadata[KEY])
     except (SafetensorError, UnicodeDecodeError, TypeError) as error:
-        raise UnfaceError(f"{source}: not a whole .safetensors file ({reason(error)}); copy or save it again") from None
+        told = f"{source}: not a whole .safetensors file ({reason(error)}); give one that 'unface fit' saved"
+        raise UnfaceError(told) from None
     except KeyError as error:
         lacking = f"no metadata {KEY!r}" if error.args == (KEY,) else f"numbers of kind {error.args[0]}"
         raise UnfaceError(f"{source}: {lacking}; expected a projection that unface saved") from None

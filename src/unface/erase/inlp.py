@@ -11,8 +11,9 @@ from unface.moments import ClassMoments, MomentStream
 
 
 class INLP(ClosedFormEraser):
-    """Fit W = (S + αI)⁻¹ XᵀY, drop its ``per_round`` leading directions, repeat on what is left up to ``rank``.
+    """Removes what a ridge classifier of identities goes by, round after round.
 
+    Fit W = (S + αI)⁻¹ XᵀY, drop its ``per_round`` leading directions, repeat on what is left up to ``rank``.
     S is the centred scatter and α = ``ridge`` times its mean eigenvalue. The spectrum holds the singular values of W,
     round after round, so it need not fall.
     """

@@ -10,7 +10,9 @@ from unface.moments import MomentStream
 
 
 class ISP(ClosedFormEraser):
-    """P = I − U Uᵀ, U the first left singular vectors of M = [μ_i − mean of the means].
+    """Removes the directions in which the class means differ most.
+
+    P = I − U Uᵀ, U the first left singular vectors of M = [μ_i − mean of the means].
 
     ``rank`` directions, or as many as hold the share ``energy`` of Σσ² where that is given, or all with neither.
     ``weighted`` lets a class count by its number of images. ``whitened`` measures means in units of the within-class

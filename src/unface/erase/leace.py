@@ -12,8 +12,9 @@ from unface.moments import MomentStream
 
 
 class LEACE(ClosedFormEraser):
-    """x ↦ x − W⁺ U Uᵀ W (x − μ), W = Σ_x^{+1/2}, U the left singular vectors of W Σ_xz.
+    """Removes what linearly predicts the identity, with the smallest change to the fitted vectors.
 
+    x ↦ x − W⁺ U Uᵀ W (x − μ), W = Σ_x^{+1/2}, U the left singular vectors of W Σ_xz.
     Without a ``rank`` all of them, which is everything once there are more identities than dimensions; with one the
     first of them; or as many as hold the share ``energy`` of Σσ². What counts as zero is relative to the largest
     singular value: these shrink as 1/√m, and an absolute cut-off erases nothing at many identities.

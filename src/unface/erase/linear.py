@@ -31,14 +31,13 @@ class LinearMap:
 
     def __call__(self, vectors: Matrix) -> Matrix:
         """Of (n, d) vectors or a single one; always a new array. NaN and Inf pass through, for the caller to see."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            mapped: Matrix = vectors @ self.left
-            if self.right is not None:
-                mapped = mapped @ self.right
-            if self.subtract:
-                np.subtract(vectors, mapped, out=mapped)
-            if self.offset is not None:
-                mapped += self.offset
+        mapped: Matrix = vectors @ self.left
+        if self.right is not None:
+            mapped = mapped @ self.right
+        if self.subtract:
+            np.subtract(vectors, mapped, out=mapped)
+        if self.offset is not None:
+            mapped += self.offset
         return mapped
 
 

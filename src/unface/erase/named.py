@@ -55,4 +55,4 @@ def make_eraser(name: str, rank: int, utility: NDArray[np.float32] | None = None
 
 def usual_rank(dim: int, identities: int) -> int:
     """Three eighths of the dimensions, or what so many identities allow."""
-    return max(1, min(round(_USUAL_SHARE * dim), identities - 1, dim - 1))
+    return max(1, min(round(_USUAL_SHARE * dim), identities - 1))

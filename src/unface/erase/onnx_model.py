@@ -29,7 +29,7 @@ def onnx_model(projection: Projection) -> "onnx.ModelProto":
     try:
         from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError:
-        raise UnfaceError("export: the onnx package is not installed; pip install onnx") from None
+        raise UnfaceError("export: the onnx package is not installed; pip install 'unface[onnx]'") from None
     built = _steps(projection, TensorProto.FLOAT, TensorProto.DOUBLE)
     shape: list[str | int | None] = ["batch", projection.dim]
     graph = helper.make_graph(

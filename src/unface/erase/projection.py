@@ -29,8 +29,8 @@ class Projection:
     """z ↦ z − A Bᵀ(z − mean), then scaled to length one if ``normalise``. Holds no identity and no sample.
 
     ``directions`` A (d, r) are orthonormal and span what is removed. ``readers`` B (d, r) with BᵀA = I say how much of
-    it a vector has; None means B = A, an orthogonal projection. ``spectrum`` falls, and its first r values belong to
-    the directions.
+    it a vector has; None means B = A, an orthogonal projection. ``spectrum`` holds the values by which the eraser of
+    this ``kind`` chose its directions, in their order.
     """
 
     kind: str

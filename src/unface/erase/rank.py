@@ -25,7 +25,8 @@ def chosen_rank(
     if rank > identities - 1:
         raise FitError(f"{kind}: rank {rank} with {identities} identities; expected at most {identities - 1}")
     if rank > len(spectrum):
-        raise FitError(f"{kind}: rank {rank}, but class means differ in {len(spectrum)} directions only; lower it")
+        advice = "lower it" if len(spectrum) else "are vectors and identities the right ones?"
+        raise FitError(f"{kind}: rank {rank}, but class means differ in {len(spectrum)} directions only; {advice}")
     return rank
 
 

@@ -18,7 +18,9 @@ _CLASSIFIER_STEPS = 5
 
 
 class RLACE(Eraser):
-    """max over P in the fantope, min over W, b of the cross-entropy of softmax((I − P) x W + b); then P's leading
+    """Removes the subspace that a game between an eraser and a classifier of identities settles on.
+
+    max over P in the fantope, min over W, b of the cross-entropy of softmax((I − P) x W + b); then P's leading
     ``rank`` eigenvectors are projected out. The gradients are written out, so no autograd is needed.
 
     The spectrum holds the eigenvalues of the average P: 1 or 0 where the game has decided, between where not.

@@ -27,8 +27,9 @@ def map_rows(vectors: NDArray[np.number], linear: LinearMap, *, normalise: bool)
 def map_one(vector: NDArray[np.number], linear: LinearMap, *, normalise: bool) -> tuple[NDArray[np.float32], int]:
     """The same for one vector (d,), without what only many rows pay for."""
     exact = vector.astype(np.float64)
-    mapped = linear(exact)
-    before, after = float(exact.dot(exact)), float(mapped.dot(mapped))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused, not warned of
+        mapped = linear(exact)
+        before, after = float(exact.dot(exact)), float(mapped.dot(mapped))
     if not math.isfinite(after):
         raise _unusable(0)
     if after <= VANISHED**2 * before:
@@ -49,15 +50,16 @@ def _map_block(
 ) -> int:
     rows = slice(start, start + step)
     exact = vectors[rows].astype(np.float64)
-    mapped = linear(exact)
-    before, after = (np.einsum("ij,ij->i", part, part) for part in (exact, mapped))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mapped = linear(exact)
+        before, after = (np.einsum("ij,ij->i", part, part) for part in (exact, mapped))
     if not np.isfinite(after).all():
         raise _unusable(start + int(np.argmin(np.isfinite(after))))
     vanished = after <= VANISHED**2 * before
     scale = (~vanished).astype(np.float64)
     if normalise:
         np.divide(1, np.sqrt(after), where=~vanished, out=scale)
-    np.multiply(mapped, scale[:, None], out=out[rows], casting="same_kind")
+    np.multiply(mapped, scale[:, None], out=out[rows])
     return int(np.count_nonzero(vanished))
 
 

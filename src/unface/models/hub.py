@@ -20,7 +20,7 @@ class NotOnHub(Exception):
 def hub_files(card: Card, source: Hub, *, offline: bool) -> list[Path]:
     """Paths of the card's files in the hub library's cache, fetched into it first unless ``offline``."""
     if importlib.util.find_spec("huggingface_hub") is None:
-        raise NotOnHub("huggingface_hub is not installed (pip install huggingface_hub)")
+        raise NotOnHub("huggingface_hub is not installed (pip install 'unface[hub]')")
     errors = import_module("huggingface_hub.errors")
     folder = PurePosixPath(source.file).parent
     names = [source.file, *(str(folder / part.file) for part in card.beside)]

@@ -50,7 +50,7 @@ def _run_onnx(path: Path, size: int | None) -> Graph:
     try:
         import onnxruntime
     except ImportError:
-        raise UnfaceError(f"{path.name}: an .onnx file needs onnxruntime; pip install onnxruntime") from None
+        raise UnfaceError(f"{path.name}: an .onnx file needs onnxruntime; pip install 'unface[images]'") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:

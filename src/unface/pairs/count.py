@@ -69,7 +69,7 @@ def impostors_between(
     """How many impostor pairs score ``high`` or more, and the scores from ``low`` up to it, falling."""
 
     # Rounded up: a bound that lost half a step in float32 would count a score just below ``high`` as over it.
-    sure = float(np.nextafter(np.float32(high + screen.margin), np.inf, dtype=np.float32))
+    sure = float(np.nextafter(np.float32(high + screen.margin), np.inf))
 
     def look(block: Block) -> tuple[int, Hits]:
         scores, mask = screen.scores(block), pairing.impostor_mask(block)

@@ -41,7 +41,7 @@ def bin_scores(scores: NDArray[np.float32], low: float, width: float, bins: int)
 
 
 def impostor_histogram(
-    pairing: Pairing, screen: Screen, low: float, high: float, bins: int = 8192, *, threads: int | None = None
+    pairing: Pairing, screen: Screen, low: float, high: float, bins: int, *, threads: int | None = None
 ) -> Histogram:
     """Count the screened scores of all impostor pairs between ``low`` and ``high``."""
     width = (high - low) / bins

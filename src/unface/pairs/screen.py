@@ -30,8 +30,6 @@ class Hits:
 
 def join_hits(parts: list[Hits]) -> Hits:
     """All the hits of several blocks, in their order."""
-    if not parts:
-        return Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
     return Hits(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("i", "j", "scores")))
 
 
@@ -94,7 +92,7 @@ def open_screen(space: PairSpace, device: str = "cpu") -> Screen:
     """The screen of a device: ``cpu``, or ``cuda`` with PyTorch."""
     if device == "cpu":
         return CpuScreen(space)
-    if device.split(":", maxsplit=1)[0] == "cuda":
+    if device.partition(":")[0] == "cuda":
         try:
             from unface.pairs.torch_screen import TorchScreen
         except ModuleNotFoundError:

@@ -71,7 +71,7 @@ def cosine_space(vectors: NDArray[np.floating]) -> PairSpace:
     if not norms.all():
         raise UnfaceError(f"vector {int(np.argmin(norms))} is zero and has no direction; drop it before comparing")
     unit = np.empty(vectors.shape, np.float32)
-    np.divide(vectors, norms[:, None], out=unit, dtype=np.float64, casting="same_kind")
+    np.divide(vectors, norms[:, None], out=unit)  # in float64, as the norms are
     return PairSpace(unit, unit)
 
 
@@ -91,10 +91,7 @@ def quadratic_space(left: NDArray[np.float32], right: NDArray[np.float32], own: 
     high = (own / share).astype(np.float32)
     low = (own / share - high).astype(np.float32)
     terms, ones = np.stack([high, low], axis=1), np.full((len(own), 2), share, np.float32)
-    return PairSpace(
-        np.ascontiguousarray(np.hstack([left, terms, ones]), dtype=np.float32),
-        np.ascontiguousarray(np.hstack([right, ones, terms]), dtype=np.float32),
-    )
+    return PairSpace(np.hstack([left, terms, ones]), np.hstack([right, ones, terms]))
 
 
 def _norms(vectors: NDArray[np.floating]) -> NDArray[np.float64]:

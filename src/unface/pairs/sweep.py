@@ -8,7 +8,6 @@ import numpy as np
 from unface.errors import UnfaceError
 from unface.pairs.pairing import Block, Pairing
 from unface.pairs.screen import Hits, Screen, join_hits
-from unface.progress import Progress, Silent
 from unface.threads import parallel_map
 
 # Cuts rise only between waves of a fixed number of blocks, so that what is kept does not depend on which thread was
@@ -18,25 +17,16 @@ _MOST_HITS = 50_000_000
 
 
 def sweep(
-    pairing: Pairing,
-    screen: Screen,
-    cut: float,
-    *,
-    keep: int | None = None,
-    threads: int | None = None,
-    progress: Progress | None = None,
+    pairing: Pairing, screen: Screen, cut: float, *, keep: int | None = None, threads: int | None = None
 ) -> tuple[Hits, float]:
     """Impostor pairs screened at or above ``cut``, and the cut as it ended.
 
     With ``keep``, the cut rises as soon as the ``keep`` highest scores are known to lie above a higher one.
     """
-    progress = progress or Silent()
-    progress.start("pairs", pairing.impostors)
     held: list[Hits] = []
     for wave in _waves(pairing.blocks(screen.block_rows, screen.block_columns)):
         look = _look(pairing, screen, cut)
         held += parallel_map(look, wave, screen.workers or threads)
-        progress.advance("pairs", sum(_size(block) for block in wave))
         if keep is not None and sum(map(len, held)) > 4 * keep + 65_536:
             hits, cut = raise_cut(join_hits(held), cut, keep, screen.margin)
             held = [hits]
@@ -50,7 +40,7 @@ def sweep(
 
 def raise_cut(hits: Hits, cut: float, keep: int, margin: float) -> tuple[Hits, float]:
     """The highest cut under which none of the ``keep`` highest exact scores can hide, and the hits above it."""
-    if len(hits) <= keep:
+    if len(hits) < keep:
         return hits, cut
     # `keep` pairs screen at `last` or more, so as many are exactly at least last − margin: whatever belongs among the
     # highest is at least that as well, and screens at no less than last − 2 margin.
@@ -62,9 +52,9 @@ def raise_cut(hits: Hits, cut: float, keep: int, margin: float) -> tuple[Hits, f
 def _look(pairing: Pairing, screen: Screen, cut: float) -> Callable[[Block], Hits]:
     def look(block: Block) -> Hits:
         hits = screen.above(block, cut)
-        if len(hits) and not pairing.has_only_impostors(block):
-            hits = hits.where(pairing.is_impostor(hits.i, hits.j))
-        return hits
+        if pairing.has_only_impostors(block):
+            return hits
+        return hits.where(pairing.is_impostor(hits.i, hits.j))
 
     return look
 
@@ -74,9 +64,3 @@ def _waves(blocks: Iterator[Block]) -> Iterator[list[Block]]:
     while wave := list(islice(blocks, size)):
         yield wave
         size = min(2 * size, _LARGEST_WAVE)
-
-
-def _size(block: Block) -> int:
-    rows = int(block.rows.stop - block.rows.start)
-    columns = int(block.columns.stop - block.columns.start)
-    return rows * columns - rows * rows // 2 if block.rows.start == block.columns.start else rows * columns

@@ -10,7 +10,6 @@ from unface.pairs.histogram import sample_impostors
 from unface.pairs.pairing import Pairing
 from unface.pairs.screen import Hits, Screen
 from unface.pairs.sweep import raise_cut, sweep
-from unface.progress import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,29 +30,24 @@ class Tail:
         return len(self.scores)
 
 
-def highest_impostors(
-    pairing: Pairing, keep: int, screen: Screen, *, threads: int | None = None, progress: Progress | None = None
-) -> Tail:
+def highest_impostors(pairing: Pairing, keep: int, screen: Screen, *, threads: int | None = None) -> Tail:
     """The ``keep`` highest impostor scores; ties broken by row, so that the same data list the same pairs."""
     keep = min(keep, pairing.impostors)
     for first_cut in _falling_cuts(pairing, keep):
-        hits, cut = sweep(pairing, screen, first_cut, keep=keep + 1, threads=threads, progress=progress)
-        complete = cut == -np.inf or len(hits) > keep
-        if complete:
-            hits, risen = raise_cut(hits, -np.inf, keep + 1, screen.margin)
-            if risen >= cut:
-                break
-    return _listed(pairing, hits, keep, threads)
+        hits, cut = sweep(pairing, screen, first_cut, keep=keep + 1, threads=threads)
+        hits, risen = raise_cut(hits, -np.inf, keep + 1, screen.margin)
+        if risen >= cut:
+            break  # nothing that the pass left out can belong among the highest
+    return _listed(pairing, hits, pairing.space.exact(hits.i, hits.j, threads=threads), keep)
 
 
-def impostors_above(
-    pairing: Pairing, cut: float, screen: Screen, *, threads: int | None = None, progress: Progress | None = None
-) -> Tail:
+def impostors_above(pairing: Pairing, cut: float, screen: Screen, *, threads: int | None = None) -> Tail:
     """Every impostor pair whose exact score is at least ``cut``."""
-    hits, _ = sweep(pairing, screen, cut - screen.margin, threads=threads, progress=progress)
+    hits, _ = sweep(pairing, screen, cut - screen.margin, threads=threads)
     exact = pairing.space.exact(hits.i, hits.j, threads=threads)
-    tail = _listed(pairing, hits.where(exact >= cut), pairing.impostors, threads)
-    return replace(tail, floor=float(np.nextafter(np.float32(cut), -np.inf, dtype=np.float32)))
+    reached = exact >= cut
+    tail = _listed(pairing, hits.where(reached), exact[reached], pairing.impostors)
+    return replace(tail, floor=float(np.nextafter(np.float32(cut), -np.inf)))
 
 
 def pool_tails(tails: Sequence[Tail]) -> Tail:
@@ -67,8 +61,7 @@ def pool_tails(tails: Sequence[Tail]) -> Tail:
     return Tail(scores=scores[order], **joined, floor=floor, impostors=sum(tail.impostors for tail in tails))
 
 
-def _listed(pairing: Pairing, hits: Hits, keep: int, threads: int | None) -> Tail:
-    exact = pairing.space.exact(hits.i, hits.j, threads=threads)
+def _listed(pairing: Pairing, hits: Hits, exact: NDArray[np.float32], keep: int) -> Tail:
     order = np.lexsort((hits.j, hits.i, -exact))
     floor = float(exact[order[keep]]) if len(order) > keep else -np.inf
     order = order[:keep]

@@ -17,7 +17,7 @@ from unface.threads import parallel_map
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """A fitted probe with one setting, and the images of one seed that it is let loose on."""
+    """A fitted probe, and the images of one seed that it is let loose on."""
 
     scorer: Scorer
     shot: Shot
@@ -81,7 +81,6 @@ def _calibrate(
     attackers: list[Attacker], setting: Setting, *, plan: Plan, far: float, spare: float, threads: int | None
 ) -> tuple[Tail, NDArray[np.float32]]:
     """Calibrate impostor tail pooled over seeds, ``spare`` times as long as the rate needs, and the mated scores."""
-
     while True:
         parts = parallel_map(partial(_scored, setting=setting, plan=plan, far=far, spare=spare), attackers, threads)
         tail = pool_tails([part for part, _ in parts])
@@ -99,5 +98,4 @@ def _scored(
 
 
 def _threshold(tail: Tail, far: float) -> float:
-    allowed = allowed_accepts(far, tail.impostors)
-    return just_above(tail.scores[allowed]) if allowed < len(tail) else -np.inf
+    return just_above(tail.scores[allowed_accepts(far, tail.impostors)])

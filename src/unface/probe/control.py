@@ -79,9 +79,9 @@ def _part(people: NDArray[np.int64], draw: np.random.Generator) -> NDArray[np.in
     """
     dealt = draw.permutation(people)
     held = Counter(zip(dealt.tolist(), people.tolist(), strict=True))
-    for row in np.flatnonzero([held[pair] > 1 for pair in zip(dealt.tolist(), people.tolist(), strict=True)]):
+    for row in range(len(dealt)):
         if held[dealt[row], people[row]] == 1:
-            continue  # its twin has left
+            continue  # alone of its person under this name, perhaps since its twin has left
         for other in draw.integers(len(dealt), size=_TRIES):
             if not (held[dealt[other], people[row]] or held[dealt[row], people[other]]):
                 for moved, to in ((row, dealt[other]), (other, dealt[row])):

@@ -35,5 +35,6 @@ def thinned(curve: Curve, impostors: int) -> Curve:
     wanted = np.logspace(-decades, np.log10(0.5), int(decades * _POINTS_PER_DECADE) + 1)
     # the last point whose FAR is no more than wanted: a point's TAR is never taken from a higher FAR
     positions = np.unique(np.searchsorted(curve.far, wanted * (1 + 1e-12), side="right") - 1)
-    positions = positions[(positions >= 0) & (curve.far[np.maximum(positions, 0)] > 0)]
+    positions = positions[positions >= 0]
+    positions = positions[curve.far[positions] > 0]
     return Curve(curve.far[positions], curve.tar[positions], curve.eer)

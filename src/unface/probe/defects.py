@@ -1,4 +1,4 @@
-"""What may be wrong with the labels: one picture under two identities, one person under two names, labels at random."""
+"""What may be wrong with the labels: one picture under two identities, or one person under two names."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class NearDuplicates:
     mated: int
     """Mated pairs that were looked through."""
     named: tuple[tuple[str, str, str, str], ...]
-    """(id, identity, id, identity) of the first few pairs across identities."""
+    """(id, identity, id, identity) of the pairs across identities, 100,000 of them at most."""
 
 
 @dataclass(frozen=True)

@@ -151,4 +151,4 @@ def _distinct(parts: tuple[Mated, ...]) -> int:
     """Image pairs that any seed compared, each counted once."""
     rows = np.concatenate([part.rows for part in parts])
     low, high = rows.min(axis=1), rows.max(axis=1)
-    return len(np.unique(low * (int(high.max(initial=0)) + 1) + high))
+    return len(np.unique(low * (int(high.max()) + 1) + high))

@@ -146,4 +146,4 @@ def _steps(
 
 def _scaled(vectors: Floats) -> Floats:
     """Unit vectors brought to entries of about 1, which the initialisation and the step size are made for."""
-    return np.asarray(vectors * np.float32(np.sqrt(vectors.shape[1])), np.float32)
+    return vectors * np.float32(np.sqrt(vectors.shape[1]))

@@ -7,8 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-Floats = NDArray[np.float32]
-Layers = list[tuple[Floats, Floats]]
+from unface.probe.mlp import Floats, Layers
 
 
 def train_on(

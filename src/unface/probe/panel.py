@@ -95,7 +95,7 @@ def calibrate_tar(
 
 def draw_shots(vectors: NDArray[np.float32], roles: Roles, plan: Plan, k: int) -> tuple[list[Shot], Resolved]:
     """Every seed's draw at one k, and which rates their calibrate pairs can show."""
-    seeds = [plan.seed + number for number in range(plan.seeds)]
+    seeds = range(plan.seed, plan.seed + plan.seeds)
     shots = [draw_shot(vectors, roles.train, roles.calibrate, roles.test, k, seed, plan.device) for seed in seeds]
     queries = [shot.calibrate for shot in shots[: plan.calibrating_seeds]]
     return shots, resolve(plan.fars, _impostors(queries, plan), roles.calibrate.count)

@@ -43,8 +43,8 @@ def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
             like = unit[rows] @ means.T
             like[np.arange(len(like)), codes[rows]] = -np.inf
             lost = (own[rows] <= usual[codes[rows]]) & (own[rows] < never)
-            at, other = np.nonzero((like >= np.maximum(usual, never)[None, :]) & lost[:, None])
-            found += [(start + int(i), int(j)) for i, j in zip(at, other, strict=True)]
+            alike = np.argwhere((like >= np.maximum(usual, never)) & lost[:, None])
+            found += [(start + int(row), int(other)) for row, other in alike]
     names, ids = embeddings.names, embeddings.ids
     return tuple(Stray(str(ids[row]), names[codes[row]], names[other]) for row, other in found)
 

@@ -131,7 +131,7 @@ class LanceStore:
         try:
             import lance
         except ImportError:
-            raise UnfaceError("LanceDB tables need the package 'pylance'; pip install pylance") from None
+            raise UnfaceError("LanceDB tables need the package 'pylance'; pip install 'unface[stores]'") from None
         if not self._folder.is_dir():
             told = f"there is no folder {self._folder.name!r} in the database's; check both names"
             raise UnfaceError(f"{self._where}: {told}")

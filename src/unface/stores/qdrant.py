@@ -205,7 +205,7 @@ class QdrantStore:
             from qdrant_client.http.exceptions import ApiException
         except ImportError:
             raise UnfaceError(
-                "Qdrant collections need the package 'qdrant-client'; pip install qdrant-client"
+                "Qdrant collections need the package 'qdrant-client'; pip install 'unface[stores]'"
             ) from None
         if self._is_local() and not (Path(self._place) / "meta.json").is_file():
             raise UnfaceError(

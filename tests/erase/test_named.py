@@ -1,0 +1,87 @@
+"""If these fail, a command that names an eraser gets another one, or another rank than the paper's share."""
+
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+from tests.erase.people import matrix_of, people
+from unface.erase import (
+    CONTROLS,
+    ERASERS,
+    INLP,
+    ISP,
+    LEACE,
+    RLACE,
+    SAL,
+    UTILITY_AWARE,
+    Eraser,
+    FairPCA,
+    LabelFreePCA,
+    RandomSubspace,
+    UtilityLEACE,
+    UtilityPCA,
+    make_eraser,
+    named,
+    usual_rank,
+)
+from unface.errors import UnfaceError
+
+KINDS: dict[str, type[Eraser]] = {
+    "isp": ISP,
+    "isp-whitened": ISP,
+    "leace": LEACE,
+    "sal": SAL,
+    "inlp": INLP,
+    "rlace": RLACE,
+    "fair-pca": FairPCA,
+    "random": RandomSubspace,
+    "pca": LabelFreePCA,
+    "utility-pca": UtilityPCA,
+    "utility-leace": UtilityLEACE,
+}
+UTILITY = np.vstack([np.eye(24), -np.eye(24)]).astype(np.float32)
+
+
+def test_every_name_is_an_eraser_of_the_rank_that_was_asked_for() -> None:
+    made = people(12)
+    assert KINDS.keys() == ERASERS.keys() | CONTROLS.keys() | UTILITY_AWARE.keys()
+    for name, kind in KINDS.items():
+        eraser = make_eraser(name, 8, UTILITY)
+        assert isinstance(eraser, kind)
+        assert eraser.fit(made.vectors, made.identities).projection_.rank == 8
+    whitened = make_eraser("isp-whitened", 8).fit(made.vectors, made.identities).projection_
+    assert matrix_of(whitened) == pytest.approx(
+        matrix_of(ISP(8, whitened=True).fit(made.vectors, made.identities).projection_)
+    )
+    assert make_eraser("fair-pca", 9).get_params()["unfair"] == 7
+
+
+def test_a_name_that_spares_a_task_asks_for_its_vectors() -> None:
+    with pytest.raises(UnfaceError, match=r"eraser 'utility-pca' spares a task; give vectors .* as --utility-aware"):
+        make_eraser("utility-pca", 3)
+    assert make_eraser("utility-pca", 3, UTILITY).get_params()["utility"] is UTILITY
+
+
+def test_another_package_can_register_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = EntryPoint("theirs", "tests.erase.test_named:registered", "unface.erasers")
+
+    def installed(*, group: str, name: str) -> list[EntryPoint]:
+        return [one for one in (theirs,) if (one.group, one.name) == (group, name)]
+
+    monkeypatch.setattr(named, "entry_points", installed)
+    assert make_eraser("theirs", 5).get_params()["rank"] == 5
+    with pytest.raises(UnfaceError, match=r"'ours' is not known; choose from isp, .*utility-pca.*, random, pca$"):
+        make_eraser("ours", 5)
+
+
+def registered(rank: int) -> Eraser:
+    return SAL(rank)
+
+
+@pytest.mark.parametrize(
+    ("dim", "identities", "rank"),
+    [(512, 10_000, 192), (512, 193, 192), (512, 192, 191), (16, 100, 6), (1, 100, 1), (16, 1, 1)],
+)
+def test_the_usual_rank_is_the_paper_s_share_or_what_identities_allow(dim: int, identities: int, rank: int) -> None:
+    assert usual_rank(dim, identities) == rank
