@@ -82,6 +82,10 @@ def divided(job: int) -> float:
     return 1 / job
 
 
+def wordy(job: int) -> int:
+    raise ValueError(f"a page\nof text about\njob {job}\n")
+
+
 @dataclass
 class Told:
     """Which jobs were put together, in which order, by which processes, and a sum too large to be sent along."""

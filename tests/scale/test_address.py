@@ -22,6 +22,10 @@ from unface.scale.address import why, without_secrets
         ("s3://key:sec/secret+x@bucket/raw", "s3://bucket/raw"),
         ("hdfs://host:8020/raw//x/", "hdfs://host:8020/raw/x"),
         ("s3://bucket/", "s3://bucket"),
+        ("hdfs://host:8020/a@b", "hdfs://host:8020/a@b"),
+        ("s3://key:sec/ret@bucket", "s3://bucket"),
+        ("s3://bucket/a/../b/./c", "s3://bucket/b/c"),
+        ("s3://bucket/X", "s3://bucket/X"),
     ],
 )
 def test_what_is_shown_of_a_url_has_no_secret_and_one_form(url: str, shown: str) -> None:
@@ -34,6 +38,21 @@ def test_a_secret_does_not_come_back_in_a_library_s_own_words() -> None:
         told = why(ValueError(said), url)
         assert "hush" not in told
         assert "quiet" not in told
+
+
+def test_a_secret_inside_another_leaves_nothing_of_it() -> None:
+    assert why(ValueError("403 for akz"), "s3://k:akz@bucket/x") == "403 for …"
+    assert why(ValueError("403 for akz"), "s3://bucket/x?a=akz&b=k&c=") == "403 for …"
+    assert why(ValueError("403 for quiet=="), "s3://bucket/x?token=quiet==") == "403 for …"
+
+
+def test_a_failure_without_words_is_told_by_its_name() -> None:
+    assert why(TimeoutError(), "s3://bucket/x") == "TimeoutError"
+    assert why(OSError(28, "in Arrow's own words"), "s3://bucket/x") == "No space left on device"
+
+
+def test_a_path_may_be_part_of_what_a_library_says_and_is_no_secret() -> None:
+    assert why(ValueError("bad magic"), "raw") == "bad magic"
 
 
 def test_arrow_s_messages_are_told_without_the_path_in_them() -> None:

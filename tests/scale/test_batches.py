@@ -52,15 +52,15 @@ def test_bad_rows_are_counted_over_all_batches(
     assert refused(source, out, threads).startswith(told)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("threads", "most"), [(1, 9), (1, 10), (3, 11)])
 def test_pieces_are_joined_to_row_groups_and_change_no_row(
-    tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, threads: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A piece is what stays in a cache; a row group as small as that would be slow to read ever after."""
     (tmp_path / "raw").mkdir()
     written(table(), tmp_path / "raw" / "a.parquet")
     sanitise_directory(projection(), tmp_path / "raw", tmp_path / "whole")
-    monkeypatch.setattr("unface.scale.stream._BATCH_BYTES", 10 * 4 * DIM)
+    monkeypatch.setattr("unface.scale.stream._BATCH_BYTES", most * 4 * DIM)
     monkeypatch.setattr("unface.scale.stream._PIECE_BYTES", 3 * 4 * DIM)
     sanitise_directory(projection(), tmp_path / "raw", tmp_path / "pieces", threads=threads)
     metadata = pq.read_metadata(tmp_path / "pieces" / "a.parquet")

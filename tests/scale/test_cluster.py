@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock, call
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from unface._version import __version__
 from unface.auditing import fit_streamed
 from unface.data import make_identities
 from unface.errors import UnfaceError
-from unface.progress import Progress
+from unface.progress import Progress, Silent
 from unface.scale.cluster import ray_executor
 from unface.scale.directory import sanitise_directory
 from unface.scale.executor import Job, Result
@@ -81,6 +82,8 @@ def test_a_defect_is_told_in_one_line(joined: "RayExecutor") -> None:
     with pytest.raises(UnfaceError) as told:
         list(joined(cluster_work.divided, [1, 0]))
     assert str(told.value) == "job 1: failed on the cluster (ZeroDivisionError: division by zero)"
+    with pytest.raises(UnfaceError, match=r"^job 0: failed on the cluster \(ValueError: job 7\)$"):
+        list(joined(cluster_work.wordy, [7]))
 
 
 def test_jobs_of_killed_workers_run_again_and_one_that_kills_all_is_named(
@@ -123,7 +126,9 @@ def test_few_jobs_are_handed_over_at_a_time_and_closing_drops_them(joined: "RayE
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 7])
 def test_results_are_merged_on_the_cluster_in_order(joined: "RayExecutor", tmp_path: Path, count: int) -> None:
     jobs = names(tmp_path, count)
-    found = joined.reduce(cluster_work.told, cluster_work.both_told, jobs)
+    progress = Mock(spec=Silent)
+    found = joined.reduce(cluster_work.told, cluster_work.both_told, jobs, progress)
+    assert progress.method_calls == [call.start("files", count), *[call.advance("files")] * count]
     assert found.jobs == [job.name for job in jobs]
     assert os.getpid() not in found.merged_by
     assert bool(found.merged_by) == (count > 1)

@@ -1,6 +1,8 @@
 """If these fail, a collection behind a URL is sanitised differently from one in a folder, or by two at a time."""
 
+import errno
 import io
+import os
 import threading
 import time
 import uuid
@@ -17,7 +19,7 @@ from tests.scale.stored import projection
 from unface import UnfaceError
 from unface.scale import Place, lock, place_at, sanitise_directory
 from unface.scale.lock import held
-from unface.scale.sink import Sink
+from unface.scale.sink import OutputError, Sink
 
 
 @pytest.fixture
@@ -89,6 +91,34 @@ def test_the_lock_of_an_object_store_refuses_a_second_run_and_not_one_after_a_ki
     with held(place):
         assert place.read("_unface/lock") != b"of a run that was killed"
     assert place.read("_unface/lock") is None
+
+
+def test_of_two_that_begin_in_the_same_moment_one_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Place.write
+
+    def overtaken(self: Place, name: str, content: bytes) -> None:
+        real(self, name, content)
+        real(self, name, b"of the other one")
+
+    monkeypatch.setattr(Place, "write", overtaken)
+    with pytest.raises(UnfaceError, match="another process is writing it"), held(place_at(f"{url}/clean")):
+        pass
+    assert place_at(f"{url}/clean").read("_unface/lock") == b"of the other one", "and the other keeps its lock"
+
+
+def test_a_folder_that_cannot_be_made_or_locked_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError) as made, held(place_at(tmp_path / "file" / "clean")):
+        pass
+    assert str(made.value) == "clean: cannot be written (Not a directory); choose another OUT"
+
+    def unknown(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", unknown)
+    with pytest.raises(OutputError) as locked, held(place_at(tmp_path / "clean")):
+        pass
+    assert str(locked.value) == "clean: its file system knows no locks (No locks available); choose another OUT"
 
 
 def test_a_lock_outlives_a_store_that_fails_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """If these fail, --verify passes an output that is not the erased copy of its source."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.scale.collection import collection, hashes
-from tests.scale.stored import projection, table, written
+from tests.scale.stored import PEOPLE, projection, table, written
 from unface import UnfaceError
+from unface.erase import Projection
 from unface.erase.file import to_bytes
 from unface.scale import Receipt, sanitise_directory, sanitise_file
 from unface.scale.part import PartJob
 from unface.scale.place import place_at
-from unface.scale.readback import ReadBackJob, _same, read_back
+from unface.scale.readback import ReadBackJob, _aligned, _same, read_back
+from unface.scale.released import Released
 
 
 @pytest.fixture
@@ -74,14 +76,24 @@ def as_other_type(content: pa.Table) -> pa.Table:
     return content.set_column(index, "id", content.column("id").cast(pa.string()))
 
 
+def one_vector_less(content: pa.Table) -> pa.Table:
+    vectors: list[list[float] | None] = content.column("vector").to_pylist()
+    vectors[33] = None
+    return content.set_column(content.column_names.index("vector"), "vector", pa.array(vectors, pa.list_(pa.float32())))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
+        (one_vector_less, "a.parquet: row 33 has no vector; fill or drop such rows"),
         (swapped, "a.parquet: 'taken' differs from its source after row 0; run it again with --force"),
         (one_null_less, "a.parquet: 'price' differs from its source after row 0; run it again with --force"),
         (as_other_type, "a.parquet: 'id' differs from its source after row 0; run it again with --force"),
         (lambda content: content.slice(1), "a.parquet: 49 erased vectors, 50 expected; run it again"),
-        (lambda content: content.drop(["tags"]), "a.parquet: its columns are not those of its source"),
+        (
+            lambda content: content.drop(["tags"]),
+            "a.parquet: its columns are not those of its source; run it again with --force",
+        ),
     ],
 )
 def test_rows_and_columns_that_are_not_those_of_the_source_are_seen(
@@ -91,6 +103,49 @@ def test_rows_and_columns_that_are_not_those_of_the_source_are_seen(
     sanitise_directory(projection(), source, out)
     written(change(pq.read_table(out / "a.parquet")), out / "a.parquet")
     assert told(source, out).startswith(complaint)
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (7, 16), (16, 7), (50, 50)])
+def test_a_value_that_differs_is_seen_in_any_row_wherever_batches_end(
+    source: Path, tmp_path: Path, steps: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "clean"
+    sanitise_directory(projection(), source, out)
+    monkeypatch.setattr("unface.scale.readback.rows_at_once", lambda *_: max(steps))
+    for row in (0, 8, 49):
+        given = pq.read_table(source / "a.parquet")
+        prices = given.column("price").to_pylist()
+        prices[row] = 1e9
+        changed = given.set_column(given.column_names.index("price"), "price", pa.array(prices))
+        (tmp_path / f"{row}").mkdir()
+        written(changed, tmp_path / f"{row}" / "a.parquet", row_group_size=min(steps))
+        whole = PartJob(to_bytes(projection()), str(tmp_path / f"{row}"), str(out), "a.parquet")
+        with pytest.raises(UnfaceError, match="'price' differs from its source after row") as caught:
+            read_back(ReadBackJob(whole, place_at(out).sha256("a.parquet")))
+        after = int(str(caught.value).split("after row ")[1].split(";")[0])
+        assert 0 <= row - after < max(steps)
+
+
+def test_rows_are_compared_in_steps_that_end_where_either_file_s_batches_do() -> None:
+    def batches(*sizes: int) -> Iterator[pa.RecordBatch]:
+        ends = np.cumsum(sizes).tolist()
+        return (pa.record_batch({"row": list(range(end - size, end))}) for size, end in zip(sizes, ends, strict=True))
+
+    pairs = list(_aligned(batches(3, 4, 1), batches(2, 2, 4)))
+    assert [theirs.column(0).to_pylist() for theirs, _ in pairs] == [[0, 1], [2], [3], [4, 5, 6], [7]]
+    assert all(theirs.equals(ours) for theirs, ours in pairs)
+
+
+@pytest.mark.parametrize("column", ["vector.list.element", "price"])
+def test_a_copy_that_cannot_be_read_any_more_is_named(source: Path, tmp_path: Path, column: str) -> None:
+    out = tmp_path / "clean"
+    sanitise_directory(projection(), source, out)
+    group = pq.read_metadata(out / "a.parquet").row_group(0)
+    chunk = next(group.column(n) for n in range(group.num_columns) if group.column(n).path_in_schema == column)
+    content = bytearray((out / "a.parquet").read_bytes())
+    content[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
+    (out / "a.parquet").write_bytes(content)
+    assert told(source, out).startswith("a.parquet: not a readable Parquet file (")
 
 
 def test_raw_vectors_are_seen(source: Path, tmp_path: Path) -> None:
@@ -122,16 +177,63 @@ def test_no_value_is_not_a_value_of_nothing() -> None:
     assert not _same(pa.array([[("x", 1.0)]], mapping), pa.array([[("y", 1.0)]], mapping))
 
 
+KINDS = [pa.float16(), pa.float32(), pa.float64()]
+LISTS = [pa.list_(pa.float32()), pa.large_list(pa.float32())]
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other"),
+    [
+        *((kind, [np.float16(0.0)], [np.float16(-0.0)]) for kind in KINDS),
+        *((kind, [np.float16(1), None], [np.float16(1), np.float16(0)]) for kind in KINDS),
+        *((kind, [[1, 2], [3]], [[1], [2, 3]]) for kind in LISTS),
+        *((kind, [[1, float("nan")]], [[2, float("nan")]]) for kind in LISTS),
+        (pa.list_(pa.float32(), 2), [[1, 2]], [[1, 3]]),
+        (pa.struct([("x", pa.int8()), ("y", pa.float32())]), [{"x": 1, "y": 2}], [{"x": 1, "y": 3}]),
+        (pa.dictionary(pa.int8(), pa.string()), ["a", "b"], ["b", "a"]),
+        (pa.string(), ["a"], ["b"]),
+    ],
+    ids=str,
+)
+def test_a_column_is_equal_to_itself_alone(kind: pa.DataType, one: list[object], other: list[object]) -> None:
+    assert _same(pa.array(one, kind), pa.array(one, kind))
+    assert not _same(pa.array(one, kind), pa.array(other, kind))
+
+
+def test_the_numbers_of_a_dictionary_are_no_values() -> None:
+    one, other = (
+        pa.DictionaryArray.from_arrays(codes, names) for codes, names in (([0, 1], ["a", "b"]), ([1, 0], ["b", "a"]))
+    )
+    assert _same(one, other)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "npz"])
 def test_one_file_can_be_verified_too(tmp_path: Path, kind: str) -> None:
-    from tests.scale.stored import PEOPLE
+    path = tmp_path / f"faces.{kind}"
+    if kind == "npz":
+        np.savez(path, emb=PEOPLE.vectors)
+    else:
+        written(table().rename_columns(["taken", "id", "emb", "tags", "price", "kind"]), path)
+    done = sanitise_file(projection(), path, tmp_path / f"out.{kind}", vector="emb", verify=True)
+    assert done.verified is not None
+    assert done.verified.rows == 120
+    assert "; read back: at most " in done.sentence()
 
+
+@pytest.mark.parametrize("kind", ["parquet", "npz"])
+def test_one_file_that_was_not_erased_is_refused_by_its_name_and_not_kept(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing_done(given: Projection, vectors: np.ndarray, **_: object) -> Released:
+        return Released(PEOPLE.unit().vectors, 0, np.empty(0, np.int64))
+
+    monkeypatch.setattr("unface.scale.stream.release", nothing_done)
+    monkeypatch.setattr("unface.scale.file.released_vectors", lambda *_: PEOPLE.unit().vectors)
     path = tmp_path / f"faces.{kind}"
     if kind == "npz":
         np.savez(path, vectors=PEOPLE.vectors)
     else:
         written(table(), path)
-    done = sanitise_file(projection(), path, tmp_path / f"out.{kind}", verify=True)
-    assert done.verified is not None
-    assert done.verified.rows == 120
-    assert "; read back: at most " in done.sentence()
+    with pytest.raises(UnfaceError, match=rf"^out\.{kind}: .* is left along a removed direction"):
+        sanitise_file(projection(), path, tmp_path / f"out.{kind}", verify=True)
+    assert [left.name for left in tmp_path.iterdir()] == [path.name]

@@ -13,6 +13,7 @@ import pytest
 from tests.scale.stored import ARCFACE, DIM, PEOPLE, UNNAMED, oblique, projection, table, vectors_in, written
 from unface import UnfaceError
 from unface.data import Space
+from unface.data.files import SEE_TO_IT
 from unface.data.space import METADATA_KEY
 from unface.erase import Projection
 from unface.scale import Sanitised, sanitise_file
@@ -131,7 +132,7 @@ def test_a_projection_of_another_space_is_refused_with_both_named(source: Path, 
 
 def test_another_number_of_dimensions_is_refused_also_where_no_space_is_named(tmp_path: Path) -> None:
     path = written(table(PEOPLE.vectors[:, :8], space=None), tmp_path / "faces.parquet")
-    told = "faces.parquet: vectors of 8 dimensions; this projection is for 16"
+    told = "faces.parquet: vectors of 8 dimensions; this projection is for 16: fit one"
     assert refused(path, tmp_path / "out.parquet") == told
 
 
@@ -213,8 +214,9 @@ def test_a_write_that_fails_half_way_leaves_neither_half_nor_a_new_file(
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("unface.scale.file.Sink", lambda file, called: Sink(Full(file), called))  # type: ignore[arg-type]
-    assert refused(source, old) == "out.parquet: cannot be written (No space left on device)"
-    assert refused(source, tmp_path / "new.parquet") == "new.parquet: cannot be written (No space left on device)"
+    full = f"cannot be written (No space left on device); {SEE_TO_IT}"
+    assert refused(source, old) == f"out.parquet: {full}"
+    assert refused(source, tmp_path / "new.parquet") == f"new.parquet: {full}"
     assert old.read_bytes() == before
 
 
@@ -225,3 +227,11 @@ def test_what_is_no_file_of_vectors_is_refused(tmp_path: Path) -> None:
     assert refused(text, tmp_path / "out.parquet") == told
     assert refused(tmp_path, tmp_path / "out.parquet").endswith(": is a folder; give one file")
     assert refused(tmp_path / "none", tmp_path / "out.parquet") == "none: no such file or directory"
+
+
+def test_tensors_of_one_dimension_are_erased_like_lists(tmp_path: Path) -> None:
+    tensors = pa.FixedShapeTensorArray.from_numpy_ndarray(PEOPLE.vectors)
+    given = table().set_column(table().column_names.index("vector"), "vector", tensors)
+    path = written(given, tmp_path / "faces.parquet", row_group_size=17)
+    sanitise_file(projection(), path, tmp_path / "out.parquet", verify=True)
+    assert np.array_equal(vectors_in(tmp_path / "out.parquet"), projection().apply(PEOPLE.unit().vectors))

@@ -9,6 +9,7 @@ import pytest
 
 from tests.scale.stored import PEOPLE, projection
 from unface import UnfaceError
+from unface.data.files import SEE_TO_IT
 from unface.scale import sanitise_file
 
 NAMES = np.array(PEOPLE.names)[PEOPLE.identities]
@@ -46,7 +47,7 @@ def test_what_are_no_vectors_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "faces.npz", vectors=PEOPLE.vectors[0], names=NAMES)
     with pytest.raises(UnfaceError) as flat:
         sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
-    assert str(flat.value) == "faces.npz: 'vectors' has shape (16,); expected numbers (n, d)"
+    assert str(flat.value) == "faces.npz: 'vectors' holds float32 of shape (16,); expected numbers (n, d)"
     with pytest.raises(UnfaceError) as missing:
         sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz", vector="emb")
     assert str(missing.value) == "faces.npz: no array 'emb'; there is 'vectors', 'names'"
@@ -59,8 +60,8 @@ def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch:
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("unface.data.columns.npy.write_array", full)
+    monkeypatch.setattr("unface.data.vector_arrays.npy.write_array", full)
     with pytest.raises(UnfaceError) as caught:
         sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
-    assert str(caught.value) == "out.npz: cannot be written (No space left on device)"
+    assert str(caught.value) == f"out.npz: cannot be written (No space left on device); {SEE_TO_IT}"
     assert [path.name for path in tmp_path.iterdir()] == ["faces.npz"]

@@ -122,6 +122,7 @@ def test_a_cut_holds_out_as_many_whole_identities_as_fit(folder: Path) -> None:
     for most, expected in ((10**6, 12), (60, 12), (59, 11), (0, 0)):
         cut = cut_identities(local_executor(), named, 0.2, 0, most)
         assert sum(cut.role(name) == HELD for name in PEOPLE.names) == expected
+    assert cut_identities(local_executor(), [], 0, 7, 10) == Cut(seed=7), "everyone is fitted on, and nothing is read"
 
 
 def spoilt(folder: Path, vectors: np.ndarray, names: list[str | None]) -> None:
@@ -221,3 +222,13 @@ def test_the_space_of_the_files_is_that_of_the_projection(tmp_path: Path) -> Non
 
 def test_a_url_is_fitted_like_a_folder(folder: Path) -> None:
     require_equal(fit_streamed(folder.as_uri(), rank=5), fit_streamed(folder, rank=5))
+
+
+def test_tensors_of_one_dimension_are_summed_like_lists(folder: Path) -> None:
+    expected = fit_streamed(folder, rank=7)
+    for path in folder.iterdir():
+        given = pq.read_table(path)
+        lists = given.column("vector").combine_chunks()
+        tensors = pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(pa.float32(), [DIM]), lists)
+        pq.write_table(given.set_column(given.column_names.index("vector"), "vector", tensors), path)
+    require_equal(fit_streamed(folder, rank=7), expected)

@@ -29,7 +29,7 @@ class Check:
         """A batch (n, d) as it is stored."""
         exact = vectors.astype(np.float64)
         lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
-        there = lengths > 0
+        there = lengths != 0  # of NaN too: it must not pass for a vector of nothing
         self.rows += len(exact)
         self.degenerate += int(np.count_nonzero(~there))
         self.allowed = max(self.allowed, _ROUNDING[vectors.dtype.name])

@@ -4,8 +4,9 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
+from unface.data.files import SEE_TO_IT, without_parquet
 from unface.data.parquet import opened_parquet
 from unface.erase import Projection
 from unface.erase.file import to_bytes
@@ -48,7 +49,7 @@ def sanitise_directory(
     made.require_folder()
     files = given.parquet_files()
     if not files:
-        raise UnfaceError(f"{given.shown}: no .parquet files in this directory")
+        raise without_parquet(given.shown)
     receipt = None if force else finished(made)
     if receipt is not None and not (verify and receipt.verified is None):
         raise UnfaceError(f"{made.shown}: is finished already; choose another OUT or pass --force")
@@ -107,7 +108,7 @@ def _all_done(
     for index, result in ending:
         if isinstance(result, OutputError):
             _stop(ending)
-            raise UnfaceError(f"{result}; {_count(done, jobs)}, see to that and give the same command again")
+            raise UnfaceError(f"{result}; {_count(done, jobs)}, {SEE_TO_IT}")
         if isinstance(result, UnfaceError):
             failed.append(result)
             continue
@@ -133,7 +134,6 @@ def _read_back(
         if isinstance(result, UnfaceError):
             raise result
         total.rows += result.rows
-        total.degenerate += result.degenerate
         total.largest_left = max(total.largest_left, result.largest_left)
         total.worst_length = max(total.worst_length, result.worst_length)
         total.allowed = max(total.allowed, result.allowed)
@@ -153,7 +153,7 @@ def _require_apart(given: Place, made: Place) -> None:
 def _require_usable(projection: Projection, given: Place, files: Sequence[Found], vector: str) -> None:
     """Before a byte is written: a projection of another space is for none of the files, so not for the first either."""
 
-    def schema(found: Found) -> "pq.ParquetSchema | None":
+    def schema(found: Found) -> pa.Schema | None:
         try:
             with given.opened(found.name) as file, opened_parquet(file, found.name) as opened:
                 return opened.schema_arrow

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from unface.data import read_vector_arrays, write_vector_arrays
-from unface.data.files import kind_of, short_name, written_whole
+from unface.data.files import SEE_TO_IT, kind_of, short_name, written_whole
 from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.scale.check import Check
 from unface.scale.receipt import Verified
 from unface.scale.released import released_vectors
-from unface.scale.sink import Sink
+from unface.scale.sink import OutputError, Sink
 from unface.scale.stream import batch_rows, batch_vectors, erase_parquet
 from unface.threads import available_cores
 
@@ -54,9 +54,9 @@ def sanitise_file(
     threads: int | None = None,
 ) -> Sanitised:
     """Read, erase, write; ``out`` appears by a rename once all of it is written, and was read back with ``verify``."""
-    if source.resolve() == out.resolve():
-        raise UnfaceError(f"{short_name(out)}: is the source itself; write to another file")
     kind = kind_of(source)
+    if out.exists() and out.samefile(source):
+        raise UnfaceError(f"{short_name(out)}: is the source itself; write to another file")
     if kind == "directory":
         raise UnfaceError(f"{short_name(source)}: is a folder; give one file")
     if {".parquet": "parquet", ".npz": "npz"}.get(out.suffix.lower(), kind) != kind:
@@ -92,7 +92,10 @@ def _parquet(
 ) -> tuple[int, int, bool]:
     with unfinished.open("wb") as file:
         sink = Sink(file, out)
-        done = erase_parquet(projection, source, short_name(source), sink, vector, threads or available_cores())
+        try:
+            done = erase_parquet(projection, source, short_name(source), sink, vector, threads or available_cores())
+        except OutputError as error:
+            raise UnfaceError(f"{error}; {SEE_TO_IT}") from None
     if check is not None:
         with opened_parquet(unfinished, out) as opened:
             for batch in row_batches(opened, out, batch_rows(projection.dim), [vector]):

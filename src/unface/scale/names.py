@@ -60,7 +60,8 @@ def part_names(job: NamesJob) -> Counter[str]:
         for batch in row_batches(opened, job.name, _ROWS_AT_ONCE, [job.identity]):
             names, codes = coded_identities(batch, job.identity, job.name)
             for name, rows in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
-                if name:
+                # A dictionary may hold names that no row has.
+                if name and rows:
                     counts[name] += rows
     return counts
 

@@ -11,6 +11,7 @@ from unface.errors import UnfaceError
 from unface.scale.check import Check
 from unface.scale.part import PartJob, loaded
 from unface.scale.place import place_at
+from unface.scale.receipt import Verified
 from unface.scale.stream import batch_rows, batch_vectors, rows_at_once
 
 
@@ -22,18 +23,7 @@ class ReadBackJob:
     sha256: str
 
 
-@dataclass(frozen=True)
-class ReadBack:
-    """The numbers of a Check of one file."""
-
-    rows: int
-    degenerate: int
-    largest_left: float
-    worst_length: float
-    allowed: float
-
-
-def read_back(job: ReadBackJob) -> ReadBack:
+def read_back(job: ReadBackJob) -> Verified:
     """Refuse what is not the erased copy of its source."""
     part = job.part
     source, out, projection = place_at(part.source), place_at(part.out), loaded(part.projection)
@@ -62,7 +52,7 @@ def read_back(job: ReadBackJob) -> ReadBack:
                                 " run it again with --force"
                             )
                     first += theirs.num_rows
-    return ReadBack(check.rows, check.degenerate, check.largest_left, check.worst_length, check.allowed)
+    return Verified.by(check)
 
 
 def _aligned(

@@ -77,7 +77,7 @@ def _release_block(
 def require_dim(projection: Projection, dim: int, source: str) -> None:
     """Refuse vectors of another length."""
     if dim != projection.dim:
-        raise UnfaceError(f"{source}: vectors of {dim} dimensions; this projection is for {projection.dim}")
+        raise UnfaceError(f"{source}: vectors of {dim} dimensions; this projection is for {projection.dim}: fit one")
 
 
 def bad_rows(source: str, first: int, count: int) -> UnfaceError:

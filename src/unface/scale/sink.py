@@ -27,7 +27,7 @@ class Writable(Protocol):
 class Sink:
     """A file being written that counts and hashes what goes through it; ``on_disk`` it survives a power cut."""
 
-    def __init__(self, file: "Writable", called: str, *, on_disk: bool = False) -> None:
+    def __init__(self, file: Writable, called: str, *, on_disk: bool = False) -> None:
         self._file, self._called, self._digest, self._on_disk = file, called, hashlib.sha256(), on_disk
         self._begun = 0
         self.bytes = 0

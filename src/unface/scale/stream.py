@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data import Space
-from unface.data.matrix import matrix_of
+from unface.data.matrix import list_type, lists_of, matrix_of
 from unface.data.parquet import opened_parquet, row_batches
 from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import Projection
@@ -88,7 +88,7 @@ def checked_space(projection: Projection, schema: pa.Schema, vector: str, source
     said = (schema.metadata or {}).get(METADATA_KEY)
     space = None if said is None else space_from_json(said, source)
     require_raw(projection, space)
-    kind = schema.field(vector).type
+    kind = list_type(schema.field(vector).type)
     matrix_of(pa.chunked_array([], kind), NO_IDS, source, vector)
     if pa.types.is_fixed_size_list(kind):
         require_dim(projection, kind.list_size, source)
@@ -109,7 +109,7 @@ def rows_at_once(file: pq.ParquetFile, dim: int) -> int:
 
 def batch_vectors(batch: pa.RecordBatch, vector: str, dim: int, source: str, first: int) -> NDArray[np.generic]:
     """(n, dim) of a batch whose first row is number ``first`` of its file; a view of Arrow's memory if it can be."""
-    column = batch.column(vector)
+    column = lists_of(batch.column(vector))
     require_length(column, vector, dim, source, first)
     vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, source, vector)
     if nulls is not None:

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unface.data.matrix import matrix_of
+from unface.data.matrix import lists_of, matrix_of
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
 from unface.moments import MomentStream
@@ -116,7 +116,7 @@ def _add_batch(job: SumsJob, sums: PartSums, batch: pa.RecordBatch, first: int) 
 
 
 def _vectors(job: SumsJob, batch: pa.RecordBatch, first: int) -> tuple[NDArray[np.float32], NDArray[np.bool_] | None]:
-    column = batch.column(job.vector)
+    column = lists_of(batch.column(job.vector))
     require_length(column, job.vector, job.dim, job.name, first)
     vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, job.name, job.vector)
     with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes Inf and is told as such

@@ -1,0 +1,148 @@
+"""If these fail, reading back says of raw vectors that they are erased, or of erased ones that they are not."""
+
+import numpy as np
+import pytest
+
+from unface import Projection, UnfaceError
+from unface.data import Space
+from unface.scale.check import Check
+
+ROOT_HALF = np.sqrt(0.5)
+
+
+def removing(
+    *directions: list[float],
+    readers: list[list[float]] | None = None,
+    mean: list[float] | None = None,
+    unit: bool = True,
+) -> Projection:
+    """Of four dimensions the given ones."""
+    columns = np.array(directions, float).T.copy()
+    return Projection(
+        "isp",
+        columns,
+        np.ones(len(directions)),
+        Space(None, None, 4, normalised=True),
+        readers=None if readers is None else np.array(readers, float).T.copy(),
+        mean=None if mean is None else np.array(mean, float),
+        normalise=unit,
+    )
+
+
+def left(by: Projection, *vectors: list[float]) -> float:
+    check = Check(by)
+    check.add(np.array(vectors, float))
+    return check.largest_left
+
+
+FIRST, SECOND = [1.0, 0, 0, 0], [0, 1.0, 0, 0]
+
+
+def test_what_is_left_is_told_in_units_of_each_vector_s_own_length() -> None:
+    assert left(removing(FIRST, SECOND), [0.6, 0, 0.8, 0]) == pytest.approx(0.6)
+    assert left(removing(FIRST, SECOND), [0, -6, 8, 0]) == pytest.approx(0.6)
+    assert left(removing(FIRST, SECOND), [0, 0, 3, 4]) == 0
+
+
+def test_batches_add_up_to_the_worst_of_all_rows_in_any_order() -> None:
+    batches = [np.array([[0, 0, 0.6, 0.8], [0, 0, 0, 0]]), np.array([[0.3, 0, 0, 0.4], [0, 0, 0, 1.0]])]
+    for order in (batches, batches[::-1]):
+        check = Check(removing(FIRST))
+        for batch in order:
+            check.add(batch)
+        assert (check.rows, check.degenerate) == (4, 1)
+        assert check.largest_left == pytest.approx(0.6)
+        assert check.worst_length == pytest.approx(0.5)
+
+
+def test_a_batch_of_zeros_alone_is_counted_and_has_nothing_left() -> None:
+    check = Check(removing(FIRST))
+    check.add(np.zeros((3, 4), np.float32))
+    assert (check.rows, check.degenerate, check.largest_left, check.worst_length) == (3, 3, 0, 0)
+    check.require(3, "here")
+
+
+@pytest.mark.parametrize(("stored", "allowed"), [("float16", 4e-3), ("float32", 4e-6), ("float64", 4e-6)])
+def test_what_may_be_left_is_what_the_stored_type_rounds_away(stored: str, allowed: float) -> None:
+    check = Check(removing(FIRST))
+    check.add(np.array([[0, 1, 0, 0]], stored))
+    assert check.allowed == allowed
+    check.add(np.array([[0, 1, 0, 0]], np.float16))
+    check.add(np.array([[0, 1, 0, 0]], np.float32))
+    assert check.allowed == 4e-3, "the coarsest of all batches"
+
+
+def test_just_what_is_allowed_passes_and_anything_more_or_no_number_does_not() -> None:
+    for worst in ("largest_left", "worst_length"):
+        check = Check(removing(FIRST), rows=1, allowed=0.25)
+        setattr(check, worst, 0.25)
+        check.require(1, "here")
+        for more in (0.2500001, np.nan):
+            setattr(check, worst, more)
+            with pytest.raises(UnfaceError):
+                check.require(1, "here")
+
+
+def test_not_a_number_among_the_vectors_never_passes_for_small() -> None:
+    check = Check(removing(FIRST))
+    check.add(np.array([[0, 1, 0, 0], [0, np.nan, 1, 0]]))
+    check.add(np.array([[0, 1.0, 0, 0]]))
+    assert check.degenerate == 0, "nor for a vector of nothing"
+    with pytest.raises(UnfaceError):
+        check.require(3, "here")
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        ({"rows": 1200}, "a.parquet: 1,200 erased vectors, 1,201 expected; run it again"),
+        (
+            {"rows": 1201, "largest_left": 0.123},
+            "a.parquet: 0.12 is left along a removed direction, at most 4e-06 would be rounding;"
+            " these vectors are not erased",
+        ),
+        (
+            {"rows": 1201, "worst_length": 0.123},
+            "a.parquet: lengths differ from one by 0.12, at most 4e-06 would be rounding;"
+            " was the store told to scale vectors?",
+        ),
+    ],
+)
+def test_the_sentences_say_where_what_was_found_and_what_would_do(seen: dict[str, float], told: str) -> None:
+    check = Check(removing(FIRST), allowed=4e-6, **seen)  # type: ignore[arg-type]
+    with pytest.raises(UnfaceError) as caught:
+        check.require(1201, "a.parquet")
+    assert str(caught.value) == told
+
+
+def test_lengths_are_nobody_s_business_where_the_projection_leaves_them() -> None:
+    check = Check(removing(FIRST, unit=False))
+    check.add(np.array([[0, 3.0, 0, 0]]))
+    check.require(1, "here")
+
+
+def test_of_an_oblique_projection_only_what_its_readers_read_is_left() -> None:
+    """A reader is of any length: what counts is the share of a vector in the readers' span."""
+    by = removing(FIRST, readers=[[1.0, 1.0, 0, 0]])
+    assert left(by, [ROOT_HALF, -ROOT_HALF, 0, 0]) == pytest.approx(0, abs=1e-15)
+    assert left(by, FIRST) == pytest.approx(ROOT_HALF)
+    assert left(by, [ROOT_HALF, ROOT_HALF, 0, 0]) == pytest.approx(1)
+
+
+def test_without_scaling_every_vector_keeps_the_mean_s_own_part_and_no_other() -> None:
+    by = removing(FIRST, readers=[FIRST], mean=[0.3, 0.9, 0, 0], unit=False)
+    assert left(by, [0.3, 0, 0.4, 0]) == pytest.approx(0, abs=1e-15)
+    assert left(by, [0.6, 0, 0.8, 0]) == pytest.approx(0.3)
+    assert left(by, [0, 0, 1, 0]) == pytest.approx(0.3)
+
+
+def test_with_scaling_any_share_of_the_mean_is_right_but_none_the_other_way_or_beside_it() -> None:
+    by = removing(FIRST, SECOND, readers=[FIRST, SECOND], mean=[0.3, 0, 0.9, 0])
+    assert left(by, [0.6, 0, 0.8, 0]) == pytest.approx(0, abs=1e-15)
+    assert left(by, [-0.6, 0, 0.8, 0]) == pytest.approx(0.6)
+    assert left(by, [0.6, 0.8, 0, 0]) == pytest.approx(0.8)
+
+
+def test_a_mean_without_a_part_in_what_is_removed_excuses_nothing() -> None:
+    by = removing(FIRST, readers=[FIRST], mean=[0, 0.9, 0, 0])
+    assert left(by, [0.6, 0, 0.8, 0]) == pytest.approx(0.6)

@@ -1,0 +1,131 @@
+"""If these fail, rows of a file are told by wrong numbers, pieces have wrong sizes, or odd files are not refused."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.scale.stored import DIM, PEOPLE, projection, table, vectors_in, written
+from unface import UnfaceError
+from unface.scale import sanitise_file
+from unface.scale.stream import batch_rows, rows_at_once
+
+MB = 1 << 20
+
+
+def refused(content: pa.Table, folder: Path) -> str:
+    path = written(content, folder / "faces.parquet")
+    with pytest.raises(UnfaceError) as caught:
+        sanitise_file(projection(), path, folder / "out.parquet")
+    assert not (folder / "out.parquet").exists()
+    return str(caught.value)
+
+
+def with_vectors(column: pa.Array) -> pa.Table:
+    return table().set_column(table().column_names.index("vector"), "vector", column)
+
+
+@pytest.fixture
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.scale.stream._PIECE_BYTES", 10 * 4 * DIM)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_a_row_is_told_by_its_number_in_the_file_and_not_in_a_piece(tmp_path: Path) -> None:
+    lists: list[Any] = PEOPLE.vectors.tolist()
+    lists[57] = None
+    assert refused(with_vectors(pa.array(lists)), tmp_path).startswith("faces.parquet: row 57 has no vector; fill or")
+    lists[57] = lists[0][:5]
+    told = "faces.parquet: row 57 has 5 numbers in 'vector'; expected 16"
+    assert refused(with_vectors(pa.array(lists)), tmp_path) == told
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    twice = table().append_column("id", table().column("id"))
+    assert refused(twice, tmp_path) == "faces.parquet: two columns are called 'id'; rename one"
+
+
+def test_what_arrow_cannot_write_is_told_by_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object) -> None:
+        raise pa.ArrowNotImplementedError("Unhandled type for Arrow to Parquet schema conversion")
+
+    monkeypatch.setattr("unface.scale.row_groups.RowGroups.flush", unknown)
+    told = "faces.parquet: its copy cannot be written (Unhandled type for Arrow to Parquet schema conversion)"
+    assert refused(table(), tmp_path) == told
+
+
+@pytest.mark.parametrize(("dim", "rows"), [(512, 8192), (1, 4 * MB), (100, 41_943), (4 * MB, 1), (10**9, 1)])
+def test_a_batch_has_sixteen_megabytes_of_single_precision_and_at_least_one_row(dim: int, rows: int) -> None:
+    assert (batch_rows(dim), type(batch_rows(dim))) == (rows, int)
+
+
+@pytest.mark.parametrize(
+    ("groups", "rows"),
+    [
+        ([], 8192),
+        ([(0, 0)], 8192),
+        ([(10, 10 * 4096)], 8192),
+        ([(10, 10 * MB)], 32),
+        ([(10, 10 * MB), (30, 110 * MB)], 32 // 3),
+        ([(1, 20 * MB)], 1),
+        ([(1, 100 * MB)], 1),
+    ],
+)
+def test_rows_at_once_are_fewer_where_a_row_is_large(groups: list[tuple[int, int]], rows: int) -> None:
+    """Of thirty-two megabytes at most in all columns."""
+    metadata = SimpleNamespace(
+        num_row_groups=len(groups),
+        num_rows=sum(count for count, _ in groups),
+        row_group=lambda number: SimpleNamespace(total_byte_size=groups[number][1]),
+    )
+    assert rows_at_once(SimpleNamespace(metadata=metadata), 512) == rows
+
+
+def test_what_a_field_says_of_itself_stays(tmp_path: Path) -> None:
+    for column in (table().column("vector"), pa.chunked_array([pa.array(PEOPLE.vectors.tolist())])):
+        field = pa.field("vector", column.type, nullable=True, metadata={b"unit": b"none"})
+        given = table().set_column(2, field, column)
+        path = written(given, tmp_path / "faces.parquet")
+        sanitise_file(projection(), path, tmp_path / "out.parquet")
+        kept = pq.read_schema(tmp_path / "out.parquet").field("vector")
+        assert kept.metadata[b"unit"] == b"none"
+        assert kept.type.list_size == DIM
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_number_of_threads_of_one_file_changes_no_byte(tmp_path: Path, threads: int) -> None:
+    path = written(table(), tmp_path / "faces.parquet")
+    sanitise_file(projection(), path, tmp_path / "one.parquet", threads=threads)
+    sanitise_file(projection(), path, tmp_path / "other.parquet")
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "other.parquet").read_bytes()
+
+
+def test_vectors_are_stored_plain_and_the_rest_compressed_with_checksums(tmp_path: Path) -> None:
+    """Vectors are noise: a dictionary and compression only cost time."""
+    sanitise_file(projection(), written(table(), tmp_path / "faces.parquet"), tmp_path / "out.parquet")
+    group = pq.read_metadata(tmp_path / "out.parquet").row_group(0)
+    chunks = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
+    vectors = chunks.pop("vector.list.element")
+    assert (vectors.compression, vectors.has_dictionary_page, vectors.is_stats_set) == ("UNCOMPRESSED", False, False)
+    assert {chunk.compression for chunk in chunks.values()} == {"SNAPPY"}
+    assert all(chunk.is_stats_set for chunk in chunks.values())
+    assert chunks["id"].has_dictionary_page
+    content = bytearray((tmp_path / "out.parquet").read_bytes())
+    content[content.index(vectors_in(tmp_path / "out.parquet")[60].tobytes()) + 5] ^= 0x40
+    (tmp_path / "out.parquet").write_bytes(content)
+    with pytest.raises(OSError, match="CRC"):
+        pq.read_table(tmp_path / "out.parquet", page_checksum_verification=True)
+
+
+def test_the_name_of_the_output_must_not_belie_what_it_is(tmp_path: Path) -> None:
+    np.savez(tmp_path / "faces.npz", vectors=PEOPLE.vectors)
+    written(table(), tmp_path / "faces.parquet")
+    for source, wrong, right in (("npz", "out.PARQUET", "out.NPZ"), ("parquet", "out.npz", "out.pq")):
+        with pytest.raises(UnfaceError) as caught:
+            sanitise_file(projection(), tmp_path / f"faces.{source}", tmp_path / wrong)
+        assert str(caught.value) == f"{wrong}: faces.{source} is {source}, and so is what is written; name it so"
+        assert sanitise_file(projection(), tmp_path / f"faces.{source}", tmp_path / right).rows == len(PEOPLE)
