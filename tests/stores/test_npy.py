@@ -140,7 +140,8 @@ def test_a_folder_that_may_not_be_written_to_is_told(
     if step == "purge":
         sanitise(path)
     monkeypatch.setattr(Path, "unlink", denied)
-    assert refused(path) == f"faces.npy: cannot be {done} (Permission denied)"
+    advice = "see to that and give the same command again"
+    assert refused(path) == f"faces.npy: cannot be {done} (Permission denied); {advice}"
 
 
 def test_what_is_no_file_of_vectors_is_refused(path: Path) -> None:

@@ -15,7 +15,7 @@ _FLAT = 1.0  # how far a similarity may range and still be about the same
 
 
 def background_threshold(encodings: Encodings, triplets: Triplets, draws: Draws) -> BStar:
-    """The smallest B with cos(z_q,B, z_ctx) > cos(z_q,B, z_id) (paper 001, eq. 20); both references are whole."""
+    """The smallest B with cos(z_q,B, z_ctx) > cos(z_q,B, z_id) (the ISP paper, eq. 20); both references are whole."""
     query = encodings.revealed[:, triplets.query]
     context, identity = encodings.swapped[0, triplets.query], encodings.blurred[0, triplets.reference]
     to_context, to_identity = (

@@ -1,4 +1,4 @@
-"""FCR normalisation: every picture cut so that its face's box fills a third of a square (paper 001, App. D.2)."""
+"""FCR normalisation: every picture cut so that its face's box fills a third of a square (the ISP paper, App. D.2)."""
 
 from dataclasses import dataclass, replace
 

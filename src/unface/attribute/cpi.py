@@ -11,7 +11,7 @@ from unface.attribute.triplets import Triplets, cosine
 
 
 def context_preference(encodings: Encodings, triplets: Triplets, draws: Draws) -> Cpi:
-    """CPI(σ), ΔCPI and σ* (paper 001, eq. 19)."""
+    """CPI(σ), ΔCPI and σ* (the ISP paper, eq. 19)."""
     query, reference = encodings.blurred[:, triplets.query], encodings.blurred[:, triplets.reference]
     swapped = encodings.swapped[:, triplets.query]
     to_context = cosine(encodings.vectors, query, swapped)

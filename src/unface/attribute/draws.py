@@ -14,7 +14,7 @@ _AT_ONCE = 4_000_000  # weights, 32 MB
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Percentile bootstrap (paper 001, App. D.3) over the identities of n pairs or triplets."""
+    """Percentile bootstrap (the ISP paper, App. D.3) over the identities of n pairs or triplets."""
 
     codes: NDArray[np.int64]
     """(n,): which column of the weights each pair belongs to."""

@@ -13,7 +13,7 @@ from unface.attribute.triplets import cosine
 def face_importance(
     encodings: Encodings, pairing: Pairing, people: NDArray[np.int64], seed: int, level: float
 ) -> Fii | None:
-    """Δ_face − Δ_bg over pairs (paper 001, eq. 17 and 18); None where fewer than two identities have a pair.
+    """Δ_face − Δ_bg over pairs (the ISP paper, eq. 17 and 18); None where fewer than two identities have a pair.
 
     ``people`` (canvases,) says whose each canvas is.
     """

@@ -60,7 +60,7 @@ def ellipse(landmarks: NDArray[np.float64], size: int, axes: Axes) -> NDArray[np
 
 
 def coverage(canvas: Canvas, axes: Axes) -> float:
-    """The achieved FCR: the ellipse's share of the canvas (paper 001, eq. 16)."""
+    """The achieved FCR: the ellipse's share of the canvas (the ISP paper, eq. 16)."""
     landmarks = (canvas.face.landmarks + 0.5) * (_MEASURED_AT / len(canvas.image)) - 0.5
     return float(ellipse(landmarks, _MEASURED_AT, axes).mean())
 

@@ -5,7 +5,7 @@ from functools import partial
 from unface.attribute.ports import Reader, whole
 from unface.encode import Encoder, aligned
 
-_SIDE = 224  # pixels (paper 001, App. D.2); encoders of whole pictures get their own size, as SSCD its 288
+_SIDE = 224  # pixels (the ISP paper, App. D.2); encoders of whole pictures get their own size, as SSCD its 288
 
 
 def reader_of(encoder: Encoder) -> Reader:

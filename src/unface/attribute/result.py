@@ -91,7 +91,7 @@ class BStar:
     """How much background has to be seen before context overtakes identity."""
 
     median: Estimate
-    """Of the smallest B on the grid (paper 001, eq. 20)."""
+    """Of the smallest B on the grid (the ISP paper, eq. 20)."""
     crossing: Estimate
     """Median of where the two similarities cross between grid points, which the grid rounds up."""
     at_zero: Share
@@ -145,7 +145,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Quality:
-    """The checks of paper 001, App. D.6."""
+    """The checks of the ISP paper, App. D.6."""
 
     pictures: int
     usable: int

@@ -1,4 +1,4 @@
-"""Identity subspace projection (paper 001 §3.4): project out the leading directions of the class means."""
+"""Identity sanitization projection (the ISP paper §3.4): project out the leading directions of the class means."""
 
 from typing import ClassVar
 

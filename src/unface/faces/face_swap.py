@@ -13,7 +13,7 @@ from unface.faces.align import align_face
 from unface.faces.face import TINY
 from unface.faces.mask import face_ellipse
 
-_FEATHER = 3  # pixels around the ellipse over which the donor fades (paper 001, App. D)
+_FEATHER = 3  # pixels around the ellipse over which the donor fades (the ISP paper, App. D)
 _SEAM = _FEATHER + 3  # where the host's colours are taken up; OpenCV draws the region it is given in by 3 pixels
 _REACH = 1.5  # half the window, in distances between the eyes or from eyes to mouth; the ellipse needs 1.3
 _SKIN = 2 / 3  # of the ellipse: mostly free of hair and background, where the host's colours are given to the donor

@@ -1,4 +1,4 @@
-"""The ellipse that covers a face, from five landmarks (paper 001, App. D)."""
+"""The ellipse that covers a face, from five landmarks (the ISP paper, App. D)."""
 
 import numpy as np
 from numpy.typing import NDArray

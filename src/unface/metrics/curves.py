@@ -50,7 +50,7 @@ def equal_error(far: NDArray[np.float64], frr: NDArray[np.float64]) -> float:
 
 
 def partial_auc(mated: ArrayLike, impostor: ArrayLike, far: float) -> float:
-    """Area under the ROC for FAR between 0 and ``far``, divided by ``far`` (paper 001, A.4)."""
+    """Area under the ROC for FAR between 0 and ``far``, divided by ``far`` (the ISP paper, A.4)."""
     if not 0 < far <= 1:
         raise UnfaceError(f"a partial area needs a false-accept rate above 0 and up to 1, not {far:g}")
     points = roc(mated, impostor)

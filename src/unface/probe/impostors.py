@@ -29,7 +29,7 @@ def impostors_accepted(
 
 
 def _quota(pairing: Pairing, plan: Plan, name: str) -> Tail:
-    """Every score of a quota of image pairs drawn for each identity pair (paper 001, A.2)."""
+    """Every score of a quota of image pairs drawn for each identity pair (the ISP paper, A.2)."""
     codes, starts, sizes = np.unique(pairing.identities, return_index=True, return_counts=True)
     first, second = (np.repeat(side, plan.quota or 1) for side in np.triu_indices(len(codes), 1))
     rng = stream(plan.seed, "quota", name)

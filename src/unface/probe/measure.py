@@ -141,7 +141,7 @@ def difference(before: Measurement, after: Measurement, level: float = 0.95) -> 
 
 
 def seed_interval(by_seed: tuple[float, ...], level: float) -> Interval:
-    """Mean ± 1.96 standard deviations over seeds (paper 001, A.6); kept to compare with, it under-covers."""
+    """Mean ± 1.96 standard deviations over seeds (the ISP paper, A.6); kept to compare with, it under-covers."""
     spread = 1.96 * float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else 0.0
     mean = float(np.mean(by_seed))
     return Interval(max(mean - spread, 0.0), min(mean + spread, 1.0), level)

@@ -12,7 +12,7 @@ _PEOPLE_RESOLVED = 9  # the fewest with 30 pairs of people
 
 
 class Variant(StrEnum):
-    """``unface``: thresholds from all seeds, intervals over identities; ``paper``: paper 001's own reading."""
+    """``unface``: thresholds from all seeds, intervals over identities; ``paper``: the ISP paper's own reading."""
 
     UNFACE = "unface"
     PAPER = "paper"
@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def calibrating_seeds(self) -> int:
-        """How many seeds' calibrate scores set thresholds and hyper-parameters (paper 001, A.4: one, frozen)."""
+        """How many seeds' calibrate scores set thresholds and hyper-parameters (the ISP paper, A.4: one, frozen)."""
         return 1 if self.variant is Variant.PAPER else self.seeds
 
 

@@ -1,4 +1,4 @@
-"""Ridge regression onto the attacker's identities (paper 001, §3.1 and A.5), for all α from one decomposition."""
+"""Ridge regression onto the attacker's identities (the ISP paper, §3.1 and A.5), for all α from one decomposition."""
 
 from dataclasses import dataclass
 

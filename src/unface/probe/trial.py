@@ -49,7 +49,7 @@ class Trial:
     impostors: int
     curve: Curve
     partial_auc: float
-    """Mean TAR for FAR up to 1e-3 (paper 001, A.4), from the curve over all test pairs."""
+    """Mean TAR for FAR up to 1e-3 (the ISP paper, A.4), from the curve over all test pairs."""
 
 
 def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], plan: Plan, resolved: Resolved) -> Trial:

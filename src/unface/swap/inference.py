@@ -31,7 +31,7 @@ def swap_inference(
     seed: int = 0,
     level: float = 0.95,
 ) -> SwapResult:
-    """Move unit vectors (n, d) of test people along what covaries with a binary attribute (paper 001, App. H).
+    """Move unit vectors (n, d) of test people along what covaries with a binary attribute (the ISP paper, App. H).
 
     Each role is (rows, identities); the attribute is 0 or 1 for each vector, −1 where unknown: such rows only help to
     set the threshold. The classifier (linear discriminants) and the move are learned on train, the classifier's

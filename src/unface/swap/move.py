@@ -35,7 +35,7 @@ class Move:
 
 
 def fit_move(train: Labelled, directions: int, within: float, step: float) -> Move:
-    """Directions and step of paper 001, App. H, as far as it says.
+    """Directions and step of the ISP paper, App. H, as far as it says.
 
     Within-identity scatter of real people has full rank, so nothing is orthogonal to all of it: the leading principal
     directions that hold the share ``within`` of its variance are left out. In what remains, the principal axes of all
