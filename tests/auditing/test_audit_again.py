@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from tests.auditing.bare import PEOPLE, quick
 from unface.data import EmbeddingSet
@@ -33,6 +34,7 @@ print(result.model_dump_json(by_alias=True, exclude={"run"}))
 """
 
 
+@pytest.mark.slow
 def test_neither_threads_nor_those_of_blas_change_a_byte() -> None:
     """All probes, in processes of their own, since BLAS reads its number of threads once."""
     shown = [

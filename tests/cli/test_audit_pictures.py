@@ -1,8 +1,11 @@
 """If these fail, ``unface audit`` on pictures leaves another thing than encoding them and auditing that would."""
 
 import json
+import zipfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.command import Done
@@ -159,3 +162,32 @@ def test_an_encoder_named_twice_is_told_as_that(tmp_path: Path, faces: Path) -> 
         1,
         "unface: encoder 'tiny': is named more than once; leave all but one out\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (("--far", "often"), "--far: 'often' is not a number"),
+        (("--k", "1.5"), "--k: 1.5 is not a whole number"),
+        (("--eraser", "isp,none"), "--eraser none: measures the raw space alone"),
+        (("--projection", "nothere.safetensors"), "nothere.safetensors"),
+    ],
+)
+def test_what_can_be_told_at_once_is_told_before_anything_is_encoded(
+    tmp_path: Path, faces: Path, wrong: tuple[str, str], words: str
+) -> None:
+    done = run("audit", faces, "--out", tmp_path / "out", "--detector", "none", "--encoder", "tiny", *wrong)
+    assert done.code == 1
+    assert words in done.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_columns_of_a_table_of_pictures_may_have_other_names(tmp_path: Path, faces: Path) -> None:
+    with zipfile.ZipFile(faces) as archive:
+        named = {name: archive.read(name) for name in archive.namelist()}
+    table = {"image": list(named.values()), "who": [name.split("/")[0] for name in named], "key": list(named)}
+    pq.write_table(pa.table(table), tmp_path / "faces.parquet")
+    columns = ("--identity-column", "who", "--id-column", "key")
+    done = audit(tmp_path / "faces.parquet", tmp_path / "out", "--encoder", "tiny", "--json", *columns)
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out)["curated"]["identities"] == 30

@@ -1,6 +1,7 @@
 """If this fails, ``unface encode`` leaves no file that ``unface audit`` reads, or says something else than it did."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -45,11 +46,15 @@ def test_the_same_command_again_is_refused_and_force_replaces(tmp_path: Path, fa
 
 def test_json_says_what_was_done(tmp_path: Path, faces: Path) -> None:
     out = tmp_path / "emb.parquet"
+    with zipfile.ZipFile(faces, "a") as archive:
+        archive.writestr("a/notes.txt", "not a picture")
     done = run("encode", faces, "--encoder", "tiny", "--detector", "none", "--out", out, "--json", "--batch", 5)
     shown = json.loads(done.out)
     assert (shown["pictures"], shown["rows"], shown["dim"]) == (13, 12, 8)
     assert shown["skipped"] == {"empty file": 1}
     assert shown["licence"] == "not stated"
+    (left_out,) = shown["left_out"]
+    assert left_out.startswith("1 file")
 
 
 @pytest.mark.parametrize(

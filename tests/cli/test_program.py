@@ -93,7 +93,7 @@ def test_running_out_of_memory_is_one_line(faces: Path, tmp_path: Path, monkeypa
     monkeypatch.setattr("unface.auditing.attack.run_panel", too_much)
     done = unface("audit", faces, "--out", tmp_path / "out", *QUICK)
     assert (done.code, done.out) == (1, "")
-    assert done.err == "unface: out of memory; use fewer images (--images) or a machine with more\n"
+    assert done.err == "unface: out of memory; use fewer images or a machine with more\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -86,6 +86,12 @@ def test_the_audit_itself_is_never_overwritten(saved: Path) -> None:
     assert saved.read_bytes() == before
 
 
+def test_an_audit_that_is_not_there_is_named_though_its_page_is(saved: Path) -> None:
+    saved.with_name("report.html").write_text("old")
+    with pytest.raises(UnfaceError, match=r"nothere\.json: "):
+        run(saved.with_name("nothere.json"), "--force")
+
+
 def test_a_folder_as_out_is_refused(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(UnfaceError, match="is a folder; --out takes a file"):
         run(saved, "--out", tmp_path)

@@ -44,6 +44,8 @@ def attribute(
     from unface.data import read_images
 
     require_unattributed(out, force=force)
+    if detector == "none":
+        raise UnfaceError("--detector none: attribution has to find faces; give yunet or scrfd-500m")
     projections = _projections(projection)
     pictures = read_images(images)
     with progress_bars(quiet=quiet or json) as progress:
@@ -55,8 +57,7 @@ def attribute(
             threads=threads,
             progress=progress,
         )
-        if found is None:
-            raise UnfaceError("--detector none: attribution has to find faces; give yunet or scrfd-500m")
+        assert found is not None, "a detector was asked for"
         swap_name, swap = (
             swap_by_landmarks() if inswapper is None else swap_by_inswapper(inswapper, accept_licence=accept_licence)
         )

@@ -89,27 +89,32 @@ def audit(
             "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
         )
 
+    # What is wrong with these is told before anything is fetched or encoded.
+    erasers, projections = _erasers(eraser), [Projection.load(path) for path in projection]
+    fars, ks = numbers(far, "--far"), whole_numbers(k, "--k") if k else None
+    counts = whole_numbers(fit_counts, "--fit-counts") if fit_counts else ()
+
     def run(
         embeddings: EmbeddingSet, around: str | None, subjects: "Subjects | None", progress: Progress
     ) -> "AuditResult":
         return run_audit(
             embeddings,
-            erasers=_erasers(eraser),
+            erasers=erasers,
             rank=rank,
             energy=energy,
             target=target,
             fit_on=fit_on,
-            projections=[Projection.load(path) for path in projection],
+            projections=projections,
             utility=utility,
             utility_aware=utility_aware,
             transfer=transfer,
             attribute=attribute,
             attribution=subjects,
             sweep=sweep,
-            fit_counts=whole_numbers(fit_counts, "--fit-counts") if fit_counts else (),
+            fit_counts=counts,
             maps=maps,
-            fars=numbers(far, "--far"),
-            ks=whole_numbers(k, "--k") if k else None,
+            fars=fars,
+            ks=ks,
             seeds=seeds,
             probes=names(probe) or list(PROBES),
             images=images,
@@ -148,7 +153,7 @@ def audit(
         folders = {name: out / name if len(loaded) > 1 else out for name in loaded}
         for folder in folders.values():
             require_free(folder, force=force)
-        pictures = read_images(source)
+        pictures = read_images(source, identity=identity_column, id=id_column)
         for name, folder in folders.items():
             path = out / FOLDER / f"{name}.parquet"
             embeddings = encoded(
@@ -160,7 +165,7 @@ def audit(
                 subjects = Subjects(pictures, loaded[name], found, swap, swap_name)
             results[name] = (run(embeddings, around, subjects, progress), folder)
             if len(folders) > 1:
-                keep(*results[name], force=force)  # so that what goes wrong with the next one costs nothing
+                keep(*results[name], force=force)  # what goes wrong with the next one leaves this one
     if len(results) == 1:
         tell(*results.popitem()[1], force=force, json=json, quiet=quiet)
     else:

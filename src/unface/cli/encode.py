@@ -57,6 +57,7 @@ def encode(
             "dim": encoded.dim,
             "skipped": dict(encoded.skipped),
             "notes": dict(encoded.notes),
+            "left_out": list(pictures.notes),
         }
         typer.echo(jsonlib.dumps(shown, indent=2))
     elif not quiet:

@@ -98,7 +98,8 @@ def add(
     )
     card = add_model(file, name, description, accept_licence=accept_licence)
     if not quiet:
-        typer.echo(f"{card.name}: {card.dim} dimensions, {_size(file.stat().st_size)}, licence: {card.licence.name}")
+        dimensions = f"{card.dim} dimensions, " if card.dim else ""  # a detector has none
+        typer.echo(f"{card.name}: {dimensions}{_size(file.stat().st_size)}, licence: {card.licence.name}")
 
 
 def _triple(text: str | None, option: str) -> tuple[float, float, float] | None:

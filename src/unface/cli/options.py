@@ -31,7 +31,7 @@ def names(values: list[str]) -> list[str]:
 
 
 OUT = typer.Option(..., "--out", help="Folder for audit.json and report.html; made if missing.")
-FORCE = typer.Option(False, "--force", help="Overwrite a finished audit.")
+FORCE = typer.Option(False, "--force", help="Overwrite what is there.")
 JSON = typer.Option(False, "--json", help="Print audit.json on standard output instead of the table.")
 QUIET = typer.Option(False, "--quiet", help="Print nothing but errors.")
 THREADS = typer.Option(None, "--threads", min=1, help="Threads to use; all cores if not given. Never changes a number.")

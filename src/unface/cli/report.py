@@ -15,13 +15,13 @@ def report(
     quiet: bool = QUIET,
 ) -> None:
     """Draw report.html from an audit: one file, without network."""
-    from unface.auditing import load_audit
+    from unface.auditing import REPORT_FILE, load_audit
     from unface.report.html import write_report
 
-    page = audit.parent / "report.html" if out is None else out
+    page = audit.parent / REPORT_FILE if out is None else out
     if page.is_dir():
-        raise UnfaceError(f"{page}: is a folder; --out takes a file such as {page / 'report.html'}")
-    if page.exists() and page.samefile(audit):
+        raise UnfaceError(f"{page}: is a folder; --out takes a file such as {page / REPORT_FILE}")
+    if page.exists() and audit.exists() and page.samefile(audit):
         raise UnfaceError(f"{page}: is the audit itself; choose another --out")
     if page.exists() and not force:
         raise UnfaceError(f"{page}: exists already; choose another --out or pass --force")

@@ -24,7 +24,7 @@ def main() -> None:
         where = f"{error.filename}: cannot be opened or written" if error.filename else "cannot write the output"
         sys.exit(_said(f"{where} ({error.strerror}); see to that and give the same command again", 1))
     except MemoryError:
-        sys.exit(_said("out of memory; use fewer images (--images) or a machine with more", 1))
+        sys.exit(_said("out of memory; use fewer images or a machine with more", 1))
     finally:
         signal.signal(signal.SIGINT, before)
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
@@ -50,14 +51,16 @@ class Folder:
             return None
         try:
             with np.load(BytesIO(content), allow_pickle=False) as stored:
-                return Candidates(stored["found"], tuple(stored[f"vectors_{n}"] for n in range(len(stored.files) - 1)))
+                judges = sum(name.startswith("vectors_") for name in stored.files)
+                return Candidates(stored["found"], tuple(stored[f"vectors_{n}"] for n in range(judges)))
         except (KeyError, OSError, ValueError, EOFError, BadZipFile, zlib.error):
             return None  # damaged: looked at again
 
     def keep_candidates(self, number: int, candidates: Candidates) -> None:
         content = BytesIO()
-        arrays = {f"vectors_{place}": rows for place, rows in enumerate(candidates.vectors)}
-        np.savez(content, allow_pickle=False, found=candidates.found, **arrays)
+        # Of Any: the types of savez take the names of arrays for its own options.
+        arrays: dict[str, Any] = {f"vectors_{place}": rows for place, rows in enumerate(candidates.vectors)}
+        np.savez(content, found=candidates.found, **arrays)
         self.place.write(f"{OWN}/candidates/{number:06d}.npz", content.getvalue())
 
     def record(self, identity: str, images: int) -> Record | None:
