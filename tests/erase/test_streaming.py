@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.erase.people import matrix_of, people
@@ -31,6 +31,9 @@ ERASERS = [
 def test_any_batches_in_any_order_equal_one_fit(eraser: ClosedFormEraser, data: st.DataObject) -> None:
     made = people(data.draw(st.sampled_from([6, 12, 40])), 5, 16, seed=data.draw(st.integers(0, 99)), unequal=True)
     whole = eraser.fit(made.vectors, made.identities).projection_
+    # Where the last direction that goes and the first that stays are equally strong, either may go.
+    last, first = (*whole.spectrum[whole.rank - 1 :], 0.0, 0.0)[:2]
+    assume(last - first > 1e-4 * whole.spectrum[0])
     order = np.random.default_rng(data.draw(st.integers(0, 99))).permutation(len(made))
     cuts = sorted(data.draw(st.lists(st.integers(1, len(made) - 1), max_size=6, unique=True)))
     batched = type(eraser)(**eraser.get_params())
