@@ -6,7 +6,7 @@ from functools import _lru_cache_wrapper
 import pytest
 
 # mutmut looks for a test's name where pytest no longer keeps it.
-pytest.Item._nodeid = property(lambda self: self.nodeid)  # type: ignore[attr-defined]
+pytest.Item._nodeid = property(lambda self: self.nodeid)  # type: ignore[attr-defined]  # pytest has no such name
 
 
 def pytest_runtest_setup() -> None:

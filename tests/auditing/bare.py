@@ -13,7 +13,7 @@ PEOPLE = make_identities(40, 5, 4, between=1.5, seed=2)
 def quick(embeddings: EmbeddingSet = PEOPLE, **options: object) -> AuditResult:
     chosen: dict[str, object] = {"erasers": (), "fars": (0.05,), "probes": ["cosine"], "seeds": 1}
     chosen |= {"bootstraps": 100, "threads": 1}
-    return audit(embeddings, **(chosen | options))  # type: ignore[arg-type]
+    return audit(embeddings, **(chosen | options))  # type: ignore[arg-type]  # options of several types
 
 
 def refusal(embeddings: EmbeddingSet = PEOPLE, **options: object) -> str:

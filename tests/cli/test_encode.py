@@ -94,3 +94,13 @@ def test_portraits_become_the_vectors_that_come_with_unface_and_are_audited_with
     point = json.loads((tmp_path / "a" / "audit.json").read_text())["spaces"][0]["points"][0]
     assert point["context_adjusted"] is not None
     assert pq.read_schema(out).metadata[b"unface.space"]
+
+
+def test_a_detector_that_is_added_is_not_said_to_have_dimensions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = weights_here("yunet")
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    done = run("models", "add", file, "--name", "yunet")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("yunet: 0.2 MB, licence: ")

@@ -125,7 +125,7 @@ class Watched:
 def test_products_are_made_in_tf32_and_the_users_precision_comes_back(*, full: bool) -> None:
     screen, block = TorchScreen(cosine_space(np.eye(4)), "cpu"), Block(slice(0, 2), slice(2, 4))
     watched = Watched(screen._left, full=full)
-    screen._left = watched  # type: ignore[assignment]
+    screen._left = watched  # type: ignore[assignment]  # a watched one in its place
     before = torch.get_float32_matmul_precision()
     if full:
         with pytest.raises(UnfaceError, match=r"^the GPU's memory is too small for these vectors; use device 'cpu'$"):

@@ -109,16 +109,19 @@ def test_not_a_number_among_the_vectors_never_passes_for_small() -> None:
     ],
 )
 def test_the_sentences_say_where_what_was_found_and_what_would_do(seen: dict[str, float], told: str) -> None:
-    check = Check(removing(FIRST), allowed=4e-6, **seen)  # type: ignore[arg-type]
+    check = Check(removing(FIRST), allowed=4e-6, **seen)  # type: ignore[arg-type]  # options of several types
     with pytest.raises(UnfaceError) as caught:
         check.require(1201, "a.parquet")
     assert str(caught.value) == told
 
 
 def test_lengths_are_nobody_s_business_where_the_projection_leaves_them() -> None:
-    check = Check(removing(FIRST, unit=False))
-    check.add(np.array([[0, 3.0, 0, 0]]))
-    check.require(1, "here")
+    left_alone, scaled = Check(removing(FIRST, unit=False)), Check(removing(FIRST))
+    for check in (left_alone, scaled):
+        check.add(np.array([[0, 3.0, 0, 0]]))
+    left_alone.require(1, "here")
+    with pytest.raises(UnfaceError):
+        scaled.require(1, "here")
 
 
 def test_of_an_oblique_projection_only_what_its_readers_read_is_left() -> None:

@@ -62,6 +62,7 @@ def test_what_was_verified_is_what_the_check_saw() -> None:
 
 def sanitised(**other: object) -> Sanitised:
     named = other.pop("named_space", True)
+    # Options of several types.
     return Sanitised("Käufer", 12_345, 16, "isp", 5, **{"degenerate": 0, "named": named, **other})  # type: ignore[arg-type]
 
 

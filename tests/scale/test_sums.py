@@ -25,6 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def job(folder: Path, cut: Cut = EVERYONE, **other: object) -> SumsJob:
+    # Options of several types.
     return SumsJob(str(folder), "x.parquet", 2, scatter=True, cut=cut, **{"skip_bad_rows": True, **other})  # type: ignore[arg-type]
 
 

@@ -72,7 +72,7 @@ def test_somebody_whom_no_judge_knows_again_ends_the_run_with_why(tmp_path: Path
 class Sees:
     name = "sees"
 
-    def detect(self, image: np.ndarray) -> list:  # type: ignore[type-arg]
+    def detect(self, image: np.ndarray) -> list:  # type: ignore[type-arg]  # nobody reads its items
 
         return DarkIsNobody().detect(np.full_like(image, 200))
 
@@ -91,7 +91,7 @@ class Sees:
 )
 def test_a_recipe_that_makes_no_sense_is_refused(wrong: dict[str, float], words: str) -> None:
     with pytest.raises(UnfaceError, match=words):
-        Recipe(**({"identities": 2, "images": 2} | wrong))  # type: ignore[arg-type]
+        Recipe(**({"identities": 2, "images": 2} | wrong))  # type: ignore[arg-type]  # options of several types
 
 
 @pytest.mark.parametrize("times", [1, 2])
