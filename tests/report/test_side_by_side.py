@@ -107,6 +107,9 @@ def test_charts_draw_every_space_of_each_valid_audit_to_one_scale() -> None:
     ]
     assert len(marks[0]) == len(marks[1]) == 4
     assert max(marks[1]) < max(marks[0])
+    for look in full.looks[2:]:  # controls are of one grey: only dashes, as in the key, tell their lines apart
+        assert f'stroke-dasharray="{look.dash[0]},{look.dash[1]}"' in full.svg
+    assert full.note == "k = 4, FAR 1e-4; lines are 95 % intervals"
 
 
 def _halved(space: SpaceResult) -> SpaceResult:

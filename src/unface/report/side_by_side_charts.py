@@ -8,7 +8,7 @@ from unface.auditing import AuditResult, headline
 from unface.auditing.schema import Point
 from unface.auditing.words import rate
 from unface.report.cells import point_tar
-from unface.report.draw import Figure, colour, data, draw, shape
+from unface.report.draw import Figure, colour, dash, data, draw, shape
 from unface.report.looks import looks
 
 _ROW, _FRAME = 22, 52  # pixels of a space's line, and of axis and padding
@@ -43,10 +43,14 @@ def _figure(name: str, result: AuditResult, points: Mapping[str, Point], highest
     x = alt.X("tar:Q", title="worst-case TAR", axis=alt.Axis(format="~%"), scale=scale)
     y, of = alt.Y("line:O", title=None, axis=None), colour(shown)
     layers = [
-        base.mark_rule(strokeWidth=2, opacity=0.6).encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=of),
+        base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+            x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=of, strokeDash=dash(shown)
+        ),
         base.mark_point(filled=True, size=64, opacity=1).encode(x=x, y=y, color=of, shape=shape(shown)),
     ]
     said = "; ".join(f"{space} {point_tar(point)}" for space, point in points.items())
     first = next(iter(points.values()))
     drawn = draw(layers, f"Worst-case TAR of {name}: {said}", height=_FRAME + _ROW * len(points))
-    return Figure(name, drawn, tuple(shown), note=f"k = {first.k}, FAR {rate(first.far)}; lines are 95 % intervals")
+    level = f"{100 * result.protocol.level:g}"
+    note = f"k = {first.k}, FAR {rate(first.far)}; lines are {level} % intervals"
+    return Figure(name, drawn, tuple(shown), note=note)
