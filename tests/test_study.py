@@ -22,3 +22,7 @@ def test_three_eighths_go_of_the_dimensions_or_if_those_are_all_of_what_vectors_
 ) -> None:
     assert spanned(thin(directions)) == directions
     assert rank(thin(directions), None, STUDY) == removed
+
+
+def test_the_usual_rank_is_asked_for_where_the_remainder_itself_is_measured() -> None:
+    assert rank(thin(16), None, Study("any", "celeba20", "beyond")) == 24

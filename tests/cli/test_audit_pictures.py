@@ -191,3 +191,13 @@ def test_columns_of_a_table_of_pictures_may_have_other_names(tmp_path: Path, fac
     done = audit(tmp_path / "faces.parquet", tmp_path / "out", "--encoder", "tiny", "--json", *columns)
     assert (done.code, done.err) == (0, "")
     assert json.loads(done.out)["curated"]["identities"] == 30
+
+
+@pytest.mark.parametrize("option", [("--vector-column", "v"), ("--context", "c"), ("--skip-bad-rows",)])
+def test_what_speaks_of_vectors_is_refused_where_pictures_are_given(
+    tmp_path: Path, faces: Path, option: tuple[str, ...]
+) -> None:
+    done = audit(faces, tmp_path / "out", "--encoder", "tiny", *option)
+    sentence = "is for a SRC of vectors, and --encoder says that it holds pictures; leave it out"
+    assert (done.code, done.err) == (1, f"unface: {option[0]}: {sentence}\n")
+    assert not (tmp_path / "out").exists()

@@ -1,5 +1,6 @@
 """If these fail, what is drawn and summed up of a trial is not what its test scores are."""
 
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -8,8 +9,11 @@ from numpy.typing import NDArray
 
 from tests.probe.small import all_pairs, people, roles_of
 from unface.metrics import Resolution, eer, partial_auc, roc
+from unface.pairs import PairSpace
 from unface.probe import PROBES, Panel, Plan, Trial, pick_probes, run_panel
+from unface.probe.cosine import Cosine
 from unface.probe.panel import draw_shots
+from unface.probe.ports import Setting
 from unface.threads import one_blas_thread
 
 PEOPLE = people(80, 6, 8, between=1.2)
@@ -61,6 +65,26 @@ def test_the_listed_calibrate_tail_ends_where_the_next_score_below_it_is(name: s
     assert np.array_equal(tail.scores, scores[: len(tail.scores)])
     assert tail.floor == scores[len(tail.scores)]
     assert tail.images.tolist() == [[5] * ROLES.calibrate.count] * 2
+
+
+@dataclass(frozen=True)
+class Scaled(Cosine):
+    """The same attacker, whose scores are of another size."""
+
+    by: float = 1.0
+
+    def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
+        space = super().space(setting, vectors)
+        return PairSpace(space.left, space.left * np.float32(self.by))
+
+
+@pytest.mark.parametrize("by", [2.0**-40, 2.0**40])
+def test_the_curve_does_not_depend_on_the_size_of_scores(by: float) -> None:
+    found = run_panel(PEOPLE.vectors, ROLES, (Scaled(by=by),), PLAN).trials["cosine", 1].curve
+    assert len(found.far) > 20
+    plain = trial("cosine").curve
+    assert found.eer == plain.eer
+    assert np.array_equal([found.far, found.tar], [plain.far, plain.tar])
 
 
 def test_a_trial_says_whose_it_is_and_what_was_done_differently() -> None:

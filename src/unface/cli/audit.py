@@ -89,6 +89,15 @@ def audit(
             "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
         )
 
+    _require_vectors(
+        encoders,
+        {
+            "--vector-column": vector_column != "vector",
+            "--context": context is not None,
+            "--skip-bad-rows": skip_bad_rows,
+        },
+    )
+
     # What is wrong with these is told before anything is fetched or encoded.
     erasers, projections = _erasers(eraser), [Projection.load(path) for path in projection]
     fars, ks = numbers(far, "--far"), whole_numbers(k, "--k") if k else None
@@ -170,6 +179,15 @@ def audit(
         tell(*results.popitem()[1], force=force, json=json, quiet=quiet)
     else:
         tell_side_by_side(results, out, json=json, quiet=quiet)
+
+
+def _require_vectors(encoders: list[str], asked: dict[str, bool]) -> None:
+    """Options that speak of vectors are not passed over in silence where SRC holds pictures."""
+    idle = [option for option, is_asked in asked.items() if is_asked]
+    if encoders and idle:
+        raise UnfaceError(
+            f"{', '.join(idle)}: is for a SRC of vectors, and --encoder says that it holds pictures; leave it out"
+        )
 
 
 def _erasers(given: list[str]) -> list[str] | None:

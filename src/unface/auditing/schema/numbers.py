@@ -1,6 +1,8 @@
 """Numbers in audit.json: none without what it was counted on or how sure it is."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Frozen(BaseModel):
@@ -19,6 +21,15 @@ class Rate(Frozen):
     value: float
     numerator: int
     denominator: int
+
+    @model_validator(mode="after")
+    def _is_the_share_of_its_counts(self) -> Self:
+        share = f"{self.numerator:,} of {self.denominator:,}"
+        if not 0 <= self.numerator <= self.denominator or self.denominator == 0:
+            raise ValueError(f"{share} is no share")
+        if abs(self.value - self.numerator / self.denominator) > 1e-9:
+            raise ValueError(f"{self.value:g} is not {share}")
+        return self
 
 
 class Counted(Rate):
