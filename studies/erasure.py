@@ -30,7 +30,10 @@ class Study:
     encoder: str
     faces: str
     way: str
-    """``apart``: roles apart, fitted within; ``shared``: the paper's roles; ``on-SET``: fitted on another set."""
+    """``apart``: roles apart, fitted within; ``shared``: the paper's roles; ``on-SET``: fitted on another set.
+
+    ``beyond``: apart, with the usual rank though vectors span no more dimensions than that.
+    """
 
     @property
     def folder(self) -> str:
@@ -42,7 +45,7 @@ def studies(folder: Path, encoders: list[str]) -> Iterator[Study]:
     for encoder in encoders:
         sets = [faces for faces in FACES if (folder / f"{encoder}_{faces}.parquet").exists()]
         for faces in sets:
-            yield Study(encoder, faces, "apart")
+            yield from (Study(encoder, faces, "apart"), Study(encoder, faces, "beyond"))
             if faces != "celeba9k":
                 yield Study(encoder, faces, "shared")
             others = [other for other in ("celeba5", "celeba9k") if other in sets and faces in ("celeba20", "lfw")]
@@ -57,16 +60,19 @@ def run(study: Study, folder: Path, out: Path, device: str, sweeps: bool) -> str
     tiny = folder / f"{study.encoder}_tiny.parquet"
     many = study.faces == "celeba9k"
     fit_on = read(folder, study.encoder, study.way.removeprefix("on-")) if study.way.startswith("on-") else None
+    removed = rank(embeddings, fit_on, study)
+    if study.way == "beyond" and removed < spanned(embeddings):
+        return f"{study.folder}: vectors span more than {removed} dimensions"
     result = audit(
         embeddings,
         erasers=ERASERS,
-        rank=rank(embeddings, fit_on, study),
+        rank=removed,
         fit_on=fit_on,
         variant="paper" if study.way == "shared" else "unface",
         utility=[objects(tiny)] if tiny.exists() else [],
         context="context" if "context" in embeddings.labels else None,
         fars=(1e-3, 1e-4, 1e-5, 1e-6) if many else (1e-3, 1e-4),
-        probes=("cosine", "ridge", "lda", "plda") if many else ("cosine", "ridge", "lda", "plda", "mlp"),
+        probes=("cosine", "ridge", "lda", "plda", "mlp"),
         fit_counts=(320, 640, 1280, 2000, 2800) if many and sweeps else (),
         sweep=sweeps and study.way == "apart",
         maps=False,
@@ -99,7 +105,7 @@ def rank(audited: EmbeddingSet, fit_on: EmbeddingSet | None, study: Study) -> in
         kept = curate(audited, usual_images(audited), 0)[1].identities_kept
         identities = split_sizes(kept, study.way == "shared")
     chosen, varied = min(RANK, 3 * audited.space.dim // 8, identities - 1), spanned(audited)
-    return chosen if chosen < varied else 3 * varied // 8
+    return chosen if chosen < varied or study.way == "beyond" else 3 * varied // 8
 
 
 def spanned(audited: EmbeddingSet) -> int:
