@@ -12,6 +12,7 @@ from pathlib import Path
 from studies.record_format import (
     Difference,
     Interval,
+    LeftOut,
     Measured,
     Record,
     RecordedSpace,
@@ -20,13 +21,15 @@ from studies.record_format import (
     Swept,
     Tar,
     read_record,
+    speaking,
     written,
 )
 from unface.auditing import AUDIT_FILE, AuditResult, load_audit
 from unface.auditing.schema import Bounds, Change, ContextAdjusted, Estimate, Point, SpaceResult, Sweep
 
 HOME = Path(__file__).resolve().parents[1] / "docs" / "measured" / "erasure"
-DIGITS = 8
+MARKS = {"resolved": "", "coarse": "~", "refused": "refused"}
+DIGITS = 6  # of shares, of which pages show three at most; multiples of chance are shown in full
 
 
 def main() -> None:
@@ -74,12 +77,12 @@ def record_of(name: str, result: AuditResult) -> Record:
         images=result.curated.images,
         shuffled=len(shuffled),
         shuffled_at_chance=sum(point.passed for point in shuffled),
-        spaces=[_space(space) for space in result.spaces],
+        spaces=[_space(space, speaking(protocol.ks)) for space in result.spaces],
         sweeps=[_sweep(sweep) for sweep in result.sweeps],
     )
 
 
-def _space(space: SpaceResult) -> RecordedSpace:
+def _space(space: SpaceResult, k: int) -> RecordedSpace:
     erasure = space.erasure
     control = erasure is not None and erasure.control
     sizes = erasure.spectrum if erasure is not None else []
@@ -91,7 +94,10 @@ def _space(space: SpaceResult) -> RecordedSpace:
         telling=sum(size >= 0.01 * sizes[0] for size in sizes) if sizes else None,
         last_direction=_short(sizes[erasure.rank - 1] / sizes[0]) if erasure is not None and sizes else None,
         points=[_point(point) for point in space.points if point.worst or not control],
-        changes=[Difference(one.against, one.k, one.far, _interval(one)) for one in space.changes if not control],
+        left_out=[one for point in space.points if point.worst and not control for one in _left_out(point)],
+        changes=[
+            Difference(one.against, one.far, _interval(one)) for one in space.changes if one.k == k and not control
+        ],
         utility=[
             Retained(one.measure, one.queries, _short(one.raw.value), _interval(one.retained)) for one in space.utility
         ],
@@ -104,7 +110,15 @@ def _point(point: Point) -> Measured:
         tar = _tar(point.tar, point.times_chance)
     if point.context_adjusted is not None and point.context_adjusted.value is not None:
         adjusted = _interval(point.context_adjusted)
-    return Measured(point.probe, point.k, point.far, point.resolution, point.worst, tar, adjusted)
+    return Measured(point.probe, point.k, point.far, MARKS[point.resolution], point.worst, tar, adjusted)
+
+
+def _left_out(point: Point) -> list[LeftOut]:
+    adjusted = point.context_adjusted
+    return [
+        LeftOut(point.k, point.far, left.tar.numerator, left.tar.denominator)
+        for left in (adjusted.without_suspects if adjusted is not None else [])
+    ]
 
 
 def _sweep(sweep: Sweep) -> RecordedSweep:
@@ -119,7 +133,7 @@ def _sweep(sweep: Sweep) -> RecordedSweep:
 
 
 def _tar(tar: Estimate, times_chance: float) -> Tar:
-    return Tar(tar.numerator, tar.denominator, _short(tar.low), _short(tar.high), _short(times_chance))
+    return Tar(tar.numerator, tar.denominator, _short(tar.low), _short(tar.high), round(times_chance, 3))
 
 
 def _interval(found: Bounds | Change | ContextAdjusted) -> Interval:

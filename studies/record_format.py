@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unface import UnfaceError
 
-SCHEMA = "unface.erasure-record/1"
+SCHEMA = "unface.erasure-record/2"
+K = 4
 
 
 class Tar(NamedTuple):
@@ -34,22 +35,30 @@ class Interval(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """One probe at one k and rate: null where it was refused, and where context was not measured."""
+    """One probe at one k and rate, ~ for a coarse one; null where refused, and where context was not measured."""
 
     probe: str
     k: int
     far: float
-    resolution: str
+    mark: str
     worst: bool
     tar: Tar | None
     adjusted: Interval | None
 
 
+class LeftOut(NamedTuple):
+    """The worst case at one k and rate without mated pairs of like surroundings; the most left out first."""
+
+    k: int
+    far: float
+    accepted: int
+    mated: int
+
+
 class Difference(NamedTuple):
-    """Worst-case TAR less that of another space, paired."""
+    """Worst-case TAR less that of another space, paired, at the k that speaks for the audit."""
 
     against: str
-    k: int
     far: float
     points: Interval
 
@@ -89,6 +98,7 @@ class RecordedSpace(_Part):
     last_direction: float | None
     """Of those removed, as a share of the first."""
     points: list[Measured]
+    left_out: list[LeftOut]
     changes: list[Difference]
     utility: list[Retained]
 
@@ -104,7 +114,15 @@ class RecordedSweep(_Part):
     points: list[Swept]
 
 
-ROWS = {"points": Measured, "changes": Difference, "utility": Retained, "sweep": Swept, "tar": Tar, "kept": Interval}
+ROWS = {
+    "points": Measured,
+    "left_out": LeftOut,
+    "changes": Difference,
+    "utility": Retained,
+    "sweep": Swept,
+    "tar": Tar,
+    "kept": Interval,
+}
 COLUMNS = {name: list(row.__annotations__) for name, row in ROWS.items()}
 
 
@@ -134,9 +152,19 @@ class Record(_Part):
     spaces: list[RecordedSpace]
     sweeps: list[RecordedSweep]
 
+    @property
+    def k(self) -> int:
+        """That speaks for the audit."""
+        return speaking(self.ks)
+
     def space(self, name: str) -> RecordedSpace:
         """By its name."""
         return next(space for space in self.spaces if space.name == name)
+
+
+def speaking(ks: list[int]) -> int:
+    """The k that pages show of several."""
+    return K if K in ks else ks[0]
 
 
 def read_record(path: Path) -> Record:
@@ -158,12 +186,16 @@ def written(record: Record) -> str:
 
 
 def spread(value: object, margin: str = "") -> str:
-    """JSON with one line for each entry of a dictionary and for each row of a table."""
+    """JSON with one line for each entry of a dictionary and for each row of a table; rows are not set in."""
     inner = f"{margin} "
     if isinstance(value, dict) and value:
         lines = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {spread(one, inner)}" for key, one in value.items()]
         return "\n".join(["{", ",\n".join(lines), f"{margin}}}"])
     if isinstance(value, list) and value and isinstance(value[0], list | tuple | dict):
-        rows = (spread(one, inner) if isinstance(one, dict) else json.dumps(one, ensure_ascii=False) for one in value)
-        return "\n".join(["[", ",\n".join(f"{inner}{row}" for row in rows), f"{margin}]"])
+        rows = (f"{inner}{spread(one, inner)}" if isinstance(one, dict) else _row(one) for one in value)
+        return "\n".join(["[", ",\n".join(rows), f"{margin}]"])
     return json.dumps(value, ensure_ascii=False)
+
+
+def _row(cells: object) -> str:
+    return json.dumps(cells, ensure_ascii=False)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from studies.record_format import Difference, Measured, Record, Swept
-from studies.tables import bare, coarse, heading, kept, plain_cell, row, swept, worst
+from studies.record_format import Difference, LeftOut, Measured, Record, Swept, Tar
+from studies.tables import bare, heading, kept, left_out, plain_cell, row, swept, worst
 from unface import UnfaceError
 from unface.auditing.words import interval, rate
 
@@ -24,7 +24,6 @@ WAYS = {
 }
 SPACES = ("raw", "isp", "leace", "random", "pca")
 HEADER = ["encoder, set, erasers fitted", "rank", "raw", "ISP", "LEACE", "random", "label-free PCA"]
-K = 4
 
 
 def worst_cases(records: Records, far: str) -> Iterator[str]:
@@ -43,6 +42,18 @@ def adjusted_cases(records: Records, far: str) -> Iterator[str]:
         points = [worst_case(record, space, float(far)) for space in SPACES]
         if any(point is not None and point.adjusted is not None for point in points):
             yield row([label, str(rank(record)), *map(_adjusted, points)])
+
+
+def left_out_cases(records: Records, far: str) -> Iterator[str]:
+    """Of all mated pairs, and without those more alike around the face than all but so many of strangers."""
+    pairs = ("all", "1 ‰", "10 ‰", "100 ‰")
+    columns = [f"{space}, {which}" for space in ("raw", "ISP") for which in pairs]
+    yield from heading(["encoder, set, erasers fitted", *columns, "mated pairs left %"])
+    for label, record in ordered(records, GENERAL):
+        raw, isp = (_left_out(record, space, float(far)) for space in ("raw", "isp"))
+        if raw and isp:
+            left = ", ".join(f"{100 * tar.mated / raw[0].mated:.0f}" for tar in raw[1:])
+            yield row([label, *(bare(tar.accepted / tar.mated) for tar in (*raw, *isp)), left])
 
 
 def kept_shares(records: Records, measure: str) -> Iterator[str]:
@@ -109,8 +120,7 @@ def differences(records: Records, eraser: str, other: str, far: float) -> list[D
 
 def difference(record: Record, eraser: str, other: str, far: float) -> Difference | None:
     """Of one audit."""
-    wanted = (other, far, k_of(record))
-    return next((one for one in record.space(eraser).changes if (one.against, one.far, one.k) == wanted), None)
+    return next((one for one in record.space(eraser).changes if (one.against, one.far) == (other, far)), None)
 
 
 def surely(one: Difference) -> tuple[bool, bool]:
@@ -118,14 +128,9 @@ def surely(one: Difference) -> tuple[bool, bool]:
     return one.points.high < 0, one.points.low > 0
 
 
-def k_of(record: Record) -> int:
-    """The k that speaks for an audit."""
-    return K if K in record.ks else record.ks[0]
-
-
 def worst_case(record: Record, space: str, far: float) -> Measured | None:
-    """At that k."""
-    return worst(record.space(space), k_of(record), far)
+    """At the k that speaks for the audit."""
+    return worst(record.space(space), record.k, far)
 
 
 def rank(record: Record) -> int:
@@ -142,7 +147,14 @@ def _useful(point: Swept) -> str:
     return ", ".join(f"{100 * point.kept[measure]:.0f}" for measure in ("knn", "linear"))
 
 
+def _left_out(record: Record, space: str, far: float) -> list[Tar | LeftOut]:
+    """Of all pairs, then with ever more of them left out; nothing where surroundings or the rate are not measured."""
+    point = worst_case(record, space, far)
+    found = left_out(record.space(space), record.k, far)
+    return [point.tar, *found] if found and point is not None and point.tar is not None else []
+
+
 def _adjusted(point: Measured | None) -> str:
     if point is None or point.tar is None or point.adjusted is None:
         return "–"
-    return f"{coarse(point)}{bare(point.adjusted.value)} {interval(*point.adjusted[1:])}"
+    return f"{point.mark}{bare(point.adjusted.value)} {interval(*point.adjusted[1:])}"

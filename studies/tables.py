@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from studies.record import HOME, read_records
-from studies.record_format import Measured, Record, RecordedSpace, Swept, Tar
+from studies.record_format import LeftOut, Measured, Record, RecordedSpace, Swept, Tar
 from unface.auditing.words import interval, percent, rate
 
 
@@ -19,7 +19,7 @@ def every_probe(records: Mapping[str, Record]) -> Iterator[str]:
     """A section for each audit."""
     for name, record in records.items():
         yield from ("", f"### {name}", "", record.verdict, "")
-        yield from (*worst_table(record), "", *probe_table(record), "", *sweep_table(record))
+        yield from (*worst_table(record), "", *left_out_table(record), *probe_table(record), "", *sweep_table(record))
 
 
 def worst_table(record: Record) -> Iterator[str]:
@@ -31,6 +31,22 @@ def worst_table(record: Record) -> Iterator[str]:
         for k in record.ks:
             cells = [cell(worst(space, k, far)) for far in record.fars]
             yield row([ranked(space), str(k), *cells, *(kept(space, measure) for measure in measures)])
+
+
+def left_out_table(record: Record) -> Iterator[str]:
+    """The worst case without pairs of like surroundings, the fewest left out first."""
+    shown = [space for space in record.spaces if space.left_out]
+    if not shown:
+        return
+    yield "Without mated pairs more alike around the face than all but 1 ‰, 10 ‰ and 100 ‰ of strangers:"
+    yield ""
+    yield from heading(["space", "k", *(f"TAR % at FAR {rate(far)}" for far in record.fars)])
+    for space in shown:
+        for k in record.ks:
+            found = [left_out(space, k, far) for far in record.fars]
+            cells = (", ".join(bare(left.accepted / left.mated) for left in lefts) or "–" for lefts in found)
+            yield row([ranked(space), str(k), *cells])
+    yield ""
 
 
 def probe_table(record: Record) -> Iterator[str]:
@@ -66,6 +82,11 @@ def worst(space: RecordedSpace, k: int, far: float) -> Measured | None:
     return next((p for p in space.points if p.worst and (p.k, p.far) == (k, far)), None)
 
 
+def left_out(space: RecordedSpace, k: int, far: float) -> list[LeftOut]:
+    """The fewest left out first."""
+    return [left for left in space.left_out[::-1] if (left.k, left.far) == (k, far)]
+
+
 def find(space: RecordedSpace, probe: str, k: int, far: float) -> Measured | None:
     """One probe's point."""
     return next((p for p in space.points if (p.probe, p.k, p.far) == (probe, k, far)), None)
@@ -82,12 +103,7 @@ def plain_cell(point: Measured | None) -> str:
     """Value, interval, multiple of chance."""
     if point is None or point.tar is None:
         return "refused"
-    return f"{coarse(point)}{tar_of(point.tar)} ×{point.tar.times_chance:,.0f}"
-
-
-def coarse(point: Measured) -> str:
-    """What marks a coarse rate."""
-    return "~" if point.resolution == "coarse" else ""
+    return f"{point.mark}{tar_of(point.tar)} ×{point.tar.times_chance:,.0f}"
 
 
 def tar_of(tar: Tar) -> str:

@@ -60,7 +60,7 @@ def test_records_of_audits_are_whole_and_small() -> None:
         assert record.valid
         assert record.shuffled == record.shuffled_at_chance > 0
         assert {space.name for space in record.spaces} >= {"raw", "isp", "leace", "random", "pca"}
-        assert all(point.tar or point.resolution == "refused" for space in record.spaces for point in space.points)
+        assert all(point.tar or point.mark == "refused" for space in record.spaces for point in space.points)
     assert sum(path.stat().st_size for path in HOME.rglob("*.json")) < MOST
 
 

@@ -1,10 +1,16 @@
-"""If this fails, the study erases more directions than an encoder has, and measures what rounding leaves."""
+"""If these fail, the study erases more directions than an encoder has, or its tables say of audits what they do not."""
+
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from studies.erasure import Study, rank, spanned
+from studies.record import record_of
+from studies.summary import differences, left_out_cases
+from studies.tables import left_out_table
 
-from unface import EmbeddingSet, make_identities
+from unface import AuditResult, EmbeddingSet, audit, make_identities
 
 PEOPLE = make_identities(200, 8, 64, seed=3)
 STUDY = Study("any", "celeba20", "apart")
@@ -26,3 +32,44 @@ def test_three_eighths_go_of_the_dimensions_or_if_those_are_all_of_what_vectors_
 
 def test_the_usual_rank_is_asked_for_where_the_remainder_itself_is_measured() -> None:
     assert rank(thin(16), None, Study("any", "celeba20", "beyond")) == 24
+
+
+@cache
+def audited() -> AuditResult:
+    """Of people who were photographed twice at one place, and then elsewhere."""
+    people = make_identities(60, 6, 16, rank=6, seed=1)
+    places = np.random.default_rng(0).normal(size=(len(people.vectors), 8)).astype(np.float32)
+    places[1::6] = places[::6]
+    return audit(
+        replace(people, labels={"context": places}),
+        context="context",
+        erasers=("isp", "leace"),
+        rank=4,
+        fars=(1e-2,),
+        ks=(1,),
+        probes=("cosine",),
+        seeds=1,
+        bootstraps=50,
+    )
+
+
+def test_tables_say_what_is_left_without_pairs_of_one_place() -> None:
+    record = record_of("sscd-int8_lfw_apart", audited())
+    wanted, mated = [], []
+    for space in audited().spaces[:2]:
+        (point,) = space.points
+        assert point.tar is not None
+        assert point.context_adjusted is not None
+        tars = [point.tar, *(left.tar for left in point.context_adjusted.without_suspects[::-1])]
+        wanted += [f"{100 * tar.numerator / tar.denominator:.1f}" for tar in tars]
+        mated += [tar.denominator for tar in tars]
+    assert mated[0] > mated[1] > mated[3]
+    shares = ", ".join(f"{100 * pairs / mated[0]:.0f}" for pairs in mated[1:4])
+    row = list(left_out_cases({record.audit: record}, "1e-2"))[-1]
+    assert row == f"| sscd-int8, lfw, within, roles apart | {' | '.join(wanted)} | {shares} |"
+    assert f"| raw | 1 | {', '.join(wanted[1:4])} |" in list(left_out_table(record))
+
+
+def test_what_is_left_when_all_is_gone_is_no_comparison_of_erasers() -> None:
+    records = {name: record_of(name, audited()) for name in ("facenet_lfw_apart", "facenet_lfw_beyond")}
+    assert len(differences(records, "isp", "pca", 1e-2)) == 1
