@@ -42,19 +42,25 @@ def lead(records: Records, audit: str, eraser: str, other: str, far: str) -> str
     return f"{value} [{low}, {high}]"
 
 
-def compared(records: Records, eraser: str, other: str, far: str, audits: str = "*") -> str:
+def compared(records: Records, eraser: str, other: str, far: str, *audits: str) -> str:
     """How many paired differences there are, in audits whose names match."""
-    return str(len(differences(_matching(records, audits), eraser, other, float(far))))
+    return str(len(differences(_matching(records, *audits), eraser, other, float(far))))
 
 
-def below(records: Records, eraser: str, other: str, far: str, audits: str = "*") -> str:
+def below(records: Records, eraser: str, other: str, far: str, *audits: str) -> str:
     """How many of them are surely below zero."""
-    return str(sum(surely(one)[0] for one in differences(_matching(records, audits), eraser, other, float(far))))
+    return str(sum(surely(one)[0] for one in differences(_matching(records, *audits), eraser, other, float(far))))
 
 
-def above(records: Records, eraser: str, other: str, far: str, audits: str = "*") -> str:
+def above(records: Records, eraser: str, other: str, far: str, *audits: str) -> str:
     """How many are surely above."""
-    return str(sum(surely(one)[1] for one in differences(_matching(records, audits), eraser, other, float(far))))
+    return str(sum(surely(one)[1] for one in differences(_matching(records, *audits), eraser, other, float(far))))
+
+
+def speaks(records: Records, far: str, *probes: str) -> str:
+    """In how many worst cases, raw and after ISP and LEACE, one of these probes has the most on calibrate; or all."""
+    points = [worst_case(record, space, float(far)) for record in records.values() for space in ("raw", "isp", "leace")]
+    return str(sum(point is not None and (not probes or point.probe in probes) for point in points))
 
 
 def kept(records: Records, measure: str, space: str, *audits: str) -> str:
@@ -103,8 +109,9 @@ def at_chance(records: Records) -> str:
     return str(sum(record.shuffled_at_chance for record in records.values()))
 
 
-def _matching(records: Records, audits: str) -> Records:
-    return {name: record for name, record in records.items() if fnmatch(name, audits)}
+def _matching(records: Records, *audits: str) -> Records:
+    patterns = audits or ("*",)
+    return {name: record for name, record in records.items() if any(fnmatch(name, one) for one in patterns)}
 
 
 def _point(records: Records, audit: str, space: str, far: str) -> Measured:

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from studies.erasure import Study, rank, spanned
+from studies.prose import compared, speaks
 from studies.record import record_of
 from studies.summary import differences, left_out_cases
 from studies.tables import left_out_table
@@ -68,6 +69,19 @@ def test_tables_say_what_is_left_without_pairs_of_one_place() -> None:
     row = list(left_out_cases({record.audit: record}, "1e-2"))[-1]
     assert row == f"| sscd-int8, lfw, within, roles apart | {' | '.join(wanted)} | {shares} |"
     assert f"| raw | 1 | {', '.join(wanted[1:4])} |" in list(left_out_table(record))
+
+
+def test_every_worst_case_is_counted_to_its_probe() -> None:
+    records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "facenet_lfw_apart")}
+    counts = [speaks(records, "1e-2", *probes) for probes in ((), ("cosine",), ("mlp",), ("cosine", "mlp"))]
+    assert counts == ["6", "6", "0", "6"]
+    assert speaks(records, "1e-5") == "0"
+
+
+def test_comparisons_are_counted_in_audits_of_any_name_given() -> None:
+    records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "facenet_lfw_apart", "dlib_lfw_apart")}
+    names = ((), ("s*",), ("s*", "d*"), ("none",))
+    assert [compared(records, "isp", "pca", "1e-2", *some) for some in names] == ["3", "1", "2", "0"]
 
 
 def test_what_is_left_when_all_is_gone_is_no_comparison_of_erasers() -> None:
