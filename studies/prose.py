@@ -1,10 +1,9 @@
 """Single figures that sentences of docs/erasure.md say, from what was recorded of the audits."""
 
-from fnmatch import fnmatch
 from typing import TypeVar
 
 from studies.record_format import Measured
-from studies.summary import Records, difference, differences, surely, worst_case
+from studies.summary import Records, difference, differences, matching, surely, worst_case
 from studies.tables import bare, tar_of
 from unface import UnfaceError
 
@@ -44,17 +43,17 @@ def lead(records: Records, audit: str, eraser: str, other: str, far: str) -> str
 
 def compared(records: Records, eraser: str, other: str, far: str, *audits: str) -> str:
     """How many paired differences there are, in audits whose names match."""
-    return str(len(differences(_matching(records, *audits), eraser, other, float(far))))
+    return str(len(differences(matching(records, *audits), eraser, other, float(far))))
 
 
 def below(records: Records, eraser: str, other: str, far: str, *audits: str) -> str:
     """How many of them are surely below zero."""
-    return str(sum(surely(one)[0] for one in differences(_matching(records, *audits), eraser, other, float(far))))
+    return str(sum(surely(one)[0] for one in differences(matching(records, *audits), eraser, other, float(far))))
 
 
 def above(records: Records, eraser: str, other: str, far: str, *audits: str) -> str:
     """How many are surely above."""
-    return str(sum(surely(one)[1] for one in differences(_matching(records, *audits), eraser, other, float(far))))
+    return str(sum(surely(one)[1] for one in differences(matching(records, *audits), eraser, other, float(far))))
 
 
 def speaks(records: Records, far: str, *probes: str) -> str:
@@ -67,9 +66,9 @@ def kept(records: Records, measure: str, space: str, *audits: str) -> str:
     """The least and the most of a measure, in percent, that is kept in audits whose names match."""
     found = [
         100 * one.kept.value
-        for name, record in records.items()
+        for record in matching(records, *audits).values()
         for one in record.space(space).utility
-        if one.measure == measure and any(fnmatch(name, audit) for audit in audits)
+        if one.measure == measure
     ]
     least, most = (f"{end:.0f}" for end in (min(_there(found, measure, *audits)), max(found)))
     return least if least == most else f"{least} to {most}"
@@ -88,7 +87,7 @@ def rank(records: Records, audit: str) -> str:
 
 def directions(records: Records, audits: str) -> str:
     """Principal components of the people fitted on that have 1 % of the first singular value or more."""
-    found = [_there(one.space("pca").telling, name) for name, one in records.items() if fnmatch(name, audits)]
+    found = [_there(one.space("pca").telling, name) for name, one in matching(records, audits).items()]
     least, most = min(_there(found, audits)), max(found)
     return f"{least}" if least == most else f"{least} to {most}"
 
@@ -107,11 +106,6 @@ def shuffled(records: Records) -> str:
 def at_chance(records: Records) -> str:
     """How many of them were at chance."""
     return str(sum(record.shuffled_at_chance for record in records.values()))
-
-
-def _matching(records: Records, *audits: str) -> Records:
-    patterns = audits or ("*",)
-    return {name: record for name, record in records.items() if any(fnmatch(name, one) for one in patterns)}
 
 
 def _point(records: Records, audit: str, space: str, far: str) -> Measured:

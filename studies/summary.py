@@ -1,6 +1,7 @@
 """The tables of docs/erasure.md, from what was recorded of the audits."""
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 
 from studies.record_format import Difference, LeftOut, Measured, Record, Swept, Tar
 from studies.tables import bare, heading, kept, left_out, plain_cell, row, swept, worst
@@ -26,40 +27,52 @@ SPACES = ("raw", "isp", "leace", "random", "pca")
 HEADER = ["encoder, set, erasers fitted", "rank", "raw", "ISP", "LEACE", "random", "label-free PCA"]
 
 
-def worst_cases(records: Records, far: str) -> Iterator[str]:
-    """Every audit's worst case at one rate."""
+def worst_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
+    """Every audit's worst case at one rate, or of those whose names match."""
     yield from heading(HEADER)
-    for label, record in ordered(records, ENCODERS):
+    for label, record in ordered(matching(records, *audits), ENCODERS):
         if float(far) in record.fars:
             cells = [plain_cell(worst_case(record, space, float(far))) for space in SPACES]
             yield row([label, str(rank(record)), *cells])
 
 
-def adjusted_cases(records: Records, far: str) -> Iterator[str]:
-    """The same with surroundings as alike as strangers'; general encoders."""
+def within_and_elsewhere(records: Records, faces: str, far: str) -> Iterator[str]:
+    """As the paper sets its tables: a line for each encoder; ISP fitted within, and on celeba5 beside both controls."""
+    shown = [("apart", "raw"), ("apart", "isp"), ("shared", "isp"), *(("on-celeba5", one) for one in SPACES[1:])]
+    elsewhere = [f"{space}, on celeba5" for space in HEADER[3:]]
+    yield from heading(["encoder", "ranks", "raw", "ISP, within", "ISP, within, roles shared", *elsewhere])
+    for encoder in ENCODERS:
+        of = {way: records.get(f"{encoder}_{faces}_{way}") for way in ("apart", "shared", "on-celeba5")}
+        found = [(of[way], space) for way, space in shown]
+        cells = [plain_cell(worst_case(record, space, float(far))) if record else "–" for record, space in found]
+        yield row([encoder, ", ".join(str(rank(record)) if record else "–" for record in of.values()), *cells])
+
+
+def adjusted_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
+    """The same as the worst cases with surroundings as alike as strangers'; general encoders."""
     yield from heading(HEADER)
-    for label, record in ordered(records, GENERAL):
+    for label, record in ordered(matching(records, *audits), GENERAL):
         points = [worst_case(record, space, float(far)) for space in SPACES]
         if any(point is not None and point.adjusted is not None for point in points):
             yield row([label, str(rank(record)), *map(_adjusted, points)])
 
 
-def left_out_cases(records: Records, far: str) -> Iterator[str]:
+def left_out_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
     """Of all mated pairs, and without those more alike around the face than all but so many of strangers."""
     pairs = ("all", "1 ‰", "10 ‰", "100 ‰")
     columns = [f"{space}, {which}" for space in ("raw", "ISP") for which in pairs]
     yield from heading(["encoder, set, erasers fitted", *columns, "mated pairs left %"])
-    for label, record in ordered(records, GENERAL):
+    for label, record in ordered(matching(records, *audits), GENERAL):
         raw, isp = (_left_out(record, space, float(far)) for space in ("raw", "isp"))
         if raw and isp:
             left = ", ".join(f"{100 * tar.mated / raw[0].mated:.0f}" for tar in raw[1:])
             yield row([label, *(bare(tar.accepted / tar.mated) for tar in (*raw, *isp)), left])
 
 
-def kept_shares(records: Records, measure: str) -> Iterator[str]:
+def kept_shares(records: Records, measure: str, *audits: str) -> Iterator[str]:
     """What is retained of one measure of utility."""
     yield from heading(["encoder, set, erasers fitted", "rank", "raw %", "ISP kept %", *HEADER[4:]])
-    for label, record in ordered(records, GENERAL):
+    for label, record in ordered(matching(records, *audits), GENERAL):
         found = next((one for one in record.spaces[1].utility if one.measure == measure), None)
         if found is not None:
             shares = [kept(record.space(space), measure) for space in SPACES[1:]]
@@ -109,6 +122,12 @@ def ordered(records: Records, encoders: tuple[str, ...]) -> Iterator[tuple[str, 
                 record = records.get(f"{encoder}_{faces}_{way}")
                 if record is not None:
                     yield f"{encoder}, {faces}, {words}", record
+
+
+def matching(records: Records, *audits: str) -> Records:
+    """Those whose names match one of the patterns; all if there are none."""
+    patterns = audits or ("*",)
+    return {name: record for name, record in records.items() if any(fnmatch(name, one) for one in patterns)}
 
 
 def differences(records: Records, eraser: str, other: str, far: float) -> list[Difference]:

@@ -8,8 +8,8 @@ import pytest
 from studies.erasure import Study, rank, spanned
 from studies.prose import compared, speaks
 from studies.record import record_of
-from studies.summary import differences, left_out_cases
-from studies.tables import left_out_table
+from studies.summary import differences, left_out_cases, within_and_elsewhere, worst_case, worst_cases
+from studies.tables import left_out_table, plain_cell
 
 from unface import AuditResult, EmbeddingSet, audit, make_identities
 
@@ -82,6 +82,21 @@ def test_comparisons_are_counted_in_audits_of_any_name_given() -> None:
     records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "facenet_lfw_apart", "dlib_lfw_apart")}
     names = ((), ("s*",), ("s*", "d*"), ("none",))
     assert [compared(records, "isp", "pca", "1e-2", *some) for some in names] == ["3", "1", "2", "0"]
+
+
+def test_encoders_stand_side_by_side_and_what_was_not_run_is_left_open() -> None:
+    ways = ("apart", "shared")
+    records = {name: record_of(name, audited()) for name in (f"dlib_lfw_{way}" for way in ways)}
+    lines = {line.split(" | ")[0]: line for line in within_and_elsewhere(records, "lfw", "1e-2")}
+    raw, isp = (plain_cell(worst_case(records["dlib_lfw_apart"], space, 1e-2)) for space in ("raw", "isp"))
+    assert lines["| dlib"] == f"| dlib | 4, 4, – | {raw} | {isp} | {isp} | – | – | – | – |"
+    assert lines["| sface"] == "| sface | –, –, – | – | – | – | – | – | – | – |"
+
+
+def test_a_table_is_of_the_audits_whose_names_match() -> None:
+    records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "dlib_celeba5_apart")}
+    assert len(list(worst_cases(records, "1e-2"))) == 4
+    assert [line.split(",")[0] for line in worst_cases(records, "1e-2", "*_celeba5_*")][2:] == ["| dlib"]
 
 
 def test_what_is_left_when_all_is_gone_is_no_comparison_of_erasers() -> None:
