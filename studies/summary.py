@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 
 from studies.record_format import Difference, LeftOut, Measured, Record, Swept, Tar
-from studies.tables import bare, heading, kept, left_out, plain_cell, row, swept, worst
+from studies.tables import bare, ends, heading, kept, left_out, plain_cell, row, swept, unbroken, worst
 from unface import UnfaceError
-from unface.auditing.words import interval, rate
+from unface.auditing.words import rate
 
 Records = Mapping[str, Record]
 
@@ -45,7 +45,8 @@ def within_and_elsewhere(records: Records, faces: str, far: str) -> Iterator[str
         of = {way: records.get(f"{encoder}_{faces}_{way}") for way in ("apart", "shared", "on-celeba5")}
         found = [(of[way], space) for way, space in shown]
         cells = [plain_cell(worst_case(record, space, float(far))) if record else "–" for record, space in found]
-        yield row([encoder, ", ".join(str(rank(record)) if record else "–" for record in of.values()), *cells])
+        ranks = ", ".join(str(rank(record)) if record else "–" for record in of.values())
+        yield row([encoder, unbroken(ranks), *cells])
 
 
 def adjusted_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
@@ -159,7 +160,7 @@ def rank(record: Record) -> int:
 
 def _swept(point: Swept) -> str:
     value, low, high = (f"{100 * share:.2f}" for share in (point.tar.value, point.tar.low, point.tar.high))
-    return f"{value} [{low}, {high}] ×{point.tar.times_chance:,.0f}"
+    return f"{value} {unbroken(f'[{low}, {high}]')} ×{point.tar.times_chance:,.0f}"
 
 
 def _useful(point: Swept) -> str:
@@ -176,4 +177,4 @@ def _left_out(record: Record, space: str, far: float) -> list[Tar | LeftOut]:
 def _adjusted(point: Measured | None) -> str:
     if point is None or point.tar is None or point.adjusted is None:
         return "–"
-    return f"{point.mark}{bare(point.adjusted.value)} {interval(*point.adjusted[1:])}"
+    return f"{point.mark}{bare(point.adjusted.value)} {ends(*point.adjusted[1:])}"

@@ -96,7 +96,7 @@ def cell(point: Measured | None) -> str:
     """Value, interval, multiple of chance; context-adjusted behind a slash."""
     if point is None or point.adjusted is None:
         return plain_cell(point)
-    return f"{plain_cell(point)} / {bare(point.adjusted.value)} {interval(*point.adjusted[1:])}"
+    return f"{plain_cell(point)} / {bare(point.adjusted.value)} {ends(*point.adjusted[1:])}"
 
 
 def plain_cell(point: Measured | None) -> str:
@@ -108,7 +108,17 @@ def plain_cell(point: Measured | None) -> str:
 
 def tar_of(tar: Tar) -> str:
     """Value and interval."""
-    return f"{bare(tar.value)} {interval(tar.low, tar.high)}"
+    return f"{bare(tar.value)} {ends(tar.low, tar.high)}"
+
+
+def ends(low: float, high: float) -> str:
+    """An interval that no line breaks in two."""
+    return unbroken(interval(low, high))
+
+
+def unbroken(text: str) -> str:
+    """With spaces that no line breaks at."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def bare(share: float) -> str:
@@ -127,7 +137,7 @@ def kept(space: RecordedSpace, measure: str) -> str:
     if found is None:
         return "100"
     value, low, high = (100 * end for end in found)
-    return f"{value:.0f} [{low:.0f}, {high:.0f}]"
+    return f"{value:.0f} {unbroken(f'[{low:.0f}, {high:.0f}]')}"
 
 
 def heading(cells: list[str]) -> list[str]:
