@@ -74,6 +74,7 @@ FROM_AUDITS: tuple[Maker, ...] = (
     *(tables.every_probe, summary.worst_cases, summary.adjusted_cases, summary.left_out_cases, summary.kept_shares),
     *(summary.within_and_elsewhere, summary.against, summary.sweeps, summary.over_ranks),
     *(prose.tar, prose.tar_interval, prose.times, prose.adjusted, prose.lead, prose.speaks),
+    *(prose.behind, prose.taken, prose.taken_adjusted, prose.of_the_shoot),
     *(prose.compared, prose.below, prose.above, prose.kept, prose.identities, prose.rank, prose.directions),
     *(prose.last_direction, prose.shuffled, prose.at_chance),
 )

@@ -73,7 +73,7 @@ def run(study: Study, folder: Path, out: Path, device: str, sweeps: bool) -> str
         context="context" if "context" in embeddings.labels else None,
         fars=(1e-3, 1e-4, 1e-5, 1e-6) if many else (1e-3, 1e-4),
         probes=("cosine", "ridge", "lda", "plda", "mlp"),
-        fit_counts=(320, 640, 1280, 2000, 2800) if many and sweeps else (),
+        fit_counts=(320, 640, 1280, 2000, 2800) if many and sweeps and study.way == "apart" else (),
         sweep=sweeps and study.way == "apart",
         maps=False,
         device=device,
@@ -135,14 +135,15 @@ def main() -> None:
     found = sorted({path.name.rsplit("_", 1)[0] for path in asked.embeddings.glob("*_*.parquet")})
     wanted = [study for study in studies(asked.embeddings, asked.encoder or found) if study.faces in asked.sets]
     with ProcessPoolExecutor(asked.processes) as pool:
-        jobs = [
-            pool.submit(run, study, asked.embeddings, asked.out, asked.device, not asked.no_sweeps) for study in wanted
-        ]
-        for job in jobs:
+        jobs = {
+            study: pool.submit(run, study, asked.embeddings, asked.out, asked.device, not asked.no_sweeps)
+            for study in wanted
+        }
+        for study, job in jobs.items():
             try:
                 print(job.result(), flush=True)
             except UnfaceError as error:
-                print(f"not run: {error}", flush=True)
+                print(f"{study.folder}: not run: {error}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """Single figures that sentences of docs/erasure.md say, from what was recorded of the audits."""
 
+from collections.abc import Iterator
 from typing import TypeVar
 
-from studies.record_format import Measured
+from studies.record_format import Measured, Record
 from studies.summary import Records, difference, differences, matching, surely, worst_case
-from studies.tables import bare, tar_of
+from studies.tables import bare, find, tar_of
 from unface import UnfaceError
+from unface.probe import PROBES
 
 Found = TypeVar("Found")
 
@@ -34,6 +36,24 @@ def adjusted(records: Records, audit: str, space: str, far: str) -> str:
     return bare(_there(point.adjusted, audit, space, far).value)
 
 
+def taken(records: Records, audit: str, space: str, far: str) -> str:
+    """The share of the raw TAR that is gone, in percent."""
+    return _gone(*(_there(_point(records, audit, one, far).tar, audit, one, far).value for one in ("raw", space)))
+
+
+def taken_adjusted(records: Records, audit: str, space: str, far: str) -> str:
+    """The same of the TAR adjusted for context."""
+    points = (_point(records, audit, one, far) for one in ("raw", space))
+    return _gone(*(_there(point.adjusted, audit, space, far).value for point in points))
+
+
+def of_the_shoot(records: Records, audit: str, space: str, far: str) -> str:
+    """The share of TAR that is gone when it is adjusted for context, in percent."""
+    point = _point(records, audit, space, far)
+    whole, rest = _there(point.tar, audit, space, far), _there(point.adjusted, audit, space, far)
+    return _gone(whole.value, rest.value)
+
+
 def lead(records: Records, audit: str, eraser: str, other: str, far: str) -> str:
     """By how many points an eraser leaves less than another space, with the paired interval."""
     found = _there(difference(_there(records.get(audit), audit), eraser, other, float(far)), audit, eraser, other, far)
@@ -57,9 +77,19 @@ def above(records: Records, eraser: str, other: str, far: str, *audits: str) -> 
 
 
 def speaks(records: Records, far: str, *probes: str) -> str:
-    """In how many worst cases, raw and after ISP and LEACE, one of these probes has the most on calibrate; or all."""
-    points = [worst_case(record, space, float(far)) for record in records.values() for space in ("raw", "isp", "leace")]
+    """In how many worst cases of the whole panel, raw, after ISP and after LEACE, one of these probes is chosen."""
+    points = [worst_case(record, space, float(far)) for record, space in _cases(records)]
     return str(sum(point is not None and (not probes or point.probe in probes) for point in points))
+
+
+def behind(records: Records, far: str, probe: str, other: str) -> str:
+    """In how many of these cases a probe accepts less than another, at the same k."""
+    found = 0
+    for record, space in _cases(records):
+        one, two = (find(record.space(space), name, record.k, float(far)) for name in (probe, other))
+        if one is not None and two is not None and one.tar is not None and two.tar is not None:
+            found += one.tar.value < two.tar.value
+    return str(found)
 
 
 def kept(records: Records, measure: str, space: str, *audits: str) -> str:
@@ -110,6 +140,17 @@ def at_chance(records: Records) -> str:
 
 def _point(records: Records, audit: str, space: str, far: str) -> Measured:
     return _there(worst_case(_there(records.get(audit), audit), space, float(far)), audit, space, far)
+
+
+def _cases(records: Records) -> Iterator[tuple[Record, str]]:
+    """Spaces that every probe attacked; audits that differ in whom erasers were fitted on share a raw one."""
+    for name, record in records.items():
+        if set(PROBES) <= set(record.probes) and not name.endswith("_beyond"):
+            yield from ((record, space) for space in ("raw", "isp", "leace") if space != "raw" or "_on-" not in name)
+
+
+def _gone(whole: float, rest: float) -> str:
+    return f"{100 * (1 - rest / whole):.0f}"
 
 
 def _signed(share: float) -> str:

@@ -21,7 +21,7 @@ from studies.record_format import (
     Swept,
     Tar,
     read_record,
-    speaking,
+    shown_k,
     written,
 )
 from unface.auditing import AUDIT_FILE, AuditResult, load_audit
@@ -77,7 +77,7 @@ def record_of(name: str, result: AuditResult) -> Record:
         images=result.curated.images,
         shuffled=len(shuffled),
         shuffled_at_chance=sum(point.passed for point in shuffled),
-        spaces=[_space(space, speaking(protocol.ks)) for space in result.spaces],
+        spaces=[_space(space, shown_k(protocol.ks)) for space in result.spaces],
         sweeps=[_sweep(sweep) for sweep in result.sweeps],
     )
 

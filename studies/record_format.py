@@ -35,7 +35,7 @@ class Interval(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """One probe at one k and rate, ~ for a coarse one; null where refused, and where context was not measured."""
+    """One probe at one k and rate, marked ~ if coarse or refused; null where refused or context was not measured."""
 
     probe: str
     k: int
@@ -155,14 +155,14 @@ class Record(_Part):
     @property
     def k(self) -> int:
         """That speaks for the audit."""
-        return speaking(self.ks)
+        return shown_k(self.ks)
 
     def space(self, name: str) -> RecordedSpace:
         """By its name."""
         return next(space for space in self.spaces if space.name == name)
 
 
-def speaking(ks: list[int]) -> int:
+def shown_k(ks: list[int]) -> int:
     """The k that pages show of several."""
     return K if K in ks else ks[0]
 
@@ -192,10 +192,9 @@ def spread(value: object, margin: str = "") -> str:
         lines = [f"{inner}{json.dumps(key, ensure_ascii=False)}: {spread(one, inner)}" for key, one in value.items()]
         return "\n".join(["{", ",\n".join(lines), f"{margin}}}"])
     if isinstance(value, list) and value and isinstance(value[0], list | tuple | dict):
-        rows = (f"{inner}{spread(one, inner)}" if isinstance(one, dict) else _row(one) for one in value)
+        rows = (
+            f"{inner}{spread(one, inner)}" if isinstance(one, dict) else json.dumps(one, ensure_ascii=False)
+            for one in value
+        )
         return "\n".join(["[", ",\n".join(rows), f"{margin}]"])
     return json.dumps(value, ensure_ascii=False)
-
-
-def _row(cells: object) -> str:
-    return json.dumps(cells, ensure_ascii=False)

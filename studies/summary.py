@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatch
 
 from studies.record_format import Difference, LeftOut, Measured, Record, Swept, Tar
-from studies.tables import bare, ends, heading, kept, left_out, plain_cell, row, swept, unbroken, worst
+from studies.tables import bare, ends, heading, kept, left_out, mark, plain_cell, row, swept, unbroken, worst
 from unface import UnfaceError
 from unface.auditing.words import rate
 
@@ -23,6 +23,7 @@ WAYS = {
     "on-celeba5": "on celeba5",
     "on-celeba9k": "on celeba9k",
 }
+CUTS = 3
 SPACES = ("raw", "isp", "leace", "random", "pca")
 HEADER = ["encoder, set, erasers fitted", "rank", "raw", "ISP", "LEACE", "random", "label-free PCA"]
 
@@ -38,15 +39,20 @@ def worst_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
 
 def within_and_elsewhere(records: Records, faces: str, far: str) -> Iterator[str]:
     """As the paper sets its tables: a line for each encoder; ISP fitted within, and on celeba5 beside both controls."""
-    shown = [("apart", "raw"), ("apart", "isp"), ("shared", "isp"), *(("on-celeba5", one) for one in SPACES[1:])]
-    elsewhere = [f"{space}, on celeba5" for space in HEADER[3:]]
-    yield from heading(["encoder", "ranks", "raw", "ISP, within", "ISP, within, roles shared", *elsewhere])
+    shown = {
+        ("apart", "raw"): "raw",
+        ("apart", "isp"): "ISP, within",
+        ("shared", "raw"): "raw, roles shared",
+        ("shared", "isp"): "ISP, within, roles shared",
+        ("on-celeba5", "isp"): "ISP, on celeba5",
+        ("on-celeba5", "random"): "random, on celeba5",
+        ("on-celeba5", "pca"): "label-free PCA, on celeba5",
+    }
+    yield from heading(["encoder", "ranks", *shown.values()])
     for encoder in ENCODERS:
         of = {way: records.get(f"{encoder}_{faces}_{way}") for way in ("apart", "shared", "on-celeba5")}
-        found = [(of[way], space) for way, space in shown]
-        cells = [plain_cell(worst_case(record, space, float(far))) if record else "–" for record, space in found]
         ranks = ", ".join(str(rank(record)) if record else "–" for record in of.values())
-        yield row([encoder, unbroken(ranks), *cells])
+        yield row([encoder, unbroken(ranks), *(_cell_of(of[way], space, float(far)) for way, space in shown)])
 
 
 def adjusted_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
@@ -60,14 +66,14 @@ def adjusted_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
 
 def left_out_cases(records: Records, far: str, *audits: str) -> Iterator[str]:
     """Of all mated pairs, and without those more alike around the face than all but so many of strangers."""
-    pairs = ("all", "1 ‰", "10 ‰", "100 ‰")
-    columns = [f"{space}, {which}" for space in ("raw", "ISP") for which in pairs]
+    columns = [f"{space}, {which}" for space in ("raw", "ISP") for which in ("all", "1 ‰", "10 ‰", "100 ‰")]
     yield from heading(["encoder, set, erasers fitted", *columns, "mated pairs left %"])
     for label, record in ordered(matching(records, *audits), GENERAL):
         raw, isp = (_left_out(record, space, float(far)) for space in ("raw", "isp"))
         if raw and isp:
             left = ", ".join(f"{100 * tar.mated / raw[0].mated:.0f}" for tar in raw[1:])
-            yield row([label, *(bare(tar.accepted / tar.mated) for tar in (*raw, *isp)), left])
+            sign = mark(record.space("raw"), record.k, float(far))
+            yield row([label, *(f"{sign}{bare(tar.accepted / tar.mated)}" for tar in (*raw, *isp)), left])
 
 
 def kept_shares(records: Records, measure: str, *audits: str) -> Iterator[str]:
@@ -126,15 +132,17 @@ def ordered(records: Records, encoders: tuple[str, ...]) -> Iterator[tuple[str, 
 
 
 def matching(records: Records, *audits: str) -> Records:
-    """Those whose names match one of the patterns; all if there are none."""
+    """Those whose names match one of the patterns, all if there are none; a pattern that matches none is a mistake."""
     patterns = audits or ("*",)
+    if idle := [one for one in patterns if not any(fnmatch(name, one) for name in records)]:
+        raise UnfaceError(f"docs/measured/erasure: no audit is named {idle[0]}")
     return {name: record for name, record in records.items() if any(fnmatch(name, one) for one in patterns)}
 
 
 def differences(records: Records, eraser: str, other: str, far: float) -> list[Difference]:
     """Of every audit that has them, at the k that speaks for it; not of what is left when all is gone."""
-    kept = {name: record for name, record in records.items() if not name.endswith("_beyond")}
-    found = (difference(record, eraser, other, far) for _, record in ordered(kept, ENCODERS))
+    some = {name: record for name, record in records.items() if not name.endswith("_beyond")}
+    found = (difference(record, eraser, other, far) for _, record in ordered(some, ENCODERS))
     return [one for one in found if one is not None]
 
 
@@ -167,11 +175,19 @@ def _useful(point: Swept) -> str:
     return ", ".join(f"{100 * point.kept[measure]:.0f}" for measure in ("knn", "linear"))
 
 
+def _cell_of(record: Record | None, space: str, far: float) -> str:
+    return plain_cell(worst_case(record, space, far)) if record is not None and far in record.fars else "–"
+
+
 def _left_out(record: Record, space: str, far: float) -> list[Tar | LeftOut]:
     """Of all pairs, then with ever more of them left out; nothing where surroundings or the rate are not measured."""
     point = worst_case(record, space, far)
     found = left_out(record.space(space), record.k, far)
-    return [point.tar, *found] if found and point is not None and point.tar is not None else []
+    if not found or point is None or point.tar is None:
+        return []
+    if len(found) != CUTS:
+        raise UnfaceError(f"{record.audit}: {space} was measured with {len(found)} cuts of surroundings, not {CUTS}")
+    return [point.tar, *found]
 
 
 def _adjusted(point: Measured | None) -> str:

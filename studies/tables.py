@@ -43,9 +43,7 @@ def left_out_table(record: Record) -> Iterator[str]:
     yield from heading(["space", "k", *(f"TAR % at FAR {rate(far)}" for far in record.fars)])
     for space in shown:
         for k in record.ks:
-            found = [left_out(space, k, far) for far in record.fars]
-            cells = (", ".join(bare(left.accepted / left.mated) for left in lefts) or "–" for lefts in found)
-            yield row([ranked(space), str(k), *cells])
+            yield row([ranked(space), str(k), *(_left_out_cell(space, k, far) for far in record.fars)])
     yield ""
 
 
@@ -85,6 +83,17 @@ def worst(space: RecordedSpace, k: int, far: float) -> Measured | None:
 def left_out(space: RecordedSpace, k: int, far: float) -> list[LeftOut]:
     """The fewest left out first."""
     return [left for left in space.left_out[::-1] if (left.k, left.far) == (k, far)]
+
+
+def mark(space: RecordedSpace, k: int, far: float) -> str:
+    """~ where the rate is coarse."""
+    point = worst(space, k, far)
+    return "" if point is None else point.mark
+
+
+def _left_out_cell(space: RecordedSpace, k: int, far: float) -> str:
+    shares = ", ".join(bare(left.accepted / left.mated) for left in left_out(space, k, far))
+    return f"{mark(space, k, far)}{shares}" if shares else "–"
 
 
 def find(space: RecordedSpace, probe: str, k: int, far: float) -> Measured | None:

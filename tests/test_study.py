@@ -2,16 +2,21 @@
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from studies.erasure import Study, rank, spanned
-from studies.prose import compared, speaks
+from studies.erasure import Study, rank, run, spanned, studies
+from studies.prose import behind, compared, of_the_shoot, speaks, taken, taken_adjusted
 from studies.record import record_of
-from studies.summary import differences, left_out_cases, within_and_elsewhere, worst_case, worst_cases
-from studies.tables import left_out_table, plain_cell, unbroken
+from studies.summary import differences, left_out_cases, within_and_elsewhere, worst_cases
+from studies.tables import left_out_table, unbroken
 
-from unface import AuditResult, EmbeddingSet, audit, make_identities
+from unface import AuditResult, EmbeddingSet, UnfaceError, audit, make_identities
+from unface.auditing.schema import Point
+from unface.probe import PROBES
 
 PEOPLE = make_identities(200, 8, 64, seed=3)
 STUDY = Study("any", "celeba20", "apart")
@@ -36,61 +41,98 @@ def test_the_usual_rank_is_asked_for_where_the_remainder_itself_is_measured() ->
 
 
 @cache
-def audited() -> AuditResult:
-    """Of people who were photographed twice at one place, and then elsewhere."""
-    people = make_identities(60, 6, 16, rank=6, seed=1)
+def audited(seed: int = 1) -> AuditResult:
+    """Of people who were photographed twice at one place, and then elsewhere; another seed, other people and rank."""
+    people = make_identities(60, 8, 16, rank=6, seed=seed)
     places = np.random.default_rng(0).normal(size=(len(people.vectors), 8)).astype(np.float32)
-    places[1::6] = places[::6]
+    places[1::8] = places[::8]
     return audit(
         replace(people, labels={"context": places}),
         context="context",
         erasers=("isp", "leace"),
-        rank=4,
-        fars=(1e-2,),
-        ks=(1,),
-        probes=("cosine",),
+        rank=3 + seed,
+        fars=(2e-2, 1e-2),
+        ks=(1, 4),
+        probes=("cosine", "lda"),
         seeds=1,
         bootstraps=50,
     )
 
 
+def worst(result: AuditResult, space: int, far: float = 1e-2, k: int = 4) -> Point:
+    (point,) = (p for p in result.spaces[space].points if p.worst and (p.k, p.far) == (k, far))
+    return point
+
+
 def test_tables_say_what_is_left_without_pairs_of_one_place() -> None:
     record = record_of("sscd-int8_lfw_apart", audited())
     wanted, mated = [], []
-    for space in audited().spaces[:2]:
-        (point,) = space.points
+    for space in (0, 1):
+        point = worst(audited(), space)
         assert point.tar is not None
         assert point.context_adjusted is not None
         tars = [point.tar, *(left.tar for left in point.context_adjusted.without_suspects[::-1])]
-        wanted += [f"{100 * tar.numerator / tar.denominator:.1f}" for tar in tars]
+        wanted += [f"~{100 * tar.numerator / tar.denominator:.1f}" for tar in tars]
         mated += [tar.denominator for tar in tars]
+    assert point.resolution == "coarse"
     assert mated[0] > mated[1] > mated[3]
     shares = ", ".join(f"{100 * pairs / mated[0]:.0f}" for pairs in mated[1:4])
     row = list(left_out_cases({record.audit: record}, "1e-2"))[-1]
     assert row == f"| sscd-int8, lfw, within, roles apart | {' | '.join(wanted)} | {shares} |"
-    assert f"| raw | 1 | {', '.join(wanted[1:4])} |" in list(left_out_table(record))
+    (line,) = (line for line in left_out_table(record) if line.startswith("| raw | 4 |"))
+    assert line.endswith(f"| ~{', '.join(cell[1:] for cell in wanted[1:4])} |")
 
 
-def test_every_worst_case_is_counted_to_its_probe() -> None:
-    records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "facenet_lfw_apart")}
-    counts = [speaks(records, "1e-2", *probes) for probes in ((), ("cosine",), ("mlp",), ("cosine", "mlp"))]
-    assert counts == ["6", "6", "0", "6"]
-    assert speaks(records, "1e-5") == "0"
+def test_a_table_of_three_cuts_refuses_other_numbers_of_them() -> None:
+    record = record_of("sscd-int8_lfw_apart", audited())
+    found = record.space("raw").left_out
+    cut = found[: [(left.k, left.far) for left in found].index((4, 1e-2))] + found[-2:]
+    raw = record.space("raw").model_copy(update={"left_out": cut})
+    short = record.model_copy(update={"spaces": [raw, *record.spaces[1:]]})
+    assert [(left.k, left.far) for left in cut].count((4, 1e-2)) == 2
+    with pytest.raises(UnfaceError, match="with 2 cuts of surroundings"):
+        list(left_out_cases({short.audit: short}, "1e-2"))
+
+
+def test_worst_cases_are_counted_to_their_probe_where_the_panel_was_whole() -> None:
+    results = {"sface_lfw_apart": audited(), "sface_lfw_on-celeba5": audited(2), "sface_lfw_beyond": audited()}
+    records = {name: record_of(name, result) for name, result in results.items()}
+    assert speaks(records, "1e-2") == "0"
+    whole = {name: one.model_copy(update={"probes": [*PROBES]}) for name, one in records.items()}
+    places = [(audited(), 0), (audited(), 1), (audited(), 2), (audited(2), 1), (audited(2), 2)]
+    chosen = [worst(result, space).probe for result, space in places]
+    assert 0 < chosen.count("lda") < 5
+    found = [speaks(whole, "1e-2", *probes) for probes in ((), ("cosine",), ("lda",), ("mlp",), ("cosine", "lda"))]
+    assert found == ["5", str(chosen.count("cosine")), str(chosen.count("lda")), "0", "5"]
+    tars = [
+        {p.probe: p.tar.value for p in result.spaces[space].points if p.tar and (p.k, p.far) == (4, 1e-2)}
+        for result, space in places
+    ]
+    assert behind(whole, "1e-2", "lda", "cosine") == str(sum(tar["lda"] < tar["cosine"] for tar in tars))
+    assert behind(whole, "1e-2", "cosine", "lda") == str(sum(tar["cosine"] < tar["lda"] for tar in tars))
 
 
 def test_comparisons_are_counted_in_audits_of_any_name_given() -> None:
     records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "facenet_lfw_apart", "dlib_lfw_apart")}
-    names = ((), ("s*",), ("s*", "d*"), ("none",))
-    assert [compared(records, "isp", "pca", "1e-2", *some) for some in names] == ["3", "1", "2", "0"]
+    names = ((), ("s*",), ("s*", "d*"))
+    assert [compared(records, "isp", "pca", "1e-2", *some) for some in names] == ["3", "1", "2"]
+    with pytest.raises(UnfaceError, match=r"no audit is named x\*"):
+        compared(records, "isp", "pca", "1e-2", "s*", "x*")
 
 
 def test_encoders_stand_side_by_side_and_what_was_not_run_is_left_open() -> None:
-    ways = ("apart", "shared")
-    records = {name: record_of(name, audited()) for name in (f"dlib_lfw_{way}" for way in ways)}
+    results = {"apart": audited(), "shared": audited(2), "on-celeba5": audited(3)}
+    records = {f"dlib_lfw_{way}": record_of(f"dlib_lfw_{way}", result) for way, result in results.items()}
+    shown = [("apart", 0), ("apart", 1), ("shared", 0), ("shared", 1), *(("on-celeba5", space) for space in (1, 3, 4))]
+    assert [space.name for space in audited().spaces] == ["raw", "isp", "leace", "random", "pca"]
+    tars = [worst(results[way], space).tar for way, space in shown]
     lines = {line.split(" | ")[0]: line for line in within_and_elsewhere(records, "lfw", "1e-2")}
-    raw, isp = (plain_cell(worst_case(records["dlib_lfw_apart"], space, 1e-2)) for space in ("raw", "isp"))
-    assert lines["| dlib"] == f"| dlib | {unbroken('4, 4, –')} | {raw} | {isp} | {isp} | – | – | – | – |"
+    assert [cell.split(" ")[0] for cell in lines["| dlib"].split(" | ")[2:]] == [
+        f"~{100 * tar.value:.1f}" for tar in tars if tar is not None
+    ]
+    assert lines["| dlib"].startswith(f"| dlib | {unbroken('4, 5, 6')} | ")
     assert lines["| sface"] == f"| sface | {unbroken('–, –, –')} | – | – | – | – | – | – | – |"
+    assert list(within_and_elsewhere(records, "lfw", "1e-5"))[-2].endswith(" | – | – | – | – | – | – | – |")
 
 
 def test_a_table_is_of_the_audits_whose_names_match() -> None:
@@ -102,3 +144,39 @@ def test_a_table_is_of_the_audits_whose_names_match() -> None:
 def test_what_is_left_when_all_is_gone_is_no_comparison_of_erasers() -> None:
     records = {name: record_of(name, audited()) for name in ("facenet_lfw_apart", "facenet_lfw_beyond")}
     assert len(differences(records, "isp", "pca", 1e-2)) == 1
+
+
+def test_the_difference_that_is_kept_is_that_of_the_k_shown() -> None:
+    record = record_of("dlib_lfw_apart", audited())
+    (wanted,) = (one for one in audited().spaces[1].changes if (one.against, one.k, one.far) == ("pca", 4, 1e-2))
+    (found,) = differences({record.audit: record}, "isp", "pca", 1e-2)
+    assert found.points.value == pytest.approx(wanted.value, rel=1e-5)
+
+
+def test_what_is_left_when_all_is_gone_is_asked_for_and_not_run_where_vectors_span_more(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "id": [str(row) for row in range(len(PEOPLE.vectors))],
+            "identity": [PEOPLE.names[one] for one in PEOPLE.identities],
+            "vector": list(PEOPLE.vectors),
+        }
+    )
+    pq.write_table(table, tmp_path / "any_celeba20.parquet")
+    ways = [study.way for study in studies(tmp_path, ["any"])]
+    assert ways == ["apart", "beyond", "shared"]
+    said = run(Study("any", "celeba20", "beyond"), tmp_path, tmp_path / "out", "cpu", False)
+    assert said == "any_celeba20_beyond: vectors span more than 24 dimensions"
+    assert not (tmp_path / "out").exists()
+
+
+def test_shares_that_are_gone_are_those_of_the_audit() -> None:
+    records = {"dlib_lfw_apart": record_of("dlib_lfw_apart", audited())}
+    (raw, raw_adjusted), (isp, isp_adjusted) = (
+        (point.tar.value, point.context_adjusted.value)
+        for point in (worst(audited(), 0), worst(audited(), 1))
+        if point.tar and point.context_adjusted and point.context_adjusted.value is not None
+    )
+    words = ("dlib_lfw_apart", "isp", "1e-2")
+    assert taken(records, *words) == f"{100 * (raw - isp) / raw:.0f}"
+    assert taken_adjusted(records, *words) == f"{100 * (raw_adjusted - (isp_adjusted or 0)) / (raw_adjusted or 1):.0f}"
+    assert of_the_shoot(records, *words) == f"{100 * (isp - (isp_adjusted or 0)) / isp:.0f}"

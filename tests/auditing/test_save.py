@@ -189,20 +189,24 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, fails_at: int) -> None:
         ),
         (
             lambda text: re.sub(r'"numerator": \d+', '"numerator": -1', text, count=1),
-            re.compile(r"spaces\.0\.points\.0\.tar: value error, -1 of [\d,]+ is no share; was the file changed .*"),
+            re.compile(r"spaces\.0\.points\.0\.tar: -1 of [\d,]+ is no share; was the file changed .*"),
         ),
         (
             lambda text: re.sub(r'"denominator": \d+', '"denominator": 0', text, count=1),
-            re.compile(r"spaces\.0\.points\.0\.tar: value error, [\d,]+ of 0 is no share; was the file changed .*"),
+            re.compile(r"spaces\.0\.points\.0\.tar: [\d,]+ of 0 is no share; was the file changed .*"),
         ),
         (
-            lambda text: re.sub(r'"tar": \{\s+"value": [\d.]+', '"tar": {"value": 0.001', text, count=1),
-            re.compile(r"spaces\.0\.points\.0\.tar: value error, 0.001 is not [\d,]+ of [\d,]+; was the file .*"),
+            lambda text: re.sub(r'"denominator": \d+', '"denominator": 1', text, count=1),
+            re.compile(r"spaces\.0\.points\.0\.tar: [\d,]+ of 1 is no share; was the file changed .*"),
+        ),
+        (
+            lambda text: re.sub(r'("tar": \{\s+"value": [\d.]+?)\d,', r"\g<1>,", text, count=1),
+            re.compile(r"spaces\.0\.points\.0\.tar: [\d.]+ is not [\d,]+ of [\d,]+; was the file changed .*"),
         ),
     ],
     ids=[
         *("empty", "torn", "nested", "list", "bare", "newer", "word", "renamed", "added", "nan"),
-        *("negative", "of nothing", "made better"),
+        *("negative", "of nothing", "more than all", "a digit short"),
     ],
 )
 def test_what_is_no_audit_of_this_version_is_refused_in_one_line(

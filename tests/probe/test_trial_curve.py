@@ -87,6 +87,25 @@ def test_the_curve_does_not_depend_on_the_size_of_scores(by: float) -> None:
     assert np.array_equal([found.far, found.tar], [plain.far, plain.tar])
 
 
+@dataclass(frozen=True)
+class Same(Cosine):
+    """An attacker to whom all pairs are alike."""
+
+    score: float = 0.0
+
+    def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
+        left = np.ones((len(vectors), 1), np.float32)
+        return PairSpace(left, left * np.float32(self.score))
+
+
+@pytest.mark.parametrize("score", [-0.5, 1.0, 1e-30, -1e-30, 1e20])
+def test_an_attacker_who_gives_one_score_accepts_all_or_none(score: float) -> None:
+    found = run_panel(PEOPLE.vectors, ROLES, (Same(score=score),), PLAN).trials["cosine", 1]
+    assert found.curve.eer == 0.5
+    assert set(found.curve.far) <= {0.0, 1.0}
+    assert found.curve.far.tolist() == found.curve.tar.tolist()
+
+
 def test_a_trial_says_whose_it_is_and_what_was_done_differently() -> None:
     for name, notes in (("cosine", 0), ("plda", 1)):
         found = trial(name)

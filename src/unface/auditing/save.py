@@ -50,4 +50,5 @@ def load_audit(path: Path) -> AuditResult:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise UnfaceError(f"{path}: {where}: {first['msg'].lower()}; was the file changed by hand?") from None
+        what = first["msg"].lower().removeprefix("value error, ")
+        raise UnfaceError(f"{path}: {where}: {what}; was the file changed by hand?") from None

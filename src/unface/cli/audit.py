@@ -53,14 +53,18 @@ def audit(
         None, "--impostor-quota", min=1, help="Image pairs for each identity pair instead of all, as in the paper."
     ),
     identity_column: str = typer.Option("identity", "--identity-column", help="Column of identities."),
-    vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors."),
+    vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors; not with --encoder."),
     id_column: str = typer.Option("id", "--id-column", help="Column of row ids; rows are numbered without one."),
     split_column: str | None = typer.Option(
         None, "--split-column", help="Column with your own roles: fit, train, calibrate, test."
     ),
     group: str | None = typer.Option(None, "--group", help="Column of sessions or shoots, to adjust TAR for."),
-    context: str | None = typer.Option(None, "--context", help="Column of context vectors, to adjust TAR for."),
-    skip_bad_rows: bool = typer.Option(False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity."),
+    context: str | None = typer.Option(
+        None, "--context", help="Column of context vectors, to adjust TAR for; not with --encoder."
+    ),
+    skip_bad_rows: bool = typer.Option(
+        False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity; not with --encoder."
+    ),
     bootstraps: int = typer.Option(2000, "--bootstraps", min=100, help="Bootstrap replicates."),
     bootstrap: str = typer.Option("double-or-nothing", "--bootstrap", help="double-or-nothing or multinomial."),
     seed: int = options.SEED,
@@ -89,14 +93,10 @@ def audit(
             "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
         )
 
-    _require_vectors(
-        encoders,
-        {
-            "--vector-column": vector_column != "vector",
-            "--context": context is not None,
-            "--skip-bad-rows": skip_bad_rows,
-        },
-    )
+    if encoders:
+        _refuse_for_pictures("--vector-column", given=vector_column != "vector")
+        _refuse_for_pictures("--context", given=context is not None)
+        _refuse_for_pictures("--skip-bad-rows", given=skip_bad_rows)
 
     # What is wrong with these is told before anything is fetched or encoded.
     erasers, projections = _erasers(eraser), [Projection.load(path) for path in projection]
@@ -181,13 +181,10 @@ def audit(
         tell_side_by_side(results, out, json=json, quiet=quiet)
 
 
-def _require_vectors(encoders: list[str], asked: dict[str, bool]) -> None:
-    """Options that speak of vectors are not passed over in silence where SRC holds pictures."""
-    idle = [option for option, is_asked in asked.items() if is_asked]
-    if encoders and idle:
-        raise UnfaceError(
-            f"{', '.join(idle)}: is for a SRC of vectors, and --encoder says that it holds pictures; leave it out"
-        )
+def _refuse_for_pictures(option: str, *, given: bool) -> None:
+    """What speaks of vectors is not passed over in silence where SRC holds pictures."""
+    if given:
+        raise UnfaceError(f"{option}: is for a SRC of vectors, and --encoder says that it holds pictures; leave it out")
 
 
 def _erasers(given: list[str]) -> list[str] | None:

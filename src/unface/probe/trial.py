@@ -58,8 +58,8 @@ def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], pla
     calibrating = known.attackers[: plan.calibrating_seeds]
     low = float(sample_impostors(calibrating[0].pairs(known.setting, calibrating[0].shot.calibrate)).min())
     high = float(max(known.tail.scores[0], known.mated.max()))
-    if high <= low:  # all scores are one; a probe's scores may have any scale, so the width is of theirs
-        high = low + 1e-6 * (abs(low) or 1.0)
+    if high <= low:  # all scores are one
+        high = low + max(1.0, abs(low))
     tested = parallel_map(
         partial(
             _test, setting=known.setting, thresholds=list(known.thresholds.values()), plan=plan, between=(low, high)

@@ -27,7 +27,7 @@ class Rate(Frozen):
         share = f"{self.numerator:,} of {self.denominator:,}"
         if not 0 <= self.numerator <= self.denominator or self.denominator == 0:
             raise ValueError(f"{share} is no share")
-        if abs(self.value - self.numerator / self.denominator) > 1e-9:
+        if self.value != self.numerator / self.denominator:
             raise ValueError(f"{self.value:g} is not {share}")
         return self
 
