@@ -50,10 +50,11 @@ def test_a_value_above_its_own_interval_still_counts() -> None:
     assert judged_points(point(0.02, 0.006, 0.009))[0] is Verdict.FAILED
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(1e-6, 0.999))
+@given(st.integers(0, 100_000), st.floats(0, 1), st.floats(0, 1), st.floats(1e-6, 0.999))
 def test_a_rule_passes_exactly_where_value_and_upper_end_do(
-    value: float, low: float, high: float, limit: float
+    accepted: int, low: float, high: float, limit: float
 ) -> None:
+    value = accepted / 100_000
     verdict, _ = judged_points(point(value, low, high), tar_max=limit)
     assert verdict is (Verdict.PASSED if max(value, high) <= limit else Verdict.FAILED)
 

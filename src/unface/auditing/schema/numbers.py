@@ -1,5 +1,6 @@
 """Numbers in audit.json: none without what it was counted on or how sure it is."""
 
+import math
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -27,7 +28,7 @@ class Rate(Frozen):
         share = f"{self.numerator:,} of {self.denominator:,}"
         if not 0 <= self.numerator <= self.denominator or self.denominator == 0:
             raise ValueError(f"{share} is no share")
-        if self.value != self.numerator / self.denominator:
+        if not math.isclose(self.value, self.numerator / self.denominator, rel_tol=1e-9):
             raise ValueError(f"{self.value:g} is not {share}")
         return self
 
