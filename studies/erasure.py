@@ -134,6 +134,9 @@ def main() -> None:
     asked = given.parse_args()
     found = sorted({path.name.rsplit("_", 1)[0] for path in asked.embeddings.glob("*_*.parquet")})
     wanted = [study for study in studies(asked.embeddings, asked.encoder or found) if study.faces in asked.sets]
+    if not wanted:
+        names = f"<encoder>_<set>.parquet, where a set is {', '.join(asked.sets)}"
+        raise SystemExit(f"{asked.embeddings}: nothing to audit in it; give a folder of {names}")
     with ProcessPoolExecutor(asked.processes) as pool:
         jobs = {
             study: pool.submit(run, study, asked.embeddings, asked.out, asked.device, not asked.no_sweeps)

@@ -11,7 +11,10 @@ from unface.auditing.words import interval, percent, rate
 
 def main() -> None:
     """Print everything that a folder of audits holds, or what was recorded of the audits that pages show."""
-    for line in every_probe(read_records(Path(sys.argv[1]) if sys.argv[1:] else HOME)):
+    folder = Path(sys.argv[1]) if sys.argv[1:] else HOME
+    if not (records := read_records(folder)):
+        raise SystemExit(f"{folder}: no audit in it; give what studies.erasure wrote")
+    for line in every_probe(records):
         print(line)
 
 

@@ -1,5 +1,6 @@
 """If these fail, the study erases more directions than an encoder has, or its tables say of audits what they do not."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -8,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from studies import erasure, tables
 from studies.erasure import Study, rank, run, spanned, studies
 from studies.prose import behind, compared, of_the_shoot, speaks, taken, taken_adjusted
 from studies.record import record_of
-from studies.summary import differences, left_out_cases, within_and_elsewhere, worst_cases
-from studies.tables import left_out_table, unbroken
+from studies.summary import differences, left_out_cases, within_and_elsewhere, worst_case, worst_cases
+from studies.tables import left_out_table, plain_cell, unbroken
 
 from unface import AuditResult, EmbeddingSet, UnfaceError, audit, make_identities
 from unface.auditing.schema import Point
@@ -125,11 +127,12 @@ def test_encoders_stand_side_by_side_and_what_was_not_run_is_left_open() -> None
     records = {f"dlib_lfw_{way}": record_of(f"dlib_lfw_{way}", result) for way, result in results.items()}
     shown = [("apart", 0), ("apart", 1), ("shared", 0), ("shared", 1), *(("on-celeba5", space) for space in (1, 3, 4))]
     assert [space.name for space in audited().spaces] == ["raw", "isp", "leace", "random", "pca"]
+    names = ("raw", "isp", "leace", "random", "pca")
+    wanted = [plain_cell(worst_case(records[f"dlib_lfw_{way}"], names[space], 1e-2)) for way, space in shown]
     tars = [worst(results[way], space).tar for way, space in shown]
     lines = {line.split(" | ")[0]: line for line in within_and_elsewhere(records, "lfw", "1e-2")}
-    assert [cell.split(" ")[0] for cell in lines["| dlib"].split(" | ")[2:]] == [
-        f"~{100 * tar.value:.1f}" for tar in tars if tar is not None
-    ]
+    assert lines["| dlib"].removesuffix(" |").split(" | ")[2:] == wanted
+    assert [cell.split(" ")[0] for cell in wanted] == [f"~{100 * tar.value:.1f}" for tar in tars if tar is not None]
     assert lines["| dlib"].startswith(f"| dlib | {unbroken('4, 5, 6')} | ")
     assert lines["| sface"] == f"| sface | {unbroken('–, –, –')} | – | – | – | – | – | – | – |"
     assert list(within_and_elsewhere(records, "lfw", "1e-5"))[-2].endswith(" | – | – | – | – | – | – | – |")
@@ -180,3 +183,21 @@ def test_shares_that_are_gone_are_those_of_the_audit() -> None:
     assert taken(records, *words) == f"{100 * (raw - isp) / raw:.0f}"
     assert taken_adjusted(records, *words) == f"{100 * (raw_adjusted - (isp_adjusted or 0)) / (raw_adjusted or 1):.0f}"
     assert of_the_shoot(records, *words) == f"{100 * (isp - (isp_adjusted or 0)) / isp:.0f}"
+
+
+@pytest.mark.parametrize(
+    ("main", "said"),
+    [
+        (erasure.main, "nothing to audit in it; give a folder of <encoder>_<set>.parquet, where a set is lfw"),
+        (tables.main, "no audit in it; give what studies.erasure wrote"),
+    ],
+)
+def test_a_folder_without_anything_to_study_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: Callable[[], None], said: str
+) -> None:
+    (tmp_path / "notes.txt").touch()
+    monkeypatch.setattr("sys.argv", ["study", str(tmp_path), str(tmp_path / "out"), "--sets", "lfw"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert str(caught.value) == f"{tmp_path}: {said}"
+    assert not (tmp_path / "out").exists()

@@ -32,7 +32,7 @@ WITH_NAN = np.where(np.arange(X.size).reshape(X.shape) == 9, np.nan, X)
         (FairPCA(4), X, Y, "fair_pca: 6 directions of class-mean differences with rank 4; expected at most 4"),
         (FairPCA(4, unfair=5), X, Y, "fair_pca: 5 directions"),
         (ISP(-1), X, Y, "isp: rank -1"),
-        (ISP(2.5), X, Y, "isp: rank 2.5; expected a whole number"),  # type: ignore[arg-type]
+        (ISP(2.5), X, Y, "isp: rank 2.5; expected a whole number"),  # type: ignore[arg-type]  # no whole number is what is tested
         (ISP(True), X, Y, "isp: rank True; expected a whole number"),
         (ISP(energy=1.5), X, Y, "isp: energy 1.5; expected a share"),
         (ISP(energy=float("nan")), X, Y, "isp: energy nan; expected a share"),

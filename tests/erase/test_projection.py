@@ -109,7 +109,7 @@ def test_no_vectors_are_no_vectors() -> None:
 @pytest.mark.filterwarnings("error")
 def test_what_cannot_be_applied_is_refused_in_one_line(vectors: object, said: str) -> None:
     with pytest.raises(UnfaceError, match=said) as caught:
-        along(0).apply(vectors)  # type: ignore[arg-type]
+        along(0).apply(vectors)  # type: ignore[arg-type]  # what is no array of vectors is tested
     assert "\n" not in str(caught.value)
 
 
@@ -118,7 +118,7 @@ def test_vectors_of_another_space_are_refused_and_both_are_named(change: dict[st
     mine = Space(encoder="sscd", weights_sha256="a" * 64, dim=4, normalised=True)
     found = replace(along(0), space=mine)
     found.require_space(replace(mine, normalised=False))
-    other = replace(mine, **change)  # type: ignore[arg-type]
+    other = replace(mine, **change)  # type: ignore[arg-type]  # parts of several types
     with pytest.raises(UnfaceError) as caught:
         found.require_space(other)
     assert str(mine) in str(caught.value)
@@ -172,7 +172,7 @@ def test_fit_projection_names_the_space_of_its_set() -> None:
 def test_what_is_no_projection_cannot_be_made_one(parts: dict[str, object], said: str) -> None:
     good = along(0)
     with pytest.raises(UnfaceError, match=said):
-        replace(good, **parts)  # type: ignore[arg-type]
+        replace(good, **parts)  # type: ignore[arg-type]  # parts of several types
 
 
 @pytest.mark.parametrize("eraser", [ISP(192), LEACE(192)], ids=repr)

@@ -22,7 +22,7 @@ def test_a_rank_is_taken_as_given_and_neither_is_all_there_is() -> None:
     assert chosen_rank("isp", SPECTRUM, 5, 4, 2, None) == 2
     assert chosen_rank("isp", SPECTRUM, 5, 4, 3, None) == 3
     # NumPy integers come from users.
-    assert chosen_rank("isp", SPECTRUM, 5, 4, np.int64(1), None) == 1  # type: ignore[arg-type]
+    assert chosen_rank("isp", SPECTRUM, 5, 4, np.int64(1), None) == 1  # type: ignore[arg-type]  # NumPy's integers are none to mypy
     assert chosen_rank("isp", SPECTRUM, 5, 4, None, None) == 3
 
 

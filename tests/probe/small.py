@@ -32,7 +32,7 @@ def roles_of(embeddings: EmbeddingSet, split: Split | None = None) -> Roles:
 
 
 def people(identities: int = 48, images: int = 6, dim: int = 6, seed: int = 0, **model: float) -> EmbeddingSet:
-    return make_identities(identities, images, dim, seed=seed, **model).unit()  # type: ignore[arg-type]
+    return make_identities(identities, images, dim, seed=seed, **model).unit()  # type: ignore[arg-type]  # options of several types
 
 
 def consecutive(*sizes: int, start: int = 0) -> RoleRows:

@@ -116,7 +116,7 @@ def test_few_jobs_are_handed_over_at_a_time_and_closing_drops_them(joined: "RayE
     results = joined(cluster_work.slowly, jobs)
     next(results)
     assert len(jobs.seen) == 4  # two for each core
-    results.close()  # type: ignore[attr-defined]
+    results.close()  # type: ignore[attr-defined]  # an iterator to mypy, a generator here
     ended = sum(job.begun() for job in jobs)
     assert ended < 4
     time.sleep(1.5)

@@ -30,7 +30,7 @@ def out(tmp_path: Path) -> Path:
 
 def refused(source: Path, out: Path, by: Projection | None = None, **options: bool | str) -> str:
     with pytest.raises(UnfaceError) as caught:
-        sanitise_directory(by or projection(), source, out, **options)  # type: ignore[arg-type]
+        sanitise_directory(by or projection(), source, out, **options)  # type: ignore[arg-type]  # options of several types
     assert "\n" not in str(caught.value)
     return str(caught.value)
 

@@ -213,6 +213,7 @@ def test_a_write_that_fails_half_way_leaves_neither_half_nor_a_new_file(
             self.file.write(b"half of it")
             raise OSError(28, "No space left on device")
 
+    # Full is a file as far as it is used.
     monkeypatch.setattr("unface.scale.file.Sink", lambda file, called: Sink(Full(file), called))  # type: ignore[arg-type]
     full = f"cannot be written (No space left on device); {SEE_TO_IT}"
     assert refused(source, old) == f"out.parquet: {full}"

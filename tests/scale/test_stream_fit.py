@@ -69,8 +69,8 @@ def require_equal(one: Projection, other: Projection) -> None:
 @pytest.mark.parametrize("rule", [{"rank": 7}, {"energy": 0.8}, {}], ids=["rank", "energy", "usual"])
 def test_streamed_and_in_memory_fits_are_equal(folder: Path, method: str, rule: dict[str, float]) -> None:
     assert is_streamed(method)
-    streamed = fit_streamed(folder, method, **rule)  # type: ignore[arg-type]
-    require_equal(streamed, fit_certified(folder, method, **rule))  # type: ignore[arg-type]
+    streamed = fit_streamed(folder, method, **rule)  # type: ignore[arg-type]  # rank or energy
+    require_equal(streamed, fit_certified(folder, method, **rule))  # type: ignore[arg-type]  # rank or energy
 
 
 def test_what_looks_at_samples_is_not_streamed() -> None:
@@ -203,7 +203,7 @@ def test_a_rank_that_cannot_be_is_told_before_vectors_are_read(
 ) -> None:
     monkeypatch.setattr(streamed_fit, "cut_identities", lambda *_: pytest.fail("was read"))
     with pytest.raises(UnfaceError) as caught:
-        fit_streamed(folder, **rule)  # type: ignore[arg-type]
+        fit_streamed(folder, **rule)  # type: ignore[arg-type]  # rank or energy
     assert str(caught.value) == told
 
 
