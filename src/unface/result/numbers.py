@@ -1,0 +1,97 @@
+"""The numbers of every result file: no value without its interval or the counts behind it.
+
+Plain frozen dataclasses, so that rooms which compute them need no pydantic and results hold them without a copy.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+# How pydantic treats these where a result file is read: unknown keys, NaN and infinity are errors.
+_STRICT = {"extra": "forbid", "allow_inf_nan": False}
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From ``low`` to ``high`` with a nominal coverage of ``level``."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    low: float
+    high: float
+    level: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value and its interval."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    @classmethod
+    def within(cls, value: float, interval: Interval) -> "Estimate":
+        """A value with an interval that was computed for it."""
+        return Estimate(value, interval.low, interval.high, interval.level)
+
+
+@dataclass(frozen=True)
+class Mean(Estimate):
+    """A mean or median over ``of`` measurements of ``identities`` people; people are resampled for the interval."""
+
+    of: int
+    identities: int
+
+
+@dataclass(frozen=True)
+class Rate:
+    """``numerator`` of ``denominator``."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    value: float
+    numerator: int
+    denominator: int
+
+    def __post_init__(self) -> None:
+        _require_share(self.value, self.numerator, self.denominator)
+
+    @classmethod
+    def counted(cls, numerator: int, denominator: int) -> Self:
+        """From its counts."""
+        return cls(numerator / denominator, numerator, denominator)
+
+
+@dataclass(frozen=True)
+class Share(Estimate):
+    """``numerator`` of ``denominator`` with its interval; people are resampled for it."""
+
+    numerator: int
+    denominator: int
+    identities: int
+    """People behind the counts."""
+    effective_n: float | None = None
+    """Independent trials that would vary as much."""
+
+    def __post_init__(self) -> None:
+        _require_share(self.value, self.numerator, self.denominator)
+
+    @classmethod
+    def counted(
+        cls, numerator: int, denominator: int, interval: Interval, identities: int, effective_n: float | None = None
+    ) -> "Share":
+        """From its counts and the interval that was computed for them."""
+        ends = (interval.low, interval.high, interval.level)
+        return Share(numerator / denominator, *ends, numerator, denominator, identities, effective_n)
+
+
+def _require_share(value: float, numerator: int, denominator: int) -> None:
+    share = f"{numerator:,} of {denominator:,}"
+    if denominator == 0 or not 0 <= numerator <= denominator:
+        raise ValueError(f"{share} is no share")
+    if not math.isclose(value, numerator / denominator, rel_tol=1e-9):
+        raise ValueError(f"{value:g} is not {share}")
