@@ -89,6 +89,22 @@ class Share(Estimate):
         return Share(numerator / denominator, *ends, numerator, denominator, identities, effective_n)
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """Identity that is left after a projection, beside what was there before; 0 is none, for all three."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    identities: int
+    images: int
+    energy_left: Estimate
+    """Share of the between-identity variance that survives the linear map, sampling noise taken off."""
+    fisher_before: Estimate
+    fisher_left: Estimate
+    """Largest ratio of between- to within-identity variance along one direction of the released vectors."""
+    covers: str
+
+
 def _require_share(value: float, numerator: int, denominator: int) -> None:
     share = f"{numerator:,} of {denominator:,}"
     if denominator == 0 or not 0 <= numerator <= denominator:

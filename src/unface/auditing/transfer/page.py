@@ -1,20 +1,28 @@
-"""How far an eraser carries: fitted on one set, tested on another, and how much their subspaces share."""
+"""Transfer on the page: tables of both sets, and how much the two subspaces share."""
 
 import altair as alt
 
-from unface.auditing.schema import Transfer, TransferCell
-from unface.auditing.words import rate
-from unface.report.cells import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
-from unface.report.draw import Figure, Rows, data, draw, landmarks, thinned
-from unface.report.looks import GREY, INK, Look
+from unface.auditing.transfer import EraserTransfer, TransferCell
+from unface.page.charts import GREY, INK, Figure, Look, Rows, data, draw, landmarks, thinned
+from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
+from unface.page.templates import render
+from unface.result.parts import Section
+from unface.result.words import rate
 
 
-def transfer_tables(transfer: Transfer) -> list[Table]:
+def section(transfers: list[EraserTransfer]) -> Section:
+    """One piece for each eraser."""
+    drawn = [(_tables(one), _cosine_figure(one)) for one in transfers]
+    body = render("unface.auditing.transfer:section.jinja", transfers=drawn)
+    return Section("transfer", "On other people", body, tuple(("Other set", one.second) for one in transfers))
+
+
+def _tables(transfer: EraserTransfer) -> list[Table]:
     """One for each k and rate: fitted on the rows' set, tested on the columns'."""
     return [_table(transfer, k, far) for k, far in dict.fromkeys((cell.k, cell.far) for cell in transfer.cells)]
 
 
-def cosine_figure(transfer: Transfer) -> Figure:
+def _cosine_figure(transfer: EraserTransfer) -> Figure:
     """Principal cosines, and where the largest of two random subspaces lies."""
     rows: Rows = [{"x": x, "y": value} for x, value in thinned(transfer.cosines)]
     x = alt.X("x:Q", title="principal angle", axis=alt.Axis(grid=False, format="d"))
@@ -36,7 +44,7 @@ def cosine_figure(transfer: Transfer) -> Figure:
     return Figure("Principal cosines", svg, keys, numbers, note)
 
 
-def _table(transfer: Transfer, k: int, far: float) -> Table:
+def _table(transfer: EraserTransfer, k: int, far: float) -> Table:
     by = {(cell.fitted_on, cell.tested_on): cell for cell in transfer.cells if (cell.k, cell.far) == (k, far)}
     tested = list(dict.fromkeys(cell.tested_on for cell in transfer.cells))
     fitted = [None, *dict.fromkeys(cell.fitted_on for cell in transfer.cells if cell.fitted_on)]

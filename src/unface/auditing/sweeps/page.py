@@ -4,11 +4,13 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from unface.auditing.schema import AuditResult, Kept, Sweep, SweepPoint
-from unface.auditing.words import count, percent, rate
-from unface.report.cells import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
-from unface.report.draw import Figure, Rows, colour, dash, data, draw, shape
-from unface.report.looks import Look, looks
+from unface.auditing.sweeps import Sweep, SweepPoint
+from unface.page.charts import Figure, Look, Rows, colour, dash, data, draw, looks, shape
+from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
+from unface.page.templates import render
+from unface.result.audit import AuditResult, Kept
+from unface.result.parts import Section
+from unface.result.words import count, percent, rate
 
 
 @dataclass(frozen=True)
@@ -28,19 +30,24 @@ class Frontier:
     table: Table
 
 
-def frontiers(result: AuditResult) -> list[Frontier]:
-    """One for each sweep over ranks."""
-    swept = [sweep for sweep in result.sweeps if sweep.over == "rank" and any(point.rank for point in sweep.points)]
-    return [_frontier(result, sweep) for sweep in swept]
+def sections(result: AuditResult, sweeps: list[Sweep]) -> list[Section | str]:
+    """A slider over ranks with its charts, then what more fit identities buy."""
+    styles = looks(result, {point.method: point.control for sweep in sweeps for point in sweep.points})
+    swept = [sweep for sweep in sweeps if sweep.over == "rank" and any(point.rank for point in sweep.points)]
+    frontiers = [_frontier(result, sweep, styles) for sweep in swept]
+    identities = [_over_identities(one, styles) for one in sweeps if one.over == "identities" and one.points]
+    found: list[Section | str] = []
+    if frontiers or identities:
+        body = render("unface.auditing.sweeps:section.jinja", frontiers=frontiers, identities=identities)
+        found.append(Section("frontier", "Privacy against usefulness", body))
+    if not any(sweep.over == "rank" for sweep in sweeps):
+        found.append("the frontier of privacy and usefulness over rank")
+    if not any(sweep.over == "identities" for sweep in sweeps):
+        found.append("what more fit identities would buy")
+    return found
 
 
-def identity_figures(result: AuditResult) -> list[Figure]:
-    """What more fit identities buy."""
-    styles = looks(result)
-    return [_over_identities(sweep, styles) for sweep in result.sweeps if sweep.over == "identities" and sweep.points]
-
-
-def _frontier(result: AuditResult, sweep: Sweep) -> Frontier:
+def _frontier(result: AuditResult, sweep: Sweep, styles: dict[str, Look]) -> Frontier:
     ranks = sorted({point.rank for point in sweep.points if point.rank})
     methods = list(dict.fromkeys(point.method for point in sweep.points))
     measures = list(dict.fromkeys(_measure(kept) for point in sweep.points for kept in point.utility))
@@ -48,11 +55,10 @@ def _frontier(result: AuditResult, sweep: Sweep) -> Frontier:
     # What nothing was removed from is the same beside every rank.
     by |= {(point.method, rank): point for point in sweep.points if not point.rank for rank in ranks}
     asked = next((s.erasure.rank for s in result.spaces if s.erasure and s.erasure.rank in ranks), None)
-    styles = looks(result)
     shown = [styles[method] for method in methods]
     return Frontier(
         about=_about(sweep),
-        lighter=sweep.seeds < result.protocol.seeds or sweep.probes != result.protocol.probes,
+        lighter=sweep.seeds < result.protocol.seeds or sweep.probes != result.protocol.probe,
         figures=[_over_rank(sweep, shown), *(_against(sweep, measure, shown) for measure in measures)],
         ranks=ranks,
         chosen=ranks.index(asked) if asked is not None else len(ranks) // 2,

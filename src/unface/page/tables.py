@@ -1,11 +1,17 @@
-"""A table as the page shows it: every cell already in words, so that templates only place it."""
+"""Tables as pages and terminals show them: every cell already in words, so that templates only place it."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from unface.auditing.schema import Bounds, Counted, Point, Rate
-from unface.auditing.words import factor, interval, percent
+from unface.result.audit import Point
+from unface.result.numbers import Estimate, Rate, Share
+from unface.result.words import factor, in_percent, interval, percent
+
+if TYPE_CHECKING:
+    from rich.table import Table as TerminalTable
+    from rich.text import Text
 
 NOT_MEASURED = "not measured"
 
@@ -34,7 +40,7 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Cell | s
     return Table(caption, tuple(columns), cells)
 
 
-def bounded(found: Counted | Bounds) -> str:
+def bounded(found: Estimate) -> str:
     """6.6 % [6.2, 7.1]."""
     return f"{percent(found.value)} {interval(found.low, found.high)}"
 
@@ -51,7 +57,7 @@ def multiple(value: float) -> str:
     return f"{factor(value)} ×"
 
 
-def pairs(found: Rate) -> str:
+def pairs(found: Rate | Share) -> str:
     """6,270 of 95,000."""
     return f"{found.numerator:,} of {found.denominator:,}"
 
@@ -62,3 +68,23 @@ def difference(value: float, low: float, high: float) -> str:
     digits = max(1, 1 - math.floor(math.log10(largest))) if largest else 1
     said = [f"{100 * one:+.{digits}f}".replace("-", "−") for one in (value, low, high)]
     return f"{said[0]} [{said[1]}, {said[2]}]"
+
+
+def terminal_table(title: str | None) -> "TerminalTable":
+    """For the terminal, columns to be added: no lines, a heading at the left."""
+    from rich.table import Table as TerminalTable
+
+    return TerminalTable(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold"
+    )
+
+
+def tar_cells(point: Point | None, style: str = "") -> "tuple[Text, Text]":
+    """For the terminal: TAR in percent, whose sign is in the heading, and how many times chance."""
+    from rich.text import Text
+
+    if point is None or point.tar is None or point.times_chance is None:
+        return Text("not resolved", style="dim"), Text("–", style="dim")
+    coarse = "~" if point.resolution == "coarse" else ""
+    value = f"{coarse}{in_percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}"
+    return Text(value, style=style), Text(factor(point.times_chance), style=style)

@@ -1,9 +1,9 @@
-"""Pictures of a space: t-SNE of a few test identities, before and after, numbered and never named."""
+"""t-SNE of a few test identities, the same in every space."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.auditing.schema import Map
+from unface.auditing.maps import Map
 from unface.probe import RoleRows
 from unface.seeds import stream
 from unface.threads import one_blas_thread

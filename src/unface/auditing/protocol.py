@@ -1,12 +1,13 @@
-"""From any embeddings to what the panel takes: a balanced set of unit vectors, its roles, its context."""
+"""How an audit measures, and from any embeddings to what its panel takes: balanced unit vectors, roles, context."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.auditing.words import count
 from unface.data import (
     DEFAULT_SHARES,
     PAPER_SHARES,
@@ -20,11 +21,82 @@ from unface.data import (
     usual_images,
 )
 from unface.errors import UnfaceError
-from unface.probe import Context, GroupContext, Roles, SignatureContext, Variant, role_rows
+from unface.metrics import Scheme
+from unface.probe import PROBES, Context, GroupContext, Plan, Roles, SignatureContext, Variant, role_rows
+from unface.result.words import count
 
 DEFAULT_KS = (1, 4, 16)
 # Resampling fewer people than that says nothing about other people.
 _FEWEST = {Role.TRAIN: 2, Role.CALIBRATE: 5, Role.TEST: 5}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Everything about how an audit measures; the defaults are what ``unface audit`` does."""
+
+    far: float | Sequence[float] = (1e-3, 1e-4)
+    """Target false-accept rates."""
+    k: int | Sequence[int] | None = None
+    """Pictures of each person that attackers learn from; None: those of 1, 4, 16 that the set allows."""
+    probe: str | Sequence[str] = tuple(PROBES)
+    """Attackers by name."""
+    seeds: int = 5
+    """Draws of support pictures."""
+    images: int | None = None
+    """Pictures used of each identity; None: their median, at most 20."""
+    variant: str = "unface"
+    """Or "paper": the ISP paper's own reading."""
+    impostor_quota: int | None = None
+    """Image pairs for each pair of identities, as in the paper; None: all."""
+    bootstrap: str = Scheme.DOUBLE_OR_NOTHING
+    bootstraps: int = 2000
+    seed: int = 0
+    identity: str = "identity"
+    """Column of identities."""
+    vector: str = "vector"
+    """Column of vectors."""
+    id: str = "id"
+    """Column of row ids."""
+    split: str | None = None
+    """Column with the roles fit, train, calibrate, test of your own."""
+    group: str | None = None
+    """Column of sessions or shoots, to adjust TAR for."""
+    context: str | None = None
+    """Column of vectors that describe the surroundings, to adjust TAR for."""
+    skip_bad_rows: bool = False
+    threads: int | None = None
+    device: str = "cpu"
+
+    def plan(self) -> Plan:
+        """For the panel; k is filled in when the set is known."""
+        return Plan(
+            fars=tuple(dict.fromkeys((self.far,) if isinstance(self.far, int | float) else self.far)),
+            seeds=self.seeds,
+            seed=self.seed,
+            variant=_named(Variant, self.variant, "variant"),
+            quota=self.impostor_quota,
+            threads=self.threads,
+            device=self.device,
+        )
+
+    def scheme(self) -> Scheme:
+        """How identities are resampled."""
+        scheme = _named(Scheme, self.bootstrap, "bootstrap")
+        if self.bootstraps < 2 or (self.bootstraps % 2 and scheme is Scheme.DOUBLE_OR_NOTHING):
+            raise UnfaceError(
+                f"double-or-nothing replicates come in mirrored pairs; give an even number, not {self.bootstraps}"
+            )
+        return scheme
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def _named(choices: type[_Choice], name: str, what: str) -> _Choice:
+    try:
+        return choices(name)
+    except ValueError:
+        raise UnfaceError(f"{what} {name!r} is not known; use {' or '.join(choices)}") from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,26 +112,16 @@ class Prepared:
     dropped_ks: list[int]
 
 
-def prepare(
-    given: EmbeddingSet,
-    *,
-    images: int | None = None,
-    ks: Sequence[int] | None = None,
-    split_column: str | None = None,
-    group: str | None = None,
-    context: str | None = None,
-    variant: Variant,
-    seed: int,
-) -> Prepared:
+def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
     """Curate, normalise, split; every refusal happens here, before anything is computed."""
     given = _in_order(given)
-    n = images if images is not None else usual_images(given)
-    chosen, dropped = _fitting_ks(ks, n)
-    if split_column is not None:
-        _own_split(given, split_column)  # all rows are held to it, also those that curation leaves out
-    curated, curation = curate(given, n, seed)
+    n = protocol.images if protocol.images is not None else usual_images(given)
+    chosen, dropped = _fitting_ks((protocol.k,) if isinstance(protocol.k, int) else protocol.k, n)
+    if protocol.split is not None:
+        _own_split(given, protocol.split)  # all rows are held to it, also those that curation leaves out
+    curated, curation = curate(given, n, protocol.seed)
     embeddings = curated.unit()
-    split = _split(embeddings, split_column, variant, seed)
+    split = _split(embeddings, protocol.split, _named(Variant, protocol.variant, "variant"), protocol.seed)
     roles = [role_rows(embeddings, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)]
     for rows, (role, fewest) in zip(roles, _FEWEST.items(), strict=True):
         if rows.count < fewest:
@@ -67,7 +129,15 @@ def prepare(
                 f"{given.source}: role '{role}' has {count(rows.count, 'identity', 'identities')} of "
                 f"{len(embeddings.names)}; at least {fewest} are needed to say anything"
             )
-    return Prepared(embeddings, curation, split, Roles(*roles), _context(embeddings, group, context), chosen, dropped)
+    return Prepared(
+        embeddings,
+        curation,
+        split,
+        Roles(*roles),
+        _context(embeddings, protocol.group, protocol.context),
+        chosen,
+        dropped,
+    )
 
 
 def _in_order(given: EmbeddingSet) -> EmbeddingSet:
