@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from unface.auditing.schema import Bounds, Counted, Point, Rate
 from unface.auditing.words import factor, interval, percent
+from unface.result import numbers
 
 NOT_MEASURED = "not measured"
 
@@ -34,7 +35,7 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Cell | s
     return Table(caption, tuple(columns), cells)
 
 
-def bounded(found: Counted | Bounds) -> str:
+def bounded(found: Counted | Bounds | numbers.Estimate) -> str:
     """6.6 % [6.2, 7.1]."""
     return f"{percent(found.value)} {interval(found.low, found.high)}"
 
@@ -51,7 +52,7 @@ def multiple(value: float) -> str:
     return f"{factor(value)} ×"
 
 
-def pairs(found: Rate) -> str:
+def pairs(found: Rate | numbers.Share) -> str:
     """6,270 of 95,000."""
     return f"{found.numerator:,} of {found.denominator:,}"
 
