@@ -4,15 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unface.attribute import FaceSwap, attribute, locate, reader_of
-from unface.auditing.attribution_part import attribution_part
 from unface.auditing.clock import Clock
-from unface.auditing.schema import AttributionResult, EncoderAttribution, Pictures
 from unface.data import ImageSet, Space
 from unface.encode import Encoder, space_of
 from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.faces import Detector
 from unface.progress import Progress
+from unface.result.attribution import AttributionResult, EncoderAttribution, Pictures
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ def attribute_pictures(
     """Several encoders on the same pictures, each raw and after the projections of its space."""
     clock = Clock()
     chosen = _by_space([one.space for one in subjects], projections)
-    found = [
+    encoders = [
         attributed(one, fitting, seed=seed, threads=threads, progress=progress)
         for one, fitting in zip(subjects, chosen, strict=True)
     ]
@@ -60,9 +59,9 @@ def attribute_pictures(
             identities=len(images.identities),
             notes=list(images.notes),
         ),
-        encoders=[one.part for one in found],
+        encoders=[one.part for one in encoders],
         run=clock.run(),
-        left_out=[row for one in found for row in one.left_out],
+        left_out=[row for one in encoders for row in one.left_out],
     )
 
 
@@ -86,7 +85,7 @@ def attributed(
     """One encoder, raw and after each projection."""
     for projection in projections.values():
         projection.require_space(subjects.space)
-    found = attribute(
+    measured = attribute(
         locate(subjects.images, subjects.detector, threads=threads, progress=progress),
         reader_of(subjects.encoder),
         subjects.swap,
@@ -95,16 +94,20 @@ def attributed(
         threads=threads,
         progress=progress,
     )
-    rows = [(found.encoder, one.id, one.step.value, one.reason) for one in found.quality.left_out]
-    part = attribution_part(
-        found,
-        subjects.space,
-        projections,
+    part = EncoderAttribution(
+        encoder=measured.encoder,
+        weights_sha256=subjects.space.weights_sha256,
         licence=subjects.encoder.card.licence.name,
         detector=subjects.detector.name,
         swap=subjects.swap_name,
+        canvas=measured.size,
+        axes=measured.axes,
+        seed=measured.seed,
+        replicates=measured.replicates,
+        quality=measured.quality,
+        spaces=measured.spaces,
     )
-    return Attributed(part, rows)
+    return Attributed(part, [(measured.encoder, one.id, one.step, one.reason) for one in measured.left_out])
 
 
 def _by_space(spaces: Sequence[Space], projections: Mapping[str, Projection]) -> list[dict[str, Projection]]:

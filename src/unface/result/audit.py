@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, field_serializer, field_validator, 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
-from unface.result.numbers import Certificate, Estimate, Rate, Share
+from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import installed_part
 from unface.result.words import percent, rate
 
@@ -114,17 +114,6 @@ class Change(Frozen):
     low: float
     high: float
     level: float
-
-
-class Kept(Frozen):
-    """One measure of usefulness, before and after."""
-
-    measure: str = Field(description="knn, linear, copy recall@1, copy µAP, overlap@10 (of nearest neighbours) …")
-    on: str
-    queries: int
-    raw: Estimate
-    erased: Estimate
-    retained: Estimate = Field(description="erased as a share of raw; the interval is paired")
 
 
 class SpaceResult(Frozen):

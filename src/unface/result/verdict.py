@@ -1,6 +1,7 @@
 """The conclusion of an audit in sentences: how much the raw vectors reveal, and what the best eraser leaves of it."""
 
-from unface.result.audit import AuditResult, Headline, Kept, Point, SpaceResult
+from unface.result.audit import AuditResult, Headline, Point, SpaceResult
+from unface.result.numbers import Kept
 from unface.result.words import count, interval, one_in, percent, times
 
 # What a reader cares for most, first; the neighbours are always there.

@@ -1,160 +1,21 @@
-"""Face-context attribution as a file: a part of audit.json, or for several encoders attribution.json of its own."""
+"""Face-context attribution: its format lies in ``unface.result.attribution``."""
 
-from typing import Literal
+from unface.result.attribution import (
+    AttributedSpace,
+    AttributionQuality,
+    AttributionResult,
+    EncoderAttribution,
+    Pictures,
+)
+from unface.result.numbers import Mean as Averaged
+from unface.result.numbers import Share
 
-from pydantic import Field
-
-from unface.auditing.schema.given import Run
-from unface.auditing.schema.numbers import Bounds, Counted, Frozen
-
-ATTRIBUTION_SCHEMA: Literal["unface.attribution/1"] = "unface.attribution/1"
-
-
-class Averaged(Bounds):
-    """A mean or median over pairs or triplets; identities are resampled for the interval."""
-
-    level: float
-    of: int = Field(description="pairs or triplets")
-    identities: int
-
-
-class Share(Counted):
-    """A share of triplets; identities are resampled for the interval."""
-
-    identities: int
-
-
-class FaceImportance(Frozen):
-    """FII: what blurring the face takes from the similarity of one person's pictures, less what a ring takes."""
-
-    index: Averaged
-    face_drop: Averaged
-    background_drop: Averaged = Field(description="with a ring of the face's area around it blurred as strongly")
-    similarity: Averaged = Field(description="before anything is blurred")
-
-
-class BlurLevel(Frozen):
-    """All faces blurred at one σ."""
-
-    sigma: float
-    preferred: Share = Field(description="another face in the query's place preferred to its own face elsewhere")
-
-
-class Crossover(Frozen):
-    """σ*: where CPI is one half; null where it never is."""
-
-    value: float | None
-    low: float | None = Field(description="of the bootstrap draws that cross at all")
-    high: float | None
-    crossing: float = Field(description="share of the draws that do")
-
-
-class ContextPreference(Frozen):
-    """CPI: how often place is preferred to person, as faces are blurred."""
-
-    at: list[BlurLevel]
-    change: Averaged = Field(description="at the strongest blur less without")
-    crossover: Crossover
-    donor_nearer: Share = Field(description="swapped pictures nearer to the donor's than to the host's")
-
-
-class RevealLevel(Frozen):
-    """The query shows its face and one share of its background."""
-
-    share: float
-    preferred: Share
-    to_context: Averaged
-    to_identity: Averaged
-
-
-class BackgroundThreshold(Frozen):
-    """B*: how much background has to be seen before place is preferred to person."""
-
-    median: Averaged = Field(description="of the smallest share on the grid")
-    crossing: Averaged = Field(description="median of where both similarities cross between grid points")
-    at_zero: Share = Field(description="place preferred with nothing of it in sight")
-    at_one: Share = Field(description="person preferred with all of the place in sight")
-    at: list[RevealLevel]
-    rising: Share = Field(description="triplets whose similarity to the place never falls as more is revealed")
-    flat: Share = Field(description="triplets whose similarity to the person stays about as it is")
-
-
-class AttributedSpace(Frozen):
-    """One space; null is not measured: pairs or triplets of two identities are needed."""
-
-    name: str
-    projection_sha256: str | None = Field(description="null for the raw space")
-    rank: int | None = Field(description="dimensions removed")
-    fii: FaceImportance | None
-    cpi: ContextPreference | None
-    b_star: BackgroundThreshold | None
-
-
-class Spread(Frozen):
-    """Of a number over what it was measured on; all 0 of nothing."""
-
-    mean: float
-    std: float
-    largest: float
-    of: int
-
-
-class LeftOutCount(Frozen):
-    """How many pictures, pairs, rings or swaps could not be used, and why."""
-
-    step: Literal["picture", "pairing", "ring", "swap"]
-    reason: str
-    count: int
-
-
-class AttributionQuality(Frozen):
-    """What the numbers rest on."""
-
-    pictures: int
-    usable: int
-    identities: int = Field(description="with a usable picture")
-    padding: Spread
-    fcr: Spread = Field(description="share of the canvas that the face's ellipse covers")
-    fcr_difference: Spread = Field(description="of the two pictures of a pair, as a share of the query's")
-    area_difference: Spread = Field(description="of ring and face, as a share of the face")
-    pairs: int = Field(description="one person in two places")
-    swaps_tried: int
-    swaps: int
-    left_out: list[LeftOutCount]
-
-
-class EncoderAttribution(Frozen):
-    """One encoder: its raw space first, then each projection, all from the same encodings."""
-
-    encoder: str
-    weights_sha256: str | None
-    licence: str
-    detector: str
-    swap: str = Field(description="how faces were put into other pictures")
-    canvas: int = Field(description="side in pixels")
-    axes: Literal["semi", "full"] = Field(description="how the axes of the face's ellipse were read")
-    seed: int
-    replicates: int
-    quality: AttributionQuality
-    spaces: list[AttributedSpace] = Field(min_length=1)
-
-
-class Pictures(Frozen):
-    """What was measured on. No path and no identity name."""
-
-    name: str
-    sha256: str = Field(description="of which pictures there are and whose, not of their bytes")
-    pictures: int
-    identities: int
-    notes: list[str]
-
-
-class AttributionResult(Frozen):
-    """attribution.json: several encoders on the same pictures."""
-
-    schema_: Literal["unface.attribution/1"] = Field(default=ATTRIBUTION_SCHEMA, alias="schema")
-    source: Pictures
-    encoders: list[EncoderAttribution] = Field(min_length=1)
-    run: Run
-    left_out: list[tuple[str, str, str, str]] = Field(default=[], exclude=True, repr=False)
-    """(encoder, id, step, reason): kept beside attribution.json, never in it."""
+__all__ = [
+    "AttributedSpace",
+    "AttributionQuality",
+    "AttributionResult",
+    "Averaged",
+    "EncoderAttribution",
+    "Pictures",
+    "Share",
+]

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from unface.auditing.schema.numbers import Frozen
+from unface.result.file import Run
 
 
 class Finding(Frozen):
@@ -65,9 +66,4 @@ class Protocol(Frozen):
     impostor_quota: int | None
 
 
-class Run(Frozen):
-    """When and with what; the only part that differs between two runs of the same audit."""
-
-    unface: str
-    started: str
-    seconds: float
+__all__ = ["Curated", "Finding", "Given", "Protocol", "RoleCounts", "Run"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from unface.result.audit import AuditResult, Kept
+from unface.result.audit import AuditResult
 from unface.result.file import Frozen
-from unface.result.numbers import Share
+from unface.result.numbers import Kept, Share
 from unface.result.parts import Option, Section, SilentPart
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from unface.auditing.sweeps import Sweep, SweepPoint
 from unface.page.charts import Figure, Look, Rows, colour, dash, data, draw, looks, shape
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
 from unface.page.templates import render
-from unface.result.audit import AuditResult, Kept
+from unface.result.audit import AuditResult
+from unface.result.numbers import Kept
 from unface.result.parts import Section
 from unface.result.words import count, percent, rate
 

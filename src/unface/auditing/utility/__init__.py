@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from unface.result.audit import AuditResult, Kept
+from unface.result.audit import AuditResult
 from unface.result.file import Finding, Frozen, Given, warning
+from unface.result.numbers import Kept
 from unface.result.parts import Option, Section, SilentPart
 from unface.result.words import count
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from unface.data import EmbeddingSet, require_same_space
 from unface.erase import Projection
-from unface.result.audit import Kept
+from unface.result.numbers import Kept
 from unface.utility import Outcome, Task, kept, neighbour_task, utility_tasks
 
 
