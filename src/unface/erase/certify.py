@@ -39,6 +39,8 @@ def certificate(
         found = int(several.sum())
         raise UnfaceError(f"certificate: {found} identities with two images; at least {_LEAST_IDENTITIES} are needed")
     people = people.take(several[people.identities])
+    if projection.space.normalised:
+        people = people.unit()
     count = len(people.names)
     weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, count, _REPLICATES, seed, "certificate")
     before = _spread(people.vectors, people.identities)
