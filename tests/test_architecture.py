@@ -15,6 +15,7 @@ LEVELS = {
     "seeds": 0,
     "threads": 0,
     "data": 1,
+    "result": 1,
     "metrics": 2,
     "models": 2,
     "moments": 2,

@@ -1,6 +1,5 @@
 """The defender: erasers that learn which directions tell people apart, and the Projection that removes them."""
 
-from unface.erase.certificate import Certificate, Estimate
 from unface.erase.certify import certificate
 from unface.erase.controls import LabelFreePCA, RandomSubspace
 from unface.erase.eraser import ClosedFormEraser, Eraser, fit_projection
@@ -25,10 +24,8 @@ __all__ = [
     "RLACE",
     "SAL",
     "UTILITY_AWARE",
-    "Certificate",
     "ClosedFormEraser",
     "Eraser",
-    "Estimate",
     "FairPCA",
     "FitError",
     "LabelFreePCA",

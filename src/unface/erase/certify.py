@@ -9,11 +9,11 @@ from scipy.linalg import eigh
 from scipy.special import ndtri
 
 from unface.data import EmbeddingSet
-from unface.erase.certificate import Certificate, Estimate
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
 from unface.metrics import Replicates, Scheme, identity_weights
 from unface.moments import class_moments
+from unface.result.numbers import Certificate, Estimate
 from unface.seeds import stream
 from unface.threads import one_blas_thread
 

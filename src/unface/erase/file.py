@@ -16,9 +16,9 @@ from safetensors.numpy import save as tensor_bytes
 
 from unface.data import Space
 from unface.data.files import reason, short_name, unopened, written_whole
-from unface.erase.certificate import Certificate
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
+from unface.result.numbers import Certificate
 
 KEY = "unface.projection"
 SCHEMA = "unface.projection/1"
@@ -29,7 +29,7 @@ _LARGEST = 1 << 32  # bytes; 20,000 dimensions of which half are removed by an o
 class Header(BaseModel):
     """The metadata: everything but the arrays, and a hash over both."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid")
 
     schema_: Literal["unface.projection/1"] = Field(alias="schema")
     kind: str = Field(max_length=64)
@@ -81,7 +81,7 @@ def from_bytes(data: bytes, source: str) -> Projection:
         arrays = parse_tensors(data)
         metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
         fields = json.loads(metadata[KEY])
-        header = Header.model_validate_json(metadata[KEY])
+        header = Header.model_validate_json(metadata[KEY], strict=True)
     except (SafetensorError, UnicodeDecodeError, TypeError) as error:
         told = f"{source}: not a whole .safetensors file ({reason(error)}); give one that 'unface fit' saved"
         raise UnfaceError(told) from None

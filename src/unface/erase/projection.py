@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unface.data import Space
-from unface.erase.certificate import Certificate
 from unface.erase.kernel import Kernel, LinearMap, cheapest_map
 from unface.errors import UnfaceError
+from unface.result.numbers import Certificate
 
 if TYPE_CHECKING:
     import faiss

@@ -89,6 +89,26 @@ class Share(Estimate):
         return Share(numerator / denominator, *ends, numerator, denominator, identities, effective_n)
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """Identity left after a projection, on people it was not fitted on; 0 is none for all three estimates."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    identities: int
+    images: int
+    energy_left: Estimate
+    """Share of the between-identity variance left by the linear map, without sampling noise."""
+    fisher_before: Estimate
+    fisher_left: Estimate
+    """Largest ratio of between- to within-identity variance along one direction of the released vectors: chosen on one
+    half of the identities and measured on the other, so that the choice costs no optimism."""
+    covers: str = (
+        "linear access to single vectors, on the identities and images it was measured on;"
+        " not verification at any false-accept rate, not other data, not non-linear attackers"
+    )
+
+
 def _require_share(value: float, numerator: int, denominator: int) -> None:
     share = f"{numerator:,} of {denominator:,}"
     if denominator == 0 or not 0 <= numerator <= denominator:
