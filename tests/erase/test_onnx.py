@@ -58,7 +58,7 @@ def operators(model: Any) -> list[str]:
 
 def test_a_model_of_a_normalised_space_scales_its_input_first() -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
-    from unface.erase.onnx_model import onnx_model
+    from unface.erase.exported import onnx_model
 
     assert operators(onnx_model(fit_projection(LEACE(20), people(120, 3, 100).unit()))) == [
         "given = Cast(vectors)",
@@ -81,7 +81,7 @@ def test_a_model_of_a_normalised_space_scales_its_input_first() -> None:
 def test_the_model_says_what_it_is_and_is_these_operators() -> None:
     """Whoever changes them changes what services have loaded; all between the two casts is in float64."""
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-    from unface.erase.onnx_model import onnx_model
+    from unface.erase.exported import onnx_model
 
     made = people(120, 3, 100)
     found = LEACE(20).fit(made.vectors, made.identities).projection_

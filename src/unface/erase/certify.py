@@ -35,9 +35,9 @@ def certificate(
     """
     people = EmbeddingSet.from_arrays(X, y, source="certificate")
     several = np.bincount(people.identities) >= 2
-    if int(several.sum()) < _LEAST_IDENTITIES:
-        found = int(several.sum())
-        raise UnfaceError(f"certificate: {found} identities with two images; at least {_LEAST_IDENTITIES} are needed")
+    usable = int(several.sum())
+    if usable < _LEAST_IDENTITIES:
+        raise UnfaceError(f"certificate: {usable} identities with two images; at least {_LEAST_IDENTITIES} are needed")
     people = people.take(several[people.identities])
     if projection.space.normalised:
         people = people.unit()

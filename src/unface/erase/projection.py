@@ -1,6 +1,7 @@
 """Projection: what an eraser learned, as the one thing that is applied, saved, shipped and hashed."""
 
 import hashlib
+import math
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -102,7 +103,7 @@ class Projection:
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """An ONNX model from ``vectors`` (batch, d) to ``erased`` (batch, d), scaling included; needs ``onnx``."""
-        from unface.erase.onnx_model import save_onnx
+        from unface.erase.exported import save_onnx
 
         save_onnx(self, Path(path))
 
@@ -116,10 +117,8 @@ class Projection:
 
     def faiss_transform(self) -> "list[faiss.VectorTransform]":
         """For queries to an index of erased vectors, each to stand before it in order; needs ``faiss``."""
-        try:
-            from unface.erase.faiss_transform import faiss_transforms
-        except ImportError:
-            raise UnfaceError("faiss_transform: FAISS is not installed; pip install 'unface[stores]'") from None
+        from unface.erase.exported import faiss_transforms
+
         return faiss_transforms(self)
 
     @cached_property
@@ -148,6 +147,35 @@ class Projection:
         if len(done.bad):
             raise _unusable(int(done.bad[0]))
         return done.vectors, done.degenerate
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalCosines:
+    """Cosines of the principal angles between what two projections remove, falling; and the largest by chance."""
+
+    values: NDArray[np.float64]
+    chance: float
+    """Where the largest cosine of two random subspaces of these ranks concentrates; 1 says that dimensions alone
+    force them to meet."""
+
+
+def principal_cosines(a: Projection, b: Projection) -> PrincipalCosines:
+    """All cosines σ(U_AᵀU_B); neither projection's encoder matters, only its dimensions."""
+    if a.dim != b.dim:
+        raise UnfaceError(f"principal cosines: {a.dim} and {b.dim} dimensions; both projections need the same number")
+    if not a.rank or not b.rank:
+        raise UnfaceError(f"principal cosines: ranks {a.rank} and {b.rank}; expected at least 1")
+    overlap = a.directions.T @ b.directions
+    values = np.minimum(np.linalg.svd(overlap, compute_uv=False), 1.0)
+    return PrincipalCosines(values, chance_cosine(a.rank, b.rank, a.dim))
+
+
+def chance_cosine(first: int, second: int, dim: int) -> float:
+    """The upper edge of the Jacobi ensemble; for equal ranks its square is 4p(1 − p), p = r/d (Johnstone 2008)."""
+    p, q = first / dim, second / dim
+    if p + q >= 1:
+        return 1.0
+    return math.sqrt(p * (1 - q)) + math.sqrt(q * (1 - p))
 
 
 def _unusable(row: int) -> UnfaceError:

@@ -1,4 +1,4 @@
-"""A Projection as an ONNX model, for whoever applies it far from Python."""
+"""A Projection in forms for other runtimes, by the steps of Kernel: an ONNX model, and FAISS transforms for queries."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from unface.erase.projection import Projection
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
+    import faiss
     import onnx
 
 # What ONNX Runtime reads since 1.13 (2022).
@@ -44,6 +45,31 @@ def onnx_model(projection: Projection) -> "onnx.ModelProto":
     helper.set_model_props(model, {"unface.projection.sha256": projection.sha256})
     checker.check_model(model)
     return model
+
+
+def faiss_transforms(projection: Projection) -> "list[faiss.VectorTransform]":
+    """In the order in which they are applied, so that raw queries can be put to an index of erased vectors.
+
+    In float32, as all of FAISS: good for queries, which are searched for and forgotten, and not for vectors that are
+    kept (see LinearMap). A query of which nothing is left comes out as noise, not as zero.
+    """
+    try:
+        import faiss
+    except ImportError:
+        raise UnfaceError("faiss_transform: FAISS is not installed; pip install 'unface[stores]'") from None
+    dim, kernel, linear = projection.dim, projection.kernel, projection.linear
+    rows = linear(np.eye(dim))
+    step = faiss.LinearTransform(dim, dim, linear.offset is not None)
+    if linear.offset is not None:
+        rows -= linear.offset
+        faiss.copy_array_to_vector(linear.offset.astype(np.float32), step.b)
+    # Rows of the identity come out as rows of the map; FAISS multiplies from the other side.
+    faiss.copy_array_to_vector(rows.T.astype(np.float32).ravel(), step.A)
+    step.is_trained = True
+    before, after = (
+        [faiss.NormalizationTransform(dim, 2.0)] if unit else [] for unit in (kernel.unit_input, kernel.unit_output)
+    )
+    return [*before, step, *after]
 
 
 @dataclass
