@@ -16,7 +16,7 @@ from unface.data.matrix import list_type, matrix_of
 from unface.data.parquet import opened_parquet, row_batches
 from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import CONTROLS, ERASERS, ISP, ClosedFormEraser, Projection, certificate, make_eraser, usual_rank
-from unface.erase.rank import chosen_rank
+from unface.erase.eraser import chosen_rank
 from unface.errors import UnfaceError
 from unface.moments import MomentStream
 from unface.progress import Progress, Silent
