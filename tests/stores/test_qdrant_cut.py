@@ -7,6 +7,7 @@ import pytest
 
 from tests.stores.cases_qdrant import opened
 from tests.stores.contract import raw_vectors
+from tests.stores.killed import killing
 from tests.stores.qdrant_collection import (
     MARK,
     OTHER,
@@ -22,7 +23,6 @@ from tests.stores.qdrant_collection import (
     qdrant_client,
     store,
 )
-from tests.stores.stepped import killing
 from unface.progress import Silent
 from unface.scale import released_vectors
 from unface.stores import sanitise_store
