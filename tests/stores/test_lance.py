@@ -1,5 +1,6 @@
 """If these fail, sanitising a LanceDB table, killed or not, loses a row or an index, or keeps raw vectors."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +180,12 @@ def test_nan_is_refused_and_nothing_changes(folder: Path) -> None:
     with pytest.raises(UnfaceError, match="has NaN or Inf"):
         sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
     assert lance.dataset(path(folder)).version == before
+
+
+def test_without_lance_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lance", None)
+    with pytest.raises(UnfaceError, match=r"pip install 'unface\[stores\]'"):
+        LanceStore(str(folder), TABLE).inspect()
 
 
 def test_what_cannot_be_sanitised_is_refused_in_a_sentence(folder: Path) -> None:
