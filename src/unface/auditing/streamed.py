@@ -10,11 +10,10 @@ import pyarrow.parquet as pq
 
 from unface.auditing.ranks import RankRule
 from unface.data import Space, require_same_space
+from unface.data.arrow import list_type, matrix_of
+from unface.data.embeddings import METADATA_KEY, codes_of, space_from_json
 from unface.data.files import without_parquet
-from unface.data.identities import codes_of
-from unface.data.matrix import list_type, matrix_of
 from unface.data.parquet import opened_parquet, row_batches
-from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import CONTROLS, ERASERS, ISP, ClosedFormEraser, Projection, certificate, make_eraser, usual_rank
 from unface.erase.eraser import chosen_rank
 from unface.errors import UnfaceError

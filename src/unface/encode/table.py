@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data import ImageRef, ImageSet, Space
-from unface.data.space import METADATA_KEY
+from unface.data.embeddings import METADATA_KEY
 from unface.encode.ports import Encoder
 from unface.encode.prepare import Prepared
 from unface.errors import UnfaceError

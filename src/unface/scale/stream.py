@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data import Space
-from unface.data.matrix import list_type, lists_of, matrix_of
+from unface.data.arrow import list_type, lists_of, matrix_of
+from unface.data.embeddings import METADATA_KEY, space_from_json
 from unface.data.parquet import opened_parquet, row_batches
-from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import Projection
 from unface.erase.kernel import ErasedRows
 from unface.errors import UnfaceError

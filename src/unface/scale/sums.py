@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unface.data.matrix import lists_of, matrix_of
+from unface.data.arrow import lists_of, matrix_of
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
 from unface.moments import MomentStream

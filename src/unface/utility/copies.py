@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet
-from unface.data.identities import as_text
+from unface.data.embeddings import as_text
 from unface.errors import UnfaceError
 from unface.utility.outcome import Outcome, by_id, require_rows
 from unface.utility.ranking import rank_copies

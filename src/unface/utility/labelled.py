@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet
-from unface.data.identities import as_text
+from unface.data.embeddings import as_text
 from unface.errors import UnfaceError
 from unface.seeds import stream
 from unface.utility.linear import predict_classes
