@@ -40,8 +40,8 @@ def synth(
     from unface.cli.bars import progress_bars
     from unface.faces import load_detector
     from unface.models import card
-    from unface.prior import load_prior
-    from unface.synth import Recipe, load_judges, origin_of, require_device, require_free, synthesise
+    from unface.prior import load_prior, require_device
+    from unface.synth import Recipe, load_judges, origin_of, require_free, synthesise
 
     recipe = Recipe(identities, images, size, seed, truncation)
     require_free(out)

@@ -73,10 +73,10 @@ def _read(path: Path, network: str) -> Tensor | None:
     try:
         with safe_open(path, framework="pt") as file:
             head: Tensor = file.get_tensor("head")
-            said = file.metadata()
+            metadata = file.metadata()
     except (OSError, SafetensorError):
         return None
-    return head if said == {"network": network, "head": _sha256(head)} else None
+    return head if metadata == {"network": network, "head": _sha256(head)} else None
 
 
 def _write(head: Tensor, path: Path, network: str) -> None:

@@ -1,6 +1,5 @@
 """People who do not exist, photographed: identity-labelled pictures from a prior, accepted by recognisers."""
 
-from unface.prior.device import require_device
 from unface.synth.folder import require_free
 from unface.synth.judge import THRESHOLDS, EncoderJudge, Judge, Thresholds, load_judges
 from unface.synth.make import synthesise
@@ -18,7 +17,6 @@ __all__ = [
     "Thresholds",
     "load_judges",
     "origin_of",
-    "require_device",
     "require_free",
     "synthesise",
 ]
