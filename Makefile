@@ -27,12 +27,10 @@ study: .venv/stamp  ## repeat the tables on real faces: make study EMBEDDINGS=fo
 	$(BIN)/python -m studies.erasure "$(EMBEDDINGS)" "$(or $(OUT),study)"
 	$(BIN)/python -m studies.tables "$(or $(OUT),study)"
 
-figures: .venv/stamp  ## make every figure, table and picture of the pages again (needs chromium)
-	$(BIN)/python -m docs.figures
+figures: .venv/stamp  ## render every page that shows figures, and draw its pictures (needs chromium)
 	$(BIN)/unface demo --force --quiet
-	$(BIN)/python docs/picture.py unface-demo
-	$(BIN)/python docs/tables.py unface-demo
-	$(BIN)/python -m docs.architecture_picture
+	$(BIN)/python -m docs.pictures unface-demo
+	$(BIN)/python -m docs.figures unface-demo
 
 docs: .venv/stamp  ## build the documentation site into site/
 	$(BIN)/mkdocs build --strict
