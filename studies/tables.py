@@ -199,7 +199,7 @@ def rank_table(records: Records, audit: str) -> Iterator[str]:
 
 def against_table(records: Records, other: str) -> Iterator[str]:
     """How often ISP and LEACE leave less, or more, than a control of equal rank, with an interval that excludes 0."""
-    yield from heading(["eraser", "FAR", "surely below", "cannot tell", "surely above"])
+    yield from heading(["eraser", "FAR", "leaves less", "inconclusive", "leaves more"])
     for eraser in ("isp", "leace"):
         for far in (1e-3, 1e-4):
             all_of_them, less, more = (int(count(records, eraser, other, far)) for count in (compared, below, above))
