@@ -1,18 +1,29 @@
-"""Redraws docs/architecture.svg and the table in docs/architecture.md from the rooms, imports and docstrings there are:
+"""Draws the pictures of the pages: python -m docs.pictures DEMO
 
-python -m docs.architecture_picture
+docs/architecture.svg from the rooms and imports there are, docs/audit.svg and docs/report.png from what ``unface demo``
+left in DEMO. The last needs Debian's chromium, and Playwright. ``make figures`` does this too.
 """
 
 import ast
+import io
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
 from tests.test_architecture import LEVELS, SOURCE, imported_rooms
 
+from unface.auditing import AUDIT_FILE, load_audit
+from unface.data import EMBEDDED_ENCODERS
+from unface.report.html import write_report
+from unface.report.side_by_side import print_side_by_side
+
 HERE = Path(__file__).resolve().parent
-PAGE = HERE / "architecture.md"
-PICTURE = HERE / "architecture.svg"
+ARCHITECTURE = HERE / "architecture.svg"
+WITH_FRONTIER = "sscd-int8"
 ROOMS = sorted(LEVELS, key=lambda room: (-LEVELS[room], room))  # top to bottom, and left to right
 
 CELL, LEFT, TOP = 22, 84, 100
@@ -34,12 +45,37 @@ LEGEND = [
 
 
 def main() -> None:
-    """Both."""
-    PICTURE.write_text(picture(), encoding="utf-8")
-    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    """All three."""
+    demo = Path(sys.argv[1])
+    ARCHITECTURE.write_text(architecture(), encoding="utf-8")
+    draw_terminal(demo)
+    draw_report(demo / WITH_FRONTIER / AUDIT_FILE)
 
 
-def picture() -> str:
+def draw_terminal(demo: Path) -> None:
+    """Print the demo's audits as a terminal of 88 columns would show them, and save what it looks like."""
+    console = Console(record=True, width=88, file=io.StringIO(), force_terminal=True)
+    console.print("[bold]$ unface demo[/bold]\n")
+    print_side_by_side({name: load_audit(demo / name / AUDIT_FILE) for name in EMBEDDED_ENCODERS}, console)
+    # without rich's web fonts: a picture in a repository fetches nothing
+    plain = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    console.save_svg(str(HERE / "audit.svg"), title="unface", code_format=plain)
+
+
+def draw_report(audit: Path) -> None:
+    """The top of the page in a browser 900 pixels wide."""
+    from playwright.sync_api import sync_playwright
+
+    with TemporaryDirectory() as folder, sync_playwright() as tools:
+        page_file = write_report(load_audit(audit), Path(folder) / "report.html")
+        browser = tools.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 900, "height": 1250})
+        page.goto(page_file.as_uri())
+        page.screenshot(path=str(HERE / "report.png"))
+        browser.close()
+
+
+def architecture() -> str:
     """Rooms along a diagonal, highest first; what a room imports is to its right, who imports it above it."""
     width, height = LEFT + SIDE + 50, TOP + SIDE + 16
     return "\n".join(
@@ -82,8 +118,8 @@ def dots() -> Iterator[str]:
     for row, room in enumerate(ROOMS):
         for column in sorted(ROOMS.index(other) for other in imports(room)):
             x, y = LEFT + CELL * column + CELL / 2, TOP + CELL * row + CELL / 2
-            told = f"{room} imports {ROOMS[column]}"
-            yield f'<circle class="dot" cx="{x}" cy="{y}" r="4.5"><title>{told}</title></circle>'
+            title = f"<title>{room} imports {ROOMS[column]}</title>"
+            yield f'<circle class="dot" cx="{x}" cy="{y}" r="4.5">{title}</circle>'
 
 
 def imports(room: str) -> set[str]:
@@ -92,26 +128,17 @@ def imports(room: str) -> set[str]:
     return {other for file in files for _, other in imported_rooms(file, SOURCE)} - {room}
 
 
-def table() -> str:
-    """Every room and the first line of its docstring."""
+def rooms() -> list[str]:
+    """The table of docs/architecture.md: every room and the first line of its docstring."""
     lines = ["| level | room | holds |", "|---|---|---|"]
     for room in ROOMS:
-        path = room if (SOURCE / room).is_dir() else f"{room}.py"
-        lines.append(f"| {LEVELS[room]} | [`{room}`](../src/unface/{path}) | {first_line(room)} |")
-    return "\n".join(lines)
-
-
-def first_line(room: str) -> str:
-    file = SOURCE / room / "__init__.py" if (SOURCE / room).is_dir() else SOURCE / f"{room}.py"
-    said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
-    assert said, f"{file.relative_to(SOURCE)} has no docstring"
-    return said.splitlines()[0].replace("``", "`")
-
-
-def with_table(page: str) -> str:
-    """The page with the table of rooms between its two comments."""
-    start, end = "<!-- rooms -->\n", "<!-- /rooms -->"
-    return re.sub(f"(?<={start}).*?(?={end})", lambda _: f"\n{table()}\n\n", page, flags=re.DOTALL)
+        is_folder = (SOURCE / room).is_dir()
+        source = SOURCE / room / "__init__.py" if is_folder else SOURCE / f"{room}.py"
+        docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
+        assert docstring, f"{source.relative_to(SOURCE)} has no docstring"
+        holds, path = docstring.splitlines()[0].replace("``", "`"), room if is_folder else f"{room}.py"
+        lines.append(f"| {LEVELS[room]} | [`{room}`](../src/unface/{path}) | {holds} |")
+    return lines
 
 
 if __name__ == "__main__":
