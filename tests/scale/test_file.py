@@ -16,8 +16,8 @@ from unface.data import Space
 from unface.data.embeddings import METADATA_KEY
 from unface.data.files import SEE_TO_IT
 from unface.erase import Projection
+from unface.output.place import Sink
 from unface.scale import Sanitised, sanitise_file
-from unface.scale.sink import Sink
 
 
 @pytest.fixture
