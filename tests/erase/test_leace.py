@@ -44,7 +44,7 @@ def test_with_more_identities_than_dimensions_everything_goes_and_the_mean_stays
 
 
 def test_still_erases_at_twelve_thousand_identities_where_an_absolute_cut_off_erases_nothing() -> None:
-    made = people(12_000, 2, 12, between=1.0)
+    made = people(12_000, 1, 12, between=1.0)
     found = LEACE(normalise=False).fit(made.vectors, made.identities).projection_
     assert found.rank == 12
     matrix, _ = peer(made)

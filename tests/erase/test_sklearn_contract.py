@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from tests.erase.people import people
 from unface.erase import (
@@ -25,25 +25,55 @@ from unface.erase import (
     UtilityPCA,
 )
 
-ERASERS = [
-    ISP(1),
-    ISP(1, weighted=True),
-    ISP(None, energy=0.9),
-    ISP(1, whitened=True),
-    SAL(1),
-    LEACE(1),
-    LEACE(),
-    INLP(1),
-    FairPCA(1, unfair=1),
-    RLACE(1, steps=5),
-    RandomSubspace(1),
-    LabelFreePCA(1),
+# One eraser for each way that X and y take through fit and transform; it is held to all of scikit-learn's checks.
+EACH_PATH = [
+    ISP(1),  # fit: sums of each class; transform: an orthogonal projection
+    LEACE(1),  # fit: sums and scatter; transform: an oblique projection around a mean
+    LabelFreePCA(1),  # fit: sums without identities
+    RLACE(1, steps=5),  # fit: the samples themselves
+    RandomSubspace(1),  # fit: neither samples nor identities
 ]
+# The others differ in what they compute between fit and transform, where only these checks can see them.
+SAME_PATH = [
+    ISP(1, weighted=True),  # as ISP(1)
+    ISP(None, energy=0.9),  # as ISP(1)
+    SAL(1),  # as ISP(1)
+    ISP(1, whitened=True),  # as LEACE(1), without a mean
+    LEACE(),  # as LEACE(1)
+    INLP(1),  # fit as LEACE(1), transform as ISP(1)
+    FairPCA(1, unfair=1),  # fit as LEACE(1), transform as ISP(1)
+]
+ERASERS = [*EACH_PATH, *SAME_PATH]
+OF_EACH = {
+    "check_estimator_cloneable",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_estimators_overwrite_params",
+    "check_dont_overwrite_parameters",
+    "check_dict_unchanged",
+    "check_estimators_dtypes",
+    "check_estimators_pickle",
+    "check_f_contiguous_array_estimator",
+    "check_transformer_general",
+    "check_methods_sample_order_invariance",
+    "check_fit2d_1sample",
+    "check_fit2d_1feature",
+    "check_fit_idempotent",
+}
 
 
-@parametrize_with_checks(ERASERS)  # type: ignore[untyped-decorator] # scikit-learn has no types
+@parametrize_with_checks(EACH_PATH)  # type: ignore[untyped-decorator] # scikit-learn has no types
 def test_scikit_learns_own_checks(estimator: Eraser, check: Callable[[Eraser], None]) -> None:
     check(estimator)
+
+
+@pytest.mark.parametrize("eraser", SAME_PATH, ids=repr)
+def test_scikit_learns_checks_of_what_an_eraser_computes(eraser: Eraser) -> None:
+    checks = [check for _, check in estimator_checks_generator(eraser) if check.func.__name__ in OF_EACH]
+    assert {check.func.__name__ for check in checks} == OF_EACH
+    for check in checks:
+        check(eraser)
 
 
 def test_it_works_in_a_pipeline_and_can_be_cloned() -> None:

@@ -31,6 +31,8 @@ Setting = tuple[int, float, float]
 TRAIN, SHOTS = 200, 4
 FEWER_DRAWS = 6
 OPTIMAL = "optimal"
+# The network takes as long to train as all else here together: in 24 dimensions alone.
+LEARNED = {SETTINGS[0]: ("ridge", "lda", "plda"), SETTINGS[1]: ("ridge", "lda", "plda", "mlp")}
 
 
 @EACH
@@ -56,8 +58,11 @@ def test_the_law_of_plain_distances_would_be_noticed(setting: Setting) -> None:
     assert distance_in_errors(setting, distances).min() > allowed_errors(DRAWS, 2 * len(FARS))
 
 
-@pytest.mark.parametrize("probe", ["cosine", "l2", "ridge", "lda", "plda", "mlp"])
-@EACH
+@pytest.mark.parametrize(
+    ("setting", "probe"),
+    [(setting, probe) for setting, learned in LEARNED.items() for probe in ("cosine", "l2", *learned)],
+    ids=lambda value: value if isinstance(value, str) else f"d={value[0]}",
+)
 def test_no_probe_beats_it_beyond_noise(setting: Setting, probe: str) -> None:
     """Paired over redraws of everybody; each probe at the setting that is best for it on these very pairs."""
     gain = gains(setting, probe)
@@ -139,7 +144,7 @@ def all_probes(setting: Setting, draw: int) -> dict[str, NDArray[np.float64]]:
     }
     train_means, train_noise = people(setting, 10_000 + draw, TRAIN, SHOTS)
     support = Support((train_means + train_noise).astype(np.float32), identities(TRAIN, SHOTS), SHOTS, draw)
-    for name in ("ridge", "lda", "plda", "mlp"):
+    for name in LEARNED[setting]:
         scorer = PROBES[name].fit(support)
         tars = [tar(scorer.space(one, vectors), identities()) for one in PROBES[name].settings]
         found[name] = np.max(tars, axis=0)

@@ -67,8 +67,9 @@ def test_training_brings_the_loss_down_and_more_steps_further() -> None:
     assert losses[2] < losses[1]
 
 
-def test_the_same_seed_trains_the_same_network_and_another_seed_another() -> None:
-    setting, queries = mlp.settings[0], SMALL.vectors[:12]
+def test_the_same_seed_trains_the_same_network_and_another_seed_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.probe.mlp._STEPS", (20, 40))
+    setting, queries = {"width": 256, "steps": 20}, SMALL.vectors[:12]
     with one_blas_thread():
         scores = [
             score_matrix(mlp.fit(Support(SMALL.vectors, SMALL.identities, 8, seed)).space(setting, queries))

@@ -1,6 +1,7 @@
 """If these fail, vectors without length, spread or difference break the audit instead of being at chance."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -47,6 +48,7 @@ def cases() -> dict[str, NDArray[np.float64]]:
     }
 
 
+@cache
 def quick_audit(case: str, probe: str) -> AuditResult:
     names = np.repeat([f"p{number:02d}" for number in range(IDENTITIES)], IMAGES)
     with warnings.catch_warnings():
