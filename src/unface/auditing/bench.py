@@ -55,11 +55,11 @@ class Bench:
 class RunnablePart(Part, Protocol):
     """An instance of a part, made with what it is to measure on."""
 
-    def before(self, bench: Bench) -> Any:  # noqa: ANN401 - of each part's own kind, and handed back to it alone
+    def before(self, bench: Bench) -> Any:
         """Before the long attack: refuse what can be refused; what it returns is handed to ``run``."""
         ...
 
-    def run(self, bench: Bench, ready: Any) -> Frozen | None:  # noqa: ANN401
+    def run(self, bench: Bench, ready: Any) -> Frozen | None:
         """After the attack: the section for audit.json, or None if there is nothing to say."""
         ...
 

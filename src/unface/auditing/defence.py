@@ -49,6 +49,60 @@ class Defender:
         return replace(self, people=self.people.take(chosen))
 
 
+@dataclass(frozen=True)
+class Target:
+    """The highest worst-case TAR, on calibrate identities, that is acceptable at a rate."""
+
+    tar: float
+    far: float
+
+    def __str__(self) -> str:
+        return f"at most {percent(self.tar)} at FAR {rate(self.far)}"
+
+
+@dataclass(frozen=True)
+class RankRule:
+    """At most one of the three; none means three eighths of the dimensions, or what the fit identities allow."""
+
+    rank: int | None = None
+    energy: float | None = None
+    target: Target | None = None
+
+    def __post_init__(self) -> None:
+        if sum(given is not None for given in (self.rank, self.energy, self.target)) > 1:
+            raise UnfaceError("rank, energy and target each decide how many dimensions go; give one of them")
+        if self.rank is not None and self.rank < 1:
+            raise UnfaceError(f"rank {self.rank}; an eraser removes at least one dimension")
+
+    @classmethod
+    def of(cls, rank: int | float | str | None) -> "RankRule":
+        """A number of dimensions, a share of the class means' variance, or a target such as "0.05@1e-4"."""
+        if isinstance(rank, str):
+            return cls(target=parse_target(rank))
+        return cls(energy=rank) if isinstance(rank, float) else cls(rank=rank)
+
+    def __str__(self) -> str:
+        if self.rank is not None:
+            return "given"
+        if self.energy is not None:
+            return f"{percent(self.energy)} of the energy of the class means"
+        if self.target is not None:
+            return f"smallest rank with a worst case on calibrate of {self.target}"
+        return "usual: three eighths of the dimensions, at most fit identities − 1"
+
+
+def parse_target(text: str) -> Target:
+    """``0.05@1e-4``: at most 5 % at FAR 1e-4."""
+    found = re.fullmatch(r"([0-9.eE+-]+)@([0-9.eE+-]+)", text.strip())
+    try:
+        target = Target(*(float(part) for part in found.groups())) if found else None
+    except ValueError:
+        target = None
+    if target is None or not (0 < target.tar < 1 and 0 < target.far < 1):
+        raise UnfaceError(f"target {text!r}; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4")
+    return target
+
+
 @dataclass(frozen=True, eq=False)
 class Defence:
     """A projection and where it came from."""
@@ -166,53 +220,6 @@ def _fitted(name: str, method: str, rank: int, rule: str, defender: Defender) ->
     projection = defender.project(method, rank)
     people = defender.people
     return Defence(name, method, projection, method in CONTROLS, rule, people.source, people)
-
-
-@dataclass(frozen=True)
-class Target:
-    """The highest worst-case TAR, on calibrate identities, that is acceptable at a rate."""
-
-    tar: float
-    far: float
-
-    def __str__(self) -> str:
-        return f"at most {percent(self.tar)} at FAR {rate(self.far)}"
-
-
-@dataclass(frozen=True)
-class RankRule:
-    """At most one of the three; none means three eighths of the dimensions, or what the fit identities allow."""
-
-    rank: int | None = None
-    energy: float | None = None
-    target: Target | None = None
-
-    def __post_init__(self) -> None:
-        if sum(given is not None for given in (self.rank, self.energy, self.target)) > 1:
-            raise UnfaceError("rank, energy and target each decide how many dimensions go; give one of them")
-        if self.rank is not None and self.rank < 1:
-            raise UnfaceError(f"rank {self.rank}; an eraser removes at least one dimension")
-
-    def __str__(self) -> str:
-        if self.rank is not None:
-            return "given"
-        if self.energy is not None:
-            return f"{percent(self.energy)} of the energy of the class means"
-        if self.target is not None:
-            return f"smallest rank with a worst case on calibrate of {self.target}"
-        return "usual: three eighths of the dimensions, at most fit identities − 1"
-
-
-def parse_target(text: str) -> Target:
-    """``0.05@1e-4``: at most 5 % at FAR 1e-4."""
-    found = re.fullmatch(r"([0-9.eE+-]+)@([0-9.eE+-]+)", text.strip())
-    try:
-        target = Target(*(float(part) for part in found.groups())) if found else None
-    except ValueError:
-        target = None
-    if target is None or not (0 < target.tar < 1 and 0 < target.far < 1):
-        raise UnfaceError(f"target {text!r}; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4")
-    return target
 
 
 def choose_rank(

@@ -6,7 +6,7 @@ from typing import Any
 
 from unface.auditing.attack import Attack
 from unface.auditing.bench import Bench, RunnablePart, describe_given
-from unface.auditing.defence import Defence, Defender, RankRule, fit_set, require_other_vectors
+from unface.auditing.defence import Defender, RankRule, fit_set, require_other_vectors
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
@@ -58,7 +58,9 @@ def audit(
     are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
     """
     clock = Clock()
-    protocol = replace(protocol or Protocol(), **{name: value for name, value in (("far", far), ("k", k)) if value is not None})
+    protocol = replace(
+        protocol or Protocol(), **{name: value for name, value in (("far", far), ("k", k)) if value is not None}
+    )
     given = read_embeddings(
         source,
         vector=protocol.vector,
@@ -91,7 +93,9 @@ def audit(
     controls = check_controls(bench)
     if prepared.dropped_ks:
         listed = ", ".join(str(k) for k in prepared.dropped_ks)
-        text = f"k = {listed} was left out: {prepared.curation.images} images for each identity leave no pair to compare"
+        text = (
+            f"k = {listed} was left out: {prepared.curation.images} images for each identity leave no pair to compare"
+        )
         bench.findings.append(note("k", text))
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, other, clock)

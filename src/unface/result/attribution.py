@@ -3,14 +3,21 @@
 ``unface.attribute`` builds these models itself, so that a number has one type from its computation to the page.
 """
 
+from os import PathLike
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from unface.result.file import Frozen, Run
+from unface.output.taken import require_new_files
+from unface.output.write import write_files
+from unface.result.file import Frozen, Listing, Run
 from unface.result.numbers import Mean, Share
 
 ATTRIBUTION_SCHEMA: Literal["unface.attribution/1"] = "unface.attribution/1"
+ATTRIBUTION_FILE = "attribution.json"
+ATTRIBUTION_PAGE = "attribution.html"
+LEFT_OUT_FILE = "left-out.csv"
 
 Axes = Literal["semi", "full"]
 """How 1.2 × inter-ocular and 1.3 × eye-to-mouth are read: as half or as whole axes of the face's ellipse."""
@@ -151,5 +158,16 @@ class AttributionResult(Frozen):
     source: Pictures
     encoders: list[EncoderAttribution] = Field(min_length=1)
     run: Run
-    left_out: list[tuple[str, str, str, str]] = Field(default=[], exclude=True, repr=False)
-    """(encoder, id, step, reason): kept beside attribution.json, never in it."""
+    left_out: Listing | None = Field(default=None, exclude=True, repr=False)
+    """Pictures that could not be used: kept beside attribution.json, never in it."""
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write attribution.json, and left-out.csv where there is anything to name; returns the path of the former."""
+        left_out = None if self.left_out is None else self.left_out.csv()
+        write_files(Path(folder), {ATTRIBUTION_FILE: self.file_text()}, {LEFT_OUT_FILE: left_out})
+        return Path(folder) / ATTRIBUTION_FILE
+
+
+def require_no_attribution(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a finished attribution, before any work is done for it."""
+    require_new_files(folder, (ATTRIBUTION_FILE, ATTRIBUTION_PAGE, LEFT_OUT_FILE), force=force)

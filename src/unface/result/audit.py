@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, field_serializer, field_validator, 
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
+from unface.result.attribution import LEFT_OUT_FILE as LEFT_OUT_FILE
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import installed_part
@@ -21,7 +22,6 @@ SCHEMA: Literal["unface.audit/2"] = "unface.audit/2"
 AUDIT_FILE = "audit.json"
 REPORT_FILE = "report.html"
 SUSPECTS_FILE = "suspects.csv"
-LEFT_OUT_FILE = "left-out.csv"
 LISTINGS = (SUSPECTS_FILE, LEFT_OUT_FILE)
 """Those of the built-in parts: an earlier audit's are removed where this one has none."""
 
@@ -278,7 +278,9 @@ class AuditResult(Frozen):
 
     @field_serializer("parts")
     def _as_json(self, parts: dict[str, Any]) -> dict[str, Any]:
-        dumped = (section.model_dump(by_alias=True) if isinstance(section, Frozen) else section for section in parts.values())
+        dumped = (
+            section.model_dump(by_alias=True) if isinstance(section, Frozen) else section for section in parts.values()
+        )
         return dict(zip(parts, dumped, strict=True))
 
     @model_validator(mode="after")

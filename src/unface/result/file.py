@@ -96,7 +96,9 @@ class Listing:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
         # A name that a spreadsheet would take for a formula is marked as text.
-        writer.writerows([f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in row] for row in self.rows)
+        writer.writerows(
+            [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in row] for row in self.rows
+        )
         return text.getvalue()
 
 

@@ -22,7 +22,9 @@ def verdict(result: AuditResult) -> str:
         f"{_attacker(head.raw)} can link {percent(tar.value)} {interval(tar.low, tar.high)} of photo pairs of one "
         f"person at {one_in(head.far)}"
     )
-    coarse = " Calibrate identities are few for this rate; take it as coarse." if head.raw.resolution == "coarse" else ""
+    coarse = (
+        " Calibrate identities are few for this rate; take it as coarse." if head.raw.resolution == "coarse" else ""
+    )
     if not head.raw.above_chance:
         return f"{linked}: this cannot be told from chance, which is {percent(head.raw.chance)}.{coarse}"
     return f"{linked}: {times(head.raw.times_chance)} chance.{coarse} {_after(result, head)}".rstrip()

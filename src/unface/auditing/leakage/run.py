@@ -59,9 +59,7 @@ def check_controls(bench: Bench) -> Controls:
     """Shuffled identities, and pictures or names that occur twice, on the vectors as they came."""
     embeddings, attack = bench.prepared.embeddings, bench.attack
     plan = attack.plan
-    shuffled = shuffled_control(
-        embeddings.vectors, attack.roles, attack.probes, plan, attack.bootstrap, bench.progress
-    )
+    shuffled = shuffled_control(embeddings.vectors, attack.roles, attack.probes, plan, attack.bootstrap, bench.progress)
     duplicates = near_duplicates(embeddings, device=plan.device, threads=plan.threads)
     doubles, misplaced = lookalikes(embeddings), strays(embeddings)
     bench.listings[SUSPECTS_FILE] = Listing(

@@ -25,9 +25,7 @@ class UtilityTasks:
         return measured
 
 
-def utility_tasks_of(
-    audited: EmbeddingSet, sources: Sequence[EmbeddingSet], seed: int, level: float
-) -> UtilityTasks:
+def utility_tasks_of(audited: EmbeddingSet, sources: Sequence[EmbeddingSet], seed: int, level: float) -> UtilityTasks:
     """Neighbours in the audited set itself, and what each labelled or copy-detection source can be used for."""
     for source in sources:
         require_same_space(audited.space, source.unit().space)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unface.attribute import FaceSwap, attribute, locate, reader_of
-from unface.auditing.clock import Clock
 from unface.data import ImageSet, Space
 from unface.encode import Encoder, space_of
 from unface.erase import Projection
@@ -12,6 +11,7 @@ from unface.errors import UnfaceError
 from unface.faces import Detector
 from unface.progress import Progress
 from unface.result.attribution import AttributionResult, EncoderAttribution, Pictures
+from unface.result.file import Clock, Listing
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +61,13 @@ def attribute_pictures(
         ),
         encoders=[one.part for one in encoders],
         run=clock.run(),
-        left_out=[row for one in encoders for row in one.left_out],
+        left_out=left_out_listing([row for one in encoders for row in one.left_out]),
     )
+
+
+def left_out_listing(rows: list[tuple[str, ...]]) -> Listing:
+    """Pictures that attribution could not use."""
+    return Listing(("encoder", "id", "step", "reason"), rows, "pictures that attribution left out")
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Attributed:
     """What goes into the file, and what may only lie beside it."""
 
     part: EncoderAttribution
-    left_out: list[tuple[str, str, str, str]]
+    left_out: list[tuple[str, ...]]
     """(encoder, id, step, reason)"""
 
 

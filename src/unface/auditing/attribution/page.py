@@ -1,17 +1,24 @@
-"""A face that is nobody's, drawn with the regions that were blurred and revealed, each as strong as its effect."""
+"""Face or surroundings on the page: the table, a drawn face that is nobody's, and curves over blur and background."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
+import altair as alt
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from unface.auditing.schema import AttributedSpace, EncoderAttribution
-from unface.auditing.words import percent
-from unface.report.draw import Figure
-from unface.report.looks import AXIS, GREY, GRID, Look
+from unface.auditing.attribution.words import attribution_table, left_out_table, quality_table
+from unface.page.charts import AXIS, GREY, GRID, Figure, Look, Rows, colour, dash, data, draw, looks_of
+from unface.page.tables import Cell, Table, bounded, pairs, table
+from unface.page.templates import render
+from unface.result.attribution import AttributedSpace, EncoderAttribution
+from unface.result.numbers import Share
+from unface.result.parts import Section
+from unface.result.words import percent
 
+Levels = Callable[[AttributedSpace], Sequence[tuple[float, Share]]]
 _SIDE = 224.0
 _LONG = 1.15  # eyes to mouth, in distances between the eyes, of an ordinary face
 _CENTRE = np.array([_SIDE / 2, _SIDE / 2])
@@ -19,14 +26,137 @@ _STRONGEST = 0.5  # opacity of the largest effect among an encoder's spaces
 _REVEALED = (0.25, 0.5, 0.75)
 
 
-def face_figures(one: EncoderAttribution, looks: Mapping[str, Look]) -> list[Figure]:
+@dataclass(frozen=True)
+class _Drawn:
+    """The figures of one encoder."""
+
+    encoder: str
+    faces: list[Figure]
+    curves: list[Figure]
+    similarities: Table | None
+
+
+def section(encoders: Sequence[EncoderAttribution], looks: Mapping[str, Look] | None = None) -> Section:
+    """``looks`` are those of a page that draws the same spaces elsewhere."""
+    drawn = []
+    for one in encoders:
+        used = looks or looks_of([space.name for space in one.spaces])
+        drawn.append(_Drawn(one.encoder, _face_figures(one, used), _curve_figures(one, used), _similarity_table(one)))
+    body = render(
+        "unface.auditing.attribution:section.jinja",
+        table=attribution_table(encoders),
+        quality=quality_table(encoders),
+        left_out=left_out_table(encoders),
+        drawn=drawn,
+    )
+    return Section("attribution", "Face or surroundings", body)
+
+
+def _curve_figures(one: EncoderAttribution, looks: Mapping[str, Look]) -> list[Figure]:
+    """CPI over σ and over B, raw against erased; none where no triplet was to be had."""
+    shown = [space for space in one.spaces if space.cpi is not None and space.b_star is not None]
+    if not shown:
+        return []
+    return [
+        _curve_figure(
+            "Place preferred as faces are blurred",
+            "blur of all faces, σ in pixels",
+            _blurred,
+            one.encoder,
+            shown,
+            looks,
+        ),
+        _curve_figure(
+            "Place preferred as background is revealed",
+            "share of the background seen, B",
+            _seen,
+            one.encoder,
+            shown,
+            looks,
+        ),
+    ]
+
+
+def _similarity_table(one: EncoderAttribution) -> Table | None:
+    """Behind the second chart: how alike the query is to its place and to its person."""
+    rows = [
+        (Cell(space.name), f"{level.share:g}", _cosine(level.to_context.value), _cosine(level.to_identity.value))
+        for space in one.spaces
+        if space.b_star is not None
+        for level in space.b_star.at
+    ]
+    columns = ("space", "B", "cosine to another face in its place", "cosine to its face elsewhere")
+    return table(f"Similarities as background is revealed, {one.encoder}", columns, rows) if rows else None
+
+
+def _curve_figure(
+    title: str,
+    axis: str,
+    levels: Levels,
+    encoder: str,
+    shown: Sequence[AttributedSpace],
+    looks: Mapping[str, Look],
+) -> Figure:
+    used = [looks[space.name] for space in shown]
+    rows: Rows = [
+        {"look": space.name, "x": at, "share": share.value, "low": share.low, "high": share.high}
+        for space in shown
+        for at, share in levels(space)
+    ]
+    places = sorted({at for at, _ in levels(shown[0])})
+    x = alt.X("x:Q", title=axis, scale=alt.Scale(domain=[places[0], places[-1]], nice=False), axis=_ticks(places))
+    y = alt.Y(
+        "share:Q",
+        title="place preferred to person",
+        scale=alt.Scale(domain=[0, 1], nice=False),
+        axis=alt.Axis(format="~%", tickCount=5),
+    )
+    half = data([{"x": places[0], "share": 0.5}, {"x": places[-1], "share": 0.5}])
+    layers = [
+        half.mark_line(color=GREY, strokeWidth=1, opacity=0.8).encode(x=x, y=y),
+        data(rows).mark_rule(strokeWidth=1, opacity=0.6).encode(x=x, y="low:Q", y2="high:Q", color=colour(used)),
+        data(rows).mark_line(strokeWidth=1.8).encode(x=x, y=y, color=colour(used), strokeDash=dash(used)),
+    ]
+    ends = "; ".join(
+        f"{space.name} from {percent(levels(space)[0][1].value)} to {percent(levels(space)[-1][1].value)}"
+        for space in shown
+    )
+    numbers = _numbers(f"{title}, {encoder}", axis, places, shown, levels)
+    return Figure(title, draw(layers, f"{title}: {ends}"), tuple(used), numbers)
+
+
+def _numbers(
+    caption: str, axis: str, places: Sequence[float], shown: Sequence[AttributedSpace], levels: Levels
+) -> Table:
+    found = [dict(levels(space)) for space in shown]
+    rows = [[Cell(f"{at:g}"), *(Cell(bounded(one[at]), pairs(one[at])) for one in found)] for at in places]
+    return table(caption, (axis, *(space.name for space in shown)), rows)
+
+
+def _blurred(space: AttributedSpace) -> Sequence[tuple[float, Share]]:
+    return [(level.sigma, level.preferred) for level in space.cpi.at] if space.cpi else []
+
+
+def _seen(space: AttributedSpace) -> Sequence[tuple[float, Share]]:
+    return [(level.share, level.preferred) for level in space.b_star.at] if space.b_star else []
+
+
+def _ticks(places: Sequence[float]) -> alt.Axis:
+    return alt.Axis(values=list(places), format=".2~f", labelOverlap=False)
+
+
+def _cosine(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _face_figures(one: EncoderAttribution, looks: Mapping[str, Look]) -> list[Figure]:
     """One for each space whose FII was measured; shades compare within an encoder."""
     shown = [space for space in one.spaces if space.fii is not None]
     largest = max((max(_drops(space)) for space in shown), default=0.0)
-    return [_figure(one, space, looks[space.name], largest) for space in shown]
+    return [_face_figure(one, space, looks[space.name], largest) for space in shown]
 
 
-def _figure(one: EncoderAttribution, space: AttributedSpace, look: Look, largest: float) -> Figure:
+def _face_figure(one: EncoderAttribution, space: AttributedSpace, look: Look, largest: float) -> Figure:
     apart = _eyes_apart(one)
     semi = apart * np.array([1.2, 1.3 * _LONG]) / (1 if one.axes == "semi" else 2)
     face, ring = _drops(space)
