@@ -58,9 +58,8 @@ def audit(
     are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
     """
     clock = Clock()
-    protocol = replace(
-        protocol or Protocol(), **{name: value for name, value in (("far", far), ("k", k)) if value is not None}
-    )
+    protocol = protocol or Protocol()
+    protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)
     given = read_embeddings(
         source,
         vector=protocol.vector,

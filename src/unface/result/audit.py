@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, field_serializer, field_validator, 
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.attribution import LEFT_OUT_FILE as LEFT_OUT_FILE
+from unface.result.attribution import LEFT_OUT_FILE
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import installed_part
@@ -142,7 +142,7 @@ class SpaceResult(Frozen):
 
     @property
     def headline(self) -> Point | None:
-        """The worst case at the lowest resolved rate, at the k that is worst on calibrate; coarse if none is resolved."""
+        """The worst case at the lowest resolved rate (coarse if none is), at the k that is worst on calibrate."""
         for resolution in ("resolved", "coarse"):
             at = [point for point in self.points if point.worst and point.tar and point.resolution == resolution]
             if at:

@@ -1,4 +1,4 @@
-"""What every result file has in common: a strict format, what it was run on, what the reader must know; and reading it."""
+"""What every result file has in common: a strict format, what was used, what the reader must know; and reading it."""
 
 import csv
 import json

@@ -78,10 +78,8 @@ class AttributeSwap(SilentPart):
             return ["attribute swaps"]
         columns = ("attribute, space", "both", "still the same person", "attribute flipped", "attribute read before")
         caption = "Vectors moved until they tell the other value of an attribute"
-        text = (
-            "Vectors are moved until a classifier reads the other value of an attribute. Both at once: the attribute "
-        )
-        text += "was changed and the person was not."
+        text = "Vectors are moved until a classifier reads the other value of an attribute. "
+        text += "Both at once: the attribute was changed and the person was not."
         drawn = table(caption, columns, [_row(swap) for swap in cls.of(result)])
         return [Section("swaps", "Attribute swaps", render("tables.jinja", tables=[drawn], text=text))]
 

@@ -60,9 +60,9 @@ def _comparisons(result: AuditResult) -> list[_Comparison]:
         pairs |= {(space.name, change.against) for change in new}
         sentences += [_sentence(result, space, change) for change in new]
         missing = [name for name in _yardsticks(result) if name not in {change.against for change in space.changes}]
-        sentences += [
-            _Comparison(f"{space.name} was not compared with {_named(result, space, n)}.", False) for n in missing
-        ]
+        for name in missing:
+            text = f"{space.name} was not compared with {_named(result, space, name)}."
+            sentences.append(_Comparison(text, False))
         if not any(other.erasure and other.erasure.control for other in result.spaces):
             text = f"{space.name} was not put against a control of equal rank: whether it removes identity or only"
             sentences.append(_Comparison(f"{text} dimensions is not known.", False))

@@ -1,4 +1,4 @@
-"""Leakage on the page: the worst case of each space, every probe, the photo shoot taken out, and curves over all rates."""
+"""Leakage on the page: the worst case of each space, every probe, the shoot taken out, and curves over all rates."""
 
 import math
 

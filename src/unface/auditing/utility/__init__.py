@@ -65,8 +65,8 @@ class Utility(SilentPart):
         return [
             warning(
                 "utility",
-                f"{count(shared, 'vector')} of {name} were also given to be spared; what is kept there flatters erasers "
-                "that spare a task: measure on other pictures, best of other classes",
+                f"{count(shared, 'vector')} of {name} were also given to be spared; what is kept there flatters "
+                "erasers that spare a task: measure on other pictures, best of other classes",
             )
             for name, shared in cls.of(result).spared_again.items()
         ]
