@@ -25,7 +25,8 @@ from studies.record_format import (
     written,
 )
 from unface.auditing import AUDIT_FILE, AuditResult, load_audit
-from unface.auditing.schema import Bounds, Change, ContextAdjusted, Estimate, Point, SpaceResult, Sweep
+from unface.auditing.schema import Change, ContextAdjusted, Estimate, Point, SpaceResult, Sweep
+from unface.result import numbers
 
 HOME = Path(__file__).resolve().parents[1] / "docs" / "measured" / "erasure"
 MARKS = {"resolved": "", "coarse": "~", "refused": "refused"}
@@ -136,7 +137,7 @@ def _tar(tar: Estimate, times_chance: float) -> Tar:
     return Tar(tar.numerator, tar.denominator, _short(tar.low), _short(tar.high), round(times_chance, 3))
 
 
-def _interval(found: Bounds | Change | ContextAdjusted) -> Interval:
+def _interval(found: numbers.Estimate | Change | ContextAdjusted) -> Interval:
     assert found.value is not None
     return Interval(_short(found.value), _short(found.low), _short(found.high))
 

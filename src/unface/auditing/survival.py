@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from unface.auditing.points import bounds_of
-from unface.auditing.schema import Kept
 from unface.data import EmbeddingSet, require_same_space
 from unface.erase import Projection
+from unface.result.numbers import Kept
 from unface.utility import Outcome, Task, kept, neighbour_task, utility_tasks
 
 
@@ -19,21 +18,10 @@ class Survival:
 
     def kept(self, projection: Projection) -> list[Kept]:
         """Every measure after a projection, beside the raw one."""
-        found = []
-        for task, before in self.tasks:
-            after = task.outcomes(projection.apply(task.vectors))
-            found += [kept(raw, erased, self.level) for raw, erased in zip(before, after, strict=True)]
         return [
-            Kept(
-                measure=one.measure,
-                on=one.on,
-                queries=one.queries,
-                raw=bounds_of(one.raw),
-                erased=bounds_of(one.erased),
-                retained=bounds_of(one.retained),
-                level=self.level,
-            )
-            for one in found
+            kept(raw, erased, self.level)
+            for task, before in self.tasks
+            for raw, erased in zip(before, task.outcomes(projection.apply(task.vectors)), strict=True)
         ]
 
 
@@ -49,9 +37,9 @@ def survival(audited: EmbeddingSet, sources: Sequence[EmbeddingSet], seed: int, 
 def _named_apart(sources: Sequence[EmbeddingSet]) -> list[EmbeddingSet]:
     """Two sources of one name would read as one."""
     seen: dict[str, int] = {}
-    found = []
+    named = []
     for source in sources:
         seen[source.source] = seen.get(source.source, 0) + 1
         again = seen[source.source]
-        found.append(source if again == 1 else replace(source, source=f"{source.source} ({again})"))
-    return found
+        named.append(source if again == 1 else replace(source, source=f"{source.source} ({again})"))
+    return named

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from unface.auditing.inputs import Prepared, label_column
 from unface.auditing.points import resolution_word
-from unface.auditing.schema import AttributeSwap, Counted
+from unface.auditing.schema import AttributeSwap
 from unface.errors import UnfaceError
-from unface.swap import Share, swap_inference
+from unface.swap import swap_inference
 
 _FAR = 1e-3
 
@@ -40,29 +40,18 @@ def swap_part(
     """Move the test vectors of one space to the other value of the attribute."""
     roles = prepared.roles
     train, calibrate, test = ((role.rows, role.identities) for role in (roles.train, roles.calibrate, roles.test))
-    found = swap_inference(vectors, train, calibrate, test, attribute.codes, far=_FAR, seed=seed)
+    swap = swap_inference(vectors, train, calibrate, test, attribute.codes, far=_FAR, seed=seed)
     return AttributeSwap(
         space=space,
         attribute=attribute.name,
-        far=found.far,
-        resolution=resolution_word(found.resolution),
-        threshold=found.threshold,
-        directions=found.directions,
-        accuracy=_counted(found.both.read),
-        majority=found.chance,
-        trusted=found.trusted,
-        accept=_counted(found.both.accept),
-        flip=_counted(found.both.flip),
-        joint=_counted(found.both.joint),
-    )
-
-
-def _counted(share: Share) -> Counted:
-    return Counted(
-        value=share.value,
-        numerator=share.count,
-        denominator=share.of,
-        low=share.interval.low,
-        high=share.interval.high,
-        level=share.interval.level,
+        far=swap.far,
+        resolution=resolution_word(swap.resolution),
+        threshold=swap.threshold,
+        directions=swap.directions,
+        accuracy=swap.both.read,
+        majority=swap.chance,
+        trusted=swap.trusted,
+        accept=swap.both.accept,
+        flip=swap.both.flip,
+        joint=swap.both.joint,
     )

@@ -2,17 +2,15 @@
 
 from unface.utility.choose import utility_tasks
 from unface.utility.copies import CopyTask, copy_task
-from unface.utility.kept import Kept, Share, kept
+from unface.utility.kept import kept
 from unface.utility.labelled import LabelledTask, labelled_task
 from unface.utility.neighbours import neighbour_task
 from unface.utility.outcome import Outcome, Task
 
 __all__ = [
     "CopyTask",
-    "Kept",
     "LabelledTask",
     "Outcome",
-    "Share",
     "Task",
     "copy_task",
     "kept",

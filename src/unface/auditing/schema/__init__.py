@@ -14,7 +14,6 @@ from unface.auditing.schema.erasure import (
     Certificate,
     Change,
     Erasure,
-    Kept,
     Map,
     SpaceResult,
     Sweep,
@@ -34,6 +33,7 @@ from unface.auditing.schema.points import (
     WithoutSuspects,
 )
 from unface.auditing.schema.result import SCHEMA, AuditResult
+from unface.result.numbers import Kept
 
 __all__ = [
     "SCHEMA",

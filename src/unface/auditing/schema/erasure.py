@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from unface.auditing.schema.given import Given
-from unface.auditing.schema.numbers import Bounds, Counted, Estimate, Frozen
+from unface.auditing.schema.numbers import Bounds, Estimate, Frozen
 from unface.auditing.schema.points import Curve, Point
+from unface.result.numbers import Kept, Share
 
 
 class Certificate(Frozen):
@@ -48,18 +49,6 @@ class Change(Frozen):
     value: float
     low: float
     high: float
-    level: float
-
-
-class Kept(Frozen):
-    """One measure of usefulness, before and after."""
-
-    measure: str = Field(description="knn, linear, copy recall@1, copy µAP, overlap@10 (of nearest neighbours) …")
-    on: str
-    queries: int
-    raw: Bounds
-    erased: Bounds
-    retained: Bounds = Field(description="erased as a share of raw; the interval is paired")
     level: float
 
 
@@ -155,9 +144,9 @@ class AttributeSwap(Frozen):
     resolution: Literal["resolved", "coarse"]
     threshold: float
     directions: int
-    accuracy: Counted = Field(description="of the attribute's classifier on test identities, before any move")
+    accuracy: Share = Field(description="of the attribute's classifier on test identities, before any move")
     majority: float = Field(description="accuracy of always saying the more frequent value")
     trusted: bool = Field(description="whether both values are read better than by chance")
-    accept: Counted = Field(description="still accepted as the same person")
-    flip: Counted = Field(description="the classifier says the other value")
-    joint: Counted = Field(description="both at once")
+    accept: Share = Field(description="still accepted as the same person")
+    flip: Share = Field(description="the classifier says the other value")
+    joint: Share = Field(description="both at once")
