@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from unface.errors import UnfaceError
 from unface.metrics import effective_trials, wilson, zero_bound
 from unface.result.numbers import Estimate, Kept
-from unface.utility.outcome import Outcome
+from unface.utility.tasks import Outcome
 
 # Shares are of order one; what differs by less does not differ.
 _ROUNDING = 1e-12
