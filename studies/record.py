@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from studies import measured
 from studies.measured import Part, first_error, json_lines
 from unface import UnfaceError
-from unface.auditing import AUDIT_FILE, AuditResult, load_audit
-from unface.auditing.schema import Bounds, Change, ContextAdjusted, Estimate, Point, SpaceResult, Sweep
+from unface.Sweeps.of(auditing) import Sweep, Sweeps
+from unface.result.audit import AUDIT_FILE, AuditResult, Change, ContextAdjusted, Point, SpaceResult
+from unface.result.numbers import Estimate, Share
 
 HOME = measured.HOME / "erasure"
 SCHEMA = "unface.erasure-record/2"
@@ -199,14 +200,14 @@ def main() -> None:
     if not audits:
         raise SystemExit(f"{sys.argv[1]}: no folder in it holds an {AUDIT_FILE}; give what studies.erasure wrote")
     for path in audits:
-        record = record_of(path.parent.name, load_audit(path))
+        record = record_of(path.parent.name, AuditResult.load(path))
         (HOME / f"{record.audit}.json").write_text(record_json(record), encoding="utf-8")
     print(f"{len(audits)} audits recorded, {len(list(HOME.glob('*.json')))} there")
 
 
 def read_records(folder: Path = HOME) -> dict[str, Record]:
     """By the audit's name; audits that are not recorded are read as if they were."""
-    records = [record_of(path.parent.name, load_audit(path)) for path in folder.glob(f"*/{AUDIT_FILE}")]
+    records = [record_of(path.parent.name, AuditResult.load(path)) for path in folder.glob(f"*/{AUDIT_FILE}")]
     records += [read_record(path) for path in folder.glob("*.json")]
     return {record.audit: record for record in sorted(records, key=lambda record: record.audit)}
 
@@ -239,9 +240,9 @@ def record_of(name: str, result: AuditResult) -> Record:
         verdict=result.verdict,
         valid=result.valid,
         variant=protocol.variant,
-        fars=protocol.fars,
-        ks=protocol.ks,
-        probes=protocol.probes,
+        fars=protocol.far,
+        ks=protocol.k,
+        probes=protocol.probe,
         seeds=protocol.seeds,
         bootstraps=protocol.bootstraps,
         level=protocol.level,
@@ -249,8 +250,8 @@ def record_of(name: str, result: AuditResult) -> Record:
         images=result.curated.images,
         shuffled=len(shuffled),
         shuffled_at_chance=sum(point.passed for point in shuffled),
-        spaces=[_space(space, shown_k(protocol.ks)) for space in result.spaces],
-        sweeps=[_sweep(sweep) for sweep in result.sweeps],
+        spaces=[_space(space, shown_k(protocol.k)) for space in result.spaces],
+        sweeps=[_sweep(sweep) for sweep in Sweeps.of(result)],
     )
 
 
@@ -305,11 +306,11 @@ def _sweep(sweep: Sweep) -> RecordedSweep:
     )
 
 
-def _tar(tar: Estimate, times_chance: float) -> Tar:
+def _tar(tar: Share, times_chance: float) -> Tar:
     return Tar(tar.numerator, tar.denominator, _short(tar.low), _short(tar.high), round(times_chance, 3))
 
 
-def _ends(estimate: Bounds | Change | ContextAdjusted) -> ValueAndEnds:
+def _ends(estimate: Estimate | Change | ContextAdjusted) -> ValueAndEnds:
     assert estimate.value is not None
     return ValueAndEnds(_short(estimate.value), _short(estimate.low), _short(estimate.high))
 

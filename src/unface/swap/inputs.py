@@ -32,7 +32,7 @@ class Labelled:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class LabelledRoles:
     """The labelled rows of each role, and all rows of calibrate: thresholds need no label."""
 
     train: Labelled
@@ -41,7 +41,9 @@ class Given:
     impostors: tuple[NDArray[np.float32], NDArray[np.int64]]
 
 
-def given(vectors: NDArray[np.float32], train: RowsOf, calibrate: RowsOf, test: RowsOf, attribute: ArrayLike) -> Given:
+def labelled_roles(
+    vectors: NDArray[np.float32], train: RowsOf, calibrate: RowsOf, test: RowsOf, attribute: ArrayLike
+) -> LabelledRoles:
     """Vectors and labels by role; what cannot be measured is refused here."""
     labels = np.asarray(attribute)
     if vectors.ndim != 2 or labels.shape != (len(vectors),):
@@ -61,7 +63,7 @@ def given(vectors: NDArray[np.float32], train: RowsOf, calibrate: RowsOf, test: 
     _require_apart(roles, len(vectors))
     labelled = {name: _labelled(name, vectors, role, labels) for name, role in roles.items()}
     rows, identities = calibrate
-    return Given(**labelled, impostors=(vectors[rows], _coded(identities)))
+    return LabelledRoles(**labelled, impostors=(vectors[rows], _coded(identities)))
 
 
 def _require_apart(roles: dict[str, RowsOf], count: int) -> None:
@@ -81,15 +83,15 @@ def _require_apart(roles: dict[str, RowsOf], count: int) -> None:
 def _labelled(name: str, vectors: NDArray[np.float32], role: RowsOf, labels: NDArray[np.generic]) -> Labelled:
     rows, identities = role
     known = labels[rows].astype(np.int64) >= 0
-    found = labels[rows][known].astype(np.int64)
+    codes = labels[rows][known].astype(np.int64)
     for label in (0, 1):
-        people = len(np.unique(identities[known][found == label]))
+        people = len(np.unique(identities[known][codes == label]))
         if people < _IDENTITIES_OF_EACH_LABEL:
             raise UnfaceError(
                 f"swap: {people} {name} identities have the attribute {label}; "
                 f"at least {_IDENTITIES_OF_EACH_LABEL} must have it and as many the other value"
             )
-    return Labelled(vectors[rows[known]], _coded(identities[known]), found)
+    return Labelled(vectors[rows[known]], _coded(identities[known]), codes)
 
 
 def _coded(identities: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -1,4 +1,7 @@
-"""Where a vector is moved to show the other label, leaving alone what varies between pictures of one person."""
+"""What the attacker learns: a classifier of a binary attribute, and a move that shows the other label.
+
+The move leaves alone what varies between pictures of one person.
+"""
 
 from dataclasses import dataclass
 
@@ -6,13 +9,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.linear import ShrunkCovariance
 from unface.moments import class_moments
-from unface.swap.given import Labelled
+from unface.swap.inputs import Labelled
 
 Matrix = NDArray[np.float64]
 
+SHRINKAGES = (0.05, 0.2, 0.5, 0.9)
 # Of all variance: what an eraser removed has none, and moving there means nothing.
 _NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeClassifier:
+    """Says 1 where normal · z > offset. The boundary lies midway between the two label means, however many are each."""
+
+    normal: NDArray[np.float64]
+    offset: float
+    shrinkage: float
+    """Of the covariance inside the labels, towards its mean variance."""
+
+    def predict(self, vectors: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Labels 0 or 1 of the (n, d) vectors."""
+        return np.asarray(vectors.astype(np.float64) @ self.normal > self.offset, np.int64)
+
+    def balanced_accuracy(self, people: Labelled) -> float:
+        """Over both labels alike."""
+        right = self.predict(people.vectors) == people.labels
+        return float(right[people.labels == 0].mean() + right[people.labels == 1].mean()) / 2
+
+
+def fit_classifier(train: Labelled, calibrate: Labelled) -> AttributeClassifier:
+    """normal = Σ⁻¹(μ₁ − μ₀) on train; the shrinkage of Σ that reads both labels of calibrate best, on average.
+
+    Pictures of one person mostly share a label, so people outside of train must tell how much to shrink.
+    """
+    moments = class_moments(train.vectors, train.labels)
+    within = ShrunkCovariance.of(moments.within_covariance(), moments.energy)
+    zero, one = moments.means
+    along = within.axes.T @ (one - zero)
+
+    def fitted(shrinkage: float) -> AttributeClassifier:
+        normal = within.axes @ (along / within.variances(shrinkage))
+        return AttributeClassifier(normal, float(normal @ (zero + one)) / 2, shrinkage)
+
+    return max(map(fitted, SHRINKAGES), key=lambda classifier: classifier.balanced_accuracy(calibrate))
 
 
 @dataclass(frozen=True, eq=False)
