@@ -100,9 +100,9 @@ def test_the_store_tells_where_it_stands(filled: Filled) -> None:
 
 def test_a_second_run_is_refused_and_so_is_another_projection(filled: Filled) -> None:
     sanitise_store(PROJECTION, filled.case.open())
-    with pytest.raises(UnfaceError, match="raw vectors still lie beside"):
+    with pytest.raises(UnfaceError, match="raw vectors are still kept"):
         sanitise_store(PROJECTION, filled.case.open())
-    with pytest.raises(UnfaceError, match="two never go over one another"):
+    with pytest.raises(UnfaceError, match="cannot be applied on top of each other"):
         sanitise_store(projection(seed=1), filled.case.open(), purge=True)
     sanitise_store(PROJECTION, filled.case.open(), purge=True)
     with pytest.raises(UnfaceError, match="nothing to do"):
