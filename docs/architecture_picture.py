@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.test_architecture import LEVELS, SOURCE, imported_rooms
+from tests.test_architecture import BELOW_ITS_LEVEL, LEVELS, SOURCE, imported_rooms
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "architecture.md"
 PICTURE = HERE / "architecture.svg"
-ROOMS = sorted(LEVELS, key=lambda room: (-LEVELS[room], room))  # top to bottom, and left to right
+ROOMS = sorted(LEVELS, key=lambda room: (-LEVELS[room], room == BELOW_ITS_LEVEL, room))  # top to bottom, left to right
 
 CELL, LEFT, TOP = 22, 84, 100
 SIDE = CELL * len(ROOMS)

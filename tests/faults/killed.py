@@ -15,7 +15,7 @@ from typing import Any
 
 from unface.cli import main as command_line
 from unface.moments import MomentStream
-from unface.scale.sink import Sink
+from unface.output.place import Sink
 
 
 class Fuse:

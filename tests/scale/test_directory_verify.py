@@ -13,9 +13,9 @@ from tests.scale.stored import PEOPLE, projection, table, written
 from unface import UnfaceError
 from unface.erase import Projection
 from unface.erase.file import to_bytes
+from unface.output.place import place_at
 from unface.scale import Receipt, sanitise_directory, sanitise_file
 from unface.scale.part import PartJob
-from unface.scale.place import place_at
 from unface.scale.readback import ReadBackJob, _aligned, _same, read_back
 from unface.scale.released import Released
 

@@ -16,8 +16,8 @@ from unface.data import Space
 from unface.data.files import SEE_TO_IT
 from unface.data.space import METADATA_KEY
 from unface.erase import Projection
+from unface.output.place import Sink
 from unface.scale import Sanitised, sanitise_file
-from unface.scale.sink import Sink
 
 
 @pytest.fixture

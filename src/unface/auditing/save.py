@@ -6,8 +6,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from unface.auditing.schema import SCHEMA, AuditResult
-from unface.auditing.together import LEFT_OUT_FILE, left_out_listing, listing, require_without, write_together
+from unface.auditing.together import LEFT_OUT_FILE, left_out_listing, listing
 from unface.errors import UnfaceError
+from unface.output.taken import require_new_files
+from unface.output.write import write_files
 
 AUDIT_FILE = "audit.json"
 SUSPECTS_FILE = "suspects.csv"
@@ -16,7 +18,7 @@ REPORT_FILE = "report.html"
 
 def require_free(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished audit, before any work is done for it."""
-    require_without(folder, (AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE, LEFT_OUT_FILE), force=force)
+    require_new_files(folder, (AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE, LEFT_OUT_FILE), force=force)
 
 
 def save_audit(result: AuditResult, folder: Path, *, force: bool = False) -> Path:
@@ -26,7 +28,7 @@ def save_audit(result: AuditResult, folder: Path, *, force: bool = False) -> Pat
         SUSPECTS_FILE: listing(("why", "first_id", "first_identity", "second_id", "second_identity"), result.suspects),
         LEFT_OUT_FILE: left_out_listing(result.left_out),
     }
-    write_together(folder, {AUDIT_FILE: result.file_text()}, named)
+    write_files(folder, {AUDIT_FILE: result.file_text()}, named)
     return folder / AUDIT_FILE
 
 

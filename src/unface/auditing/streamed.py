@@ -19,10 +19,10 @@ from unface.erase import CONTROLS, ERASERS, ISP, ClosedFormEraser, Projection, c
 from unface.erase.rank import chosen_rank
 from unface.errors import UnfaceError
 from unface.moments import MomentStream
+from unface.output.place import Place, place_at
 from unface.progress import Progress, Silent
 from unface.scale.executor import Executor, local_executor
 from unface.scale.names import NamesJob, cut_identities
-from unface.scale.place import Place, place_at
 from unface.scale.stream import NO_IDS
 from unface.scale.sums import Gather, PartSums, SumsJob, gather_here
 

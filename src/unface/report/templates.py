@@ -11,13 +11,13 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from unface.auditing.together import write_whole
 from unface.auditing.words import count, percent, rate
+from unface.output.write import write_file
 
 
 def write_page(page: str, path: str | os.PathLike[str]) -> Path:
     """Write a page, whole or not at all; replaces what is there."""
-    write_whole(Path(path), page.encode(), "--out")
+    write_file(Path(path), page.encode(), option="--out")
     return Path(path)
 
 

@@ -13,8 +13,8 @@ from unface.data.arrow import text_of
 from unface.data.identities import object_array
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
+from unface.output.place import place_at
 from unface.scale.executor import Executor
-from unface.scale.place import place_at
 
 NOBODY, FITTED, HELD = range(3)
 _ROWS_AT_ONCE = 1 << 16

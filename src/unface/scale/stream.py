@@ -17,10 +17,10 @@ from unface.data.parquet import opened_parquet, row_batches
 from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import Projection
 from unface.errors import UnfaceError
+from unface.output.place import Sink
 from unface.scale.overlap import overlapped
 from unface.scale.released import Released, bad_rows, is_named, release, released_space, require_dim, require_raw
 from unface.scale.row_groups import row_groups
-from unface.scale.sink import Sink
 from unface.threads import one_blas_thread
 
 _BATCH_BYTES = 16 << 20

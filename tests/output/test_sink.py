@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from unface.scale import place_at
-from unface.scale.sink import OutputError, Sink
+from unface.output.place import Sink, place_at
+from unface.output.write import OutputError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "posix_fadvise"), reason="this system begins to write when it likes")
 BLOCKS = [bytes([number]) * 300 for number in range(20)]
@@ -16,7 +16,7 @@ BLOCKS = [bytes([number]) * 300 for number in range(20)]
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unface.scale.sink._AHEAD_BYTES", 1200)
+    monkeypatch.setattr("unface.output.place._AHEAD_BYTES", 1200)
 
 
 def write(folder: Path) -> str:

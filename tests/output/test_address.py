@@ -10,8 +10,8 @@ import pytest
 from tests.scale.collection import collection
 from tests.scale.stored import projection
 from unface import UnfaceError
+from unface.output.place import why, without_secrets
 from unface.scale import place_at, sanitise_directory
-from unface.scale.address import why, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_manifest_holds_no_hash_of_a_password_and_a_new_one_goes_on(
     for name in ("a.parquet", "b.parquet"):
         memory.pipe(f"memory://hashed/raw/{name}", (source / name).read_bytes())
     real = place_at("memory://hashed/raw")
-    monkeypatch.setattr("unface.scale.place._file_system", lambda url: (real.files, real.root))
+    monkeypatch.setattr("unface.output.place._file_system", lambda url: (real.files, real.root))
     given = "memory://key:{}@hashed/raw"
     for secret in ("old", "new"):
         sanitise_directory(projection(), given.format(secret), tmp_path / "clean")

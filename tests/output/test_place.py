@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import fsspec
@@ -10,9 +11,8 @@ import pytest
 from pyarrow import fs
 
 from unface import UnfaceError
-from unface.scale import Place, place_at
-from unface.scale.place import Found
-from unface.scale.sink import OutputError
+from unface.output.place import Entry, Place, Sink, place_at
+from unface.output.write import OutputError
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -70,8 +70,8 @@ def test_what_was_dropped_is_gone_and_so_is_what_a_killed_run_left(place: Place)
 def test_a_place_says_when_a_file_was_changed_where_its_file_system_does(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"12")
     os.utime(tmp_path / "x", ns=(1, 1_234_567_890))
-    assert place_at(tmp_path).listed("") == [Found("x", 2, 1_234_567_890)]
-    assert place_at(tmp_path).look("x") == Found("x", 2, 1_234_567_890)
+    assert place_at(tmp_path).listed("") == [Entry("x", 2, 1_234_567_890)]
+    assert place_at(tmp_path).look("x") == Entry("x", 2, 1_234_567_890)
 
 
 class Broken:
@@ -111,7 +111,7 @@ def test_a_name_that_would_break_a_line_is_told_by_its_codes(tmp_path: Path) -> 
 def test_a_name_of_half_letters_cannot_be_written_down(
     code: int, is_text: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    found = [Found(f"{chr(code)}.parquet", 1, None)]
+    found = [Entry(f"{chr(code)}.parquet", 1, None)]
     monkeypatch.setattr(Place, "listed", lambda self, folder: found)
     if is_text:
         assert place_at(tmp_path).parquet_files() == found
@@ -135,3 +135,37 @@ def test_a_path_from_where_one_is_means_the_same_on_another_machine(
     monkeypatch.chdir(tmp_path)
     assert place_at("here").address == str(tmp_path / "here")
     assert place_at((tmp_path / "here").as_uri()).address == str(tmp_path / "here")
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [("nowhere://x", "nowhere://x: cannot be opened as a URL ("), ("s3a9://u:secret@h/p?key=1", "s3a9://h/p: cannot")],
+)
+def test_a_url_that_cannot_be_opened_is_told_without_its_password(address: str, told: str) -> None:
+    with pytest.raises(UnfaceError) as caught:
+        place_at(address)
+    assert str(caught.value).startswith(told)
+    assert "secret" not in str(caught.value)
+
+
+def test_what_was_written_goes_also_where_closing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a full disk, which it would keep full."""
+
+    def full(sink: Sink) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Sink, "abandon", full)
+    with suppress(RuntimeError), place_at(tmp_path).written("x") as sink:
+        sink.write(b"half of it")
+        raise RuntimeError("in the middle")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_half_a_file_is_never_found(tmp_path: Path) -> None:
+    place = place_at(tmp_path)
+    place.write("x", b"old")
+    with suppress(RuntimeError), place.written("x") as sink:
+        sink.write(b"half of the new one")
+        raise RuntimeError("in the middle")
+    assert place.read("x") == b"old"
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["x"]
