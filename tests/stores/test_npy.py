@@ -12,7 +12,7 @@ import pytest
 
 from tests.stores.contract import erased, projection, raw_vectors
 from unface import Projection, UnfaceError
-from unface.data.files import SEE_TO_IT
+from unface.output.write import SEE_TO_IT
 from unface.progress import Silent
 from unface.stores import sanitise_store
 from unface.stores.beside import BesideFile

@@ -1,11 +1,10 @@
 """A store that is one file: its erased copy is staged beside it and renamed over it; the raw file stays for a purge."""
 
-import fcntl
 import hashlib
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -13,8 +12,10 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unface.data.files import SEE_TO_IT, reason, short_name, unopened, written_whole
-from unface.errors import UnfaceError
+from unface.data.files import unopened
+from unface.errors import UnfaceError, reason, short_name
+from unface.output.lock import file_lock
+from unface.output.write import SEE_TO_IT, publish, sync, write_file
 from unface.stores.ports import Holding
 
 
@@ -118,8 +119,7 @@ class BesideFile:
                 if (raw.st_uid, raw.st_gid) != (new.st_uid, new.st_gid):
                     os.chown(unfinished, raw.st_uid, raw.st_gid)
                 shutil.copymode(self.path, unfinished)
-                _sync(unfinished)
-                unfinished.replace(self.staged(mark))
+                publish(unfinished, self.staged(mark))
             finally:
                 unfinished.unlink(missing_ok=True)
             erased_sha256 = _sha256(self.staged(mark))
@@ -135,8 +135,7 @@ class BesideFile:
                 raise UnfaceError(f"{self.name}: was written to while it was staged; stop writers and run it again")
             if not self.raw.exists():
                 self._keep_raw()
-            self.staged(mark).replace(self.path)
-            _sync(self.path.parent)
+            publish(self.staged(mark), self.path)
             self._write_sidecar(sidecar.model_copy(update={"swapped": True}))
 
     def purge(self) -> list[str]:
@@ -151,7 +150,7 @@ class BesideFile:
                 if others:
                     notes.insert(0, f"{self.name}: the raw file has {others} more names (hard links) elsewhere")
                 self.raw.unlink()
-            _sync(self.path.parent)
+            sync(self.path.parent)
         return notes
 
     def _keep_raw(self) -> None:
@@ -161,8 +160,7 @@ class BesideFile:
             # Some file systems have no hard links; the copy gets its final name only when it is complete.
             unfinished = self.path.with_name(f"{self._staged_prefix}raw.part")
             shutil.copy2(self.path, unfinished)
-            _sync(unfinished)
-            unfinished.replace(self.raw)
+            publish(unfinished, self.raw)
 
     def _remove_staged(self) -> None:
         """Files of any projection, finished or not."""
@@ -170,15 +168,9 @@ class BesideFile:
             if entry.name.startswith(self._staged_prefix):
                 entry.unlink()
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> AbstractContextManager[None]:
         """A second run would remove what the first is writing, or take half of it for the whole."""
-        with self.path.open("rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UnfaceError(f"{self.name}: another run is working on it; wait for it to finish") from None
-            yield
+        return file_lock(self.path, f"{self.name}: another run is working on it; wait for it to finish")
 
     @contextmanager
     def _one_line_errors(self, step: str) -> Iterator[None]:
@@ -200,9 +192,7 @@ class BesideFile:
             ) from None
 
     def _write_sidecar(self, sidecar: _Sidecar) -> None:
-        with written_whole(self._sidecar) as unfinished:
-            unfinished.write_text(sidecar.model_dump_json(by_alias=True, indent=2) + "\n", encoding="utf-8")
-        _sync(self.path.parent)
+        write_file(self._sidecar, (sidecar.model_dump_json(by_alias=True, indent=2) + "\n").encode())
 
 
 def new_array(
@@ -226,12 +216,3 @@ def _same_bytes(one: Path, other: Path) -> bool:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    """Flush to disk, so that a power cut does not undo it after what depends on it."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data.files import reason, unopened
-from unface.errors import UnfaceError
+from unface.data.files import unopened
+from unface.errors import UnfaceError, reason
 from unface.progress import Progress
 from unface.seeds import stream
 from unface.stores.beside import BesideFile, new_array

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data.files import short_name, unopened
-from unface.errors import UnfaceError
+from unface.data.files import unopened
+from unface.errors import UnfaceError, short_name
 from unface.progress import Progress
 from unface.stores.beside import BesideFile, new_array
 from unface.stores.ports import Erase, Holding
