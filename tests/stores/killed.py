@@ -1,4 +1,4 @@
-"""A run of sanitise_store in a process of its own that is ended by SIGKILL, at a moment or before a change."""
+"""Runs that end midway: sanitise_store in a process killed by SIGKILL, or a library call that does not return."""
 
 import multiprocessing
 import os

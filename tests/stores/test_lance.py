@@ -292,7 +292,7 @@ def test_what_is_written_after_staging_is_neither_lost_nor_left_raw(folder: Path
 def test_rows_added_raw_after_the_swap_stop_a_purge_and_its_receipt(folder: Path) -> None:
     sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
     opened(folder).add(rows(0, 1))
-    with pytest.raises(UnfaceError, match="not erased; were some added since"):
+    with pytest.raises(UnfaceError, match="not erased; were rows added since"):
         sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
 
 

@@ -267,7 +267,7 @@ def test_rows_written_raw_after_the_swap_stop_a_purge_and_its_receipt(database: 
     sanitise_store(PROJECTION, store)
     (kept,) = database.leftovers()
     database.run(f"UPDATE faces SET seen = raw.seen FROM {kept} raw WHERE raw.id = faces.id AND raw.id = 7")
-    with pytest.raises(UnfaceError, match="not erased; were some added since"):
+    with pytest.raises(UnfaceError, match="not erased; were rows added since"):
         sanitise_store(PROJECTION, store, purge=True)
     assert database.leftovers() == [kept]
 

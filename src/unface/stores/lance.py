@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from unface.data.files import reason, written_whole
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
+from unface.output.write import write_file
 from unface.progress import Progress
 from unface.stores.ports import Erase, Holding
 
@@ -312,8 +312,7 @@ class Staging(BaseModel):
             return None
 
     def save(self, path: Path) -> None:
-        with written_whole(path) as unfinished:
-            unfinished.write_text(self.model_dump_json(), encoding="utf-8")
+        write_file(path, self.model_dump_json().encode())
 
     def is_of(self, mark: str, version: int) -> bool:
         return (self.mark, self.version) == (mark, version)

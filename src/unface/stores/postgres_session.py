@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data.files import reason
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 
 if TYPE_CHECKING:
     import psycopg

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data.files import reason
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 from unface.progress import Progress
 from unface.stores.ports import Erase, Holding
 
