@@ -13,7 +13,7 @@ from unface.attribute.pairing import Pairing
 from unface.attribute.perturb import REVEALED, SIGMAS, blur_series, face_blurs, revealed, ring_blur
 from unface.attribute.ports import FaceSwap, Image, Reader
 from unface.attribute.result import LeftOut, Step
-from unface.encode.ahead import ahead
+from unface.encode import ahead
 from unface.errors import UnfaceError
 from unface.progress import Progress, Silent
 

@@ -6,8 +6,7 @@ from functools import partial
 
 from unface.attribute.ports import LocatedPicture
 from unface.data import BadPicture, ImageRef, ImageSet, decode
-from unface.encode import contents
-from unface.encode.ahead import ahead
+from unface.encode import ahead, contents
 from unface.faces import Detector, main_face
 from unface.progress import Progress, Silent
 from unface.threads import available_cores
