@@ -69,14 +69,20 @@ def encode_images(
     batch: int = 32,
     threads: int | None = None,
     force: bool = False,
+    keep: bool = False,
     progress: Progress | None = None,
 ) -> Encoded:
     """Columns id, identity, vector, context, phash, faces, face_score, face_px; the space in the file's metadata.
 
-    A run that was cut off is gone on with by the same call and ends in the same bytes. Pictures that cannot be
-    decoded, and for encoders of aligned faces those without a face, are left out and counted. Without a detector
-    pictures are taken to be aligned already, and their surroundings stay unknown.
+    A run that was cut off is resumed by the same call and ends in the same bytes. A finished file is refused; with
+    ``force`` it is made again, with ``keep`` it is used if it is of these pictures, weights and detector.
+    Pictures that cannot be decoded, and for encoders of aligned faces those without a face, are left out and counted.
+    Without a detector pictures are taken to be aligned already, and their surroundings stay unknown.
     """
+    if keep and not force and out.is_file():
+        if not made_of(out).fits(images, encoder, detector):
+            raise UnfaceError(f"{out}: is of other pictures, weights or detector; choose another --out or pass --force")
+        return _finished(out, images)
     if batch < 1:
         raise UnfaceError(f"a batch of {batch}; expected at least 1")
     progress = progress or Silent()
@@ -120,11 +126,15 @@ class Made:
         return all(name in self.plan and self.plan[name] == value for name, value in wanted.items())
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What was left out, for whoever uses the vectors."""
+    def skipped(self) -> Mapping[str, int]:
+        """Pictures left out, by reason."""
         skipped = self.plan.get("skipped")
-        counts = skipped.items() if isinstance(skipped, dict) else ()
-        return tuple(f"pictures left out, {reason}: {number}" for reason, number in counts)
+        return skipped if isinstance(skipped, dict) else {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, for users of the vectors."""
+        return tuple(f"pictures left out, {reason}: {number}" for reason, number in self.skipped.items())
 
 
 def made_of(path: Path) -> Made:
@@ -221,15 +231,10 @@ def _part_table(
 
 def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapping[str, object]) -> Encoded:
     skipped: list[tuple[str, str]] = []
-    notes: Counter[str] = Counter()
     rows = 0
     for table in parts.tables(count):
         rows += table.num_rows
         skipped += _skipped_of(table)
-        faces, side = (table.column(name).to_numpy() for name in ("faces", "face_px"))  # unknown is NaN
-        notes["no face"] += int(np.count_nonzero(faces == 0))
-        notes["several faces"] += int(np.count_nonzero(faces > 1))
-        notes["tiny face"] += int(np.count_nonzero((faces > 0) & (side < TINY)))
     counted = dict(Counter(reason for _, reason in skipped))
     if not rows:
         parts.drop()
@@ -243,7 +248,26 @@ def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapp
     else:
         listing.unlink(missing_ok=True)
     parts.join(count, _part_schema(space.dim, space, json.dumps({**plan, "skipped": counted})))
-    return Encoded(parts.out, len(images), rows, space.dim, counted, {note: n for note, n in notes.items() if n})
+    return _finished(parts.out, images)
+
+
+def _finished(path: Path, images: ImageSet) -> Encoded:
+    """What a finished file of these pictures holds."""
+    table = pq.read_table(path, columns=["faces", "face_px"])
+    faces, side = (table.column(name).to_numpy() for name in ("faces", "face_px"))  # unknown is NaN
+    notes = {
+        "no face": int(np.count_nonzero(faces == 0)),
+        "several faces": int(np.count_nonzero(faces > 1)),
+        "tiny face": int(np.count_nonzero((faces > 0) & (side < TINY))),
+    }
+    return Encoded(
+        path=path,
+        pictures=len(images),
+        rows=table.num_rows,
+        dim=pq.read_schema(path).field("vector").type.list_size,
+        skipped=made_of(path).skipped,
+        notes={note: count for note, count in notes.items() if count},
+    )
 
 
 def _part_schema(dim: int, space: Space | None = None, encoded: str | None = None) -> pa.Schema:
