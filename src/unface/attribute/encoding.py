@@ -20,7 +20,7 @@ from unface.attribute.perturb import (
     revealed,
     ring_blur,
 )
-from unface.encode.ahead import ahead
+from unface.encode import ahead
 from unface.errors import UnfaceError
 from unface.progress import Progress, Silent
 from unface.result.attribution import Axes

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unface.data import BadPicture, ImageRef, ImageSet, decode
 from unface.encode import Encoder, aligned, contents
-from unface.encode.ahead import ahead
+from unface.encode import ahead
 from unface.errors import UnfaceError
 from unface.faces import Detector, Face, main_face
 from unface.faces.face_swap import swap_face
