@@ -91,7 +91,7 @@ class Judge:
             if not 0 < rate < 1:
                 raise UnfaceError(f"FAR is {rate:g}; expected above 0 and below 1")
             if resolution(rate, pairing.impostors) is Resolution.REFUSED:
-                pairs_each = max(pairing.impostors, 1) / max(people * (people - 1) / 2, 1)
+                pairs_each = pairing.impostors / (people * (people - 1) / 2)
                 raise UnfaceError(
                     f"{recogniser.name}: FAR {rate:g} cannot be resolved: {pairing.impostors:,} impostor pairs of "
                     f"{people:,} calibrate identities lead to fewer than 3 false accepts; "
