@@ -5,7 +5,7 @@
 A page with figures has a template: docs/templates/results.md.jinja for docs/results.md, README.md.jinja for README.md.
 Edit the template, never the page, and run this. A template is the page in Markdown, with calls such as
 ``{{ tar("sscd-int8_lfw_apart", "isp", 1e-3) }}`` where a figure or a table stands; GLOBALS lists what can be called,
-each a function of what docs/measured holds. A test renders every page again and compares. DEMO is what ``unface demo``
+each reads what docs/measured holds. A test renders every page again and compares. DEMO is what ``unface demo``
 left; its table is recorded first. ``make figures`` does this and draws the pictures.
 """
 
@@ -37,6 +37,7 @@ PAGES = {
     for template in sorted(TEMPLATES.iterdir())
     if (name := template.stem) not in SITE_ONLY
 }
+Figure = Callable[..., str | Iterable[str]]  # what a template calls: a figure, or the lines of a table
 
 DEMO_FAR = 1e-3
 DEMO_SPACES = {"raw": "raw", "isp": "ISP", "leace": "LEACE", "random": "random subspace", "pca": "label-free PCA"}
@@ -131,12 +132,12 @@ def audits() -> dict[str, Record]:
     return read_records()
 
 
-def of_audits(function: Callable[..., str | Iterable[str]], *arguments: object) -> str | Iterable[str]:
+def of_audits(function: Figure, *arguments: object) -> str | Iterable[str]:
     """Call a function of studies.tables."""
     return function(audits(), *arguments)
 
 
-FROM_AUDITS: tuple[Callable[..., str | Iterable[str]], ...] = (
+FROM_AUDITS: tuple[Figure, ...] = (
     *(tables.audit_sections, tables.worst_table, tables.within_and_elsewhere, tables.adjusted_table),
     *(tables.left_out_overview, tables.kept_table, tables.sweep_tables, tables.rank_table, tables.against_table),
     *(tables.tar, tables.tar_interval, tables.times_chance, tables.tar_adjusted, tables.removed),
@@ -144,13 +145,15 @@ FROM_AUDITS: tuple[Callable[..., str | Iterable[str]], ...] = (
     *(tables.chosen, tables.weaker, tables.kept, tables.directions, tables.identities, tables.rank),
     *(tables.last_direction, tables.shuffled, tables.at_chance),
 )
-FROM_OTHERS: tuple[Callable[..., str | Iterable[str]], ...] = (
+FROM_OTHERS: tuple[Figure, ...] = (
     *(measured.table, measured.cell, measured.figure, benchmarks.speed_table, benchmarks.speed),
     *(benchmarks.apply_sizes, benchmarks.seconds_a_million, benchmarks.coverage_output, benchmarks.covered),
     *(embedded_files, bytes_of, rooms),
 )
-GLOBALS = {function.__name__: partial(of_audits, function) for function in FROM_AUDITS}
-GLOBALS |= {function.__name__: partial(function) for function in FROM_OTHERS}
+GLOBALS: dict[str, Figure] = {
+    **{function.__name__: partial(of_audits, function) for function in FROM_AUDITS},
+    **{function.__name__: function for function in FROM_OTHERS},
+}
 
 
 if __name__ == "__main__":
