@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.erase.file import write_whole
 from unface.erase.kernel import UNIT, VANISHED
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
+from unface.output.write import write_file
 
 if TYPE_CHECKING:
     import faiss
@@ -22,7 +22,7 @@ _OPSET, _IR = 17, 8
 
 def save_onnx(projection: Projection, path: Path) -> None:
     """Write the model, by a rename once all is written."""
-    write_whole(onnx_model(projection).SerializeToString(deterministic=True), path)
+    write_file(path, onnx_model(projection).SerializeToString(deterministic=True))
 
 
 def onnx_model(projection: Projection) -> "onnx.ModelProto":

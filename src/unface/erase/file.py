@@ -15,9 +15,10 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as tensor_bytes
 
 from unface.data import Space
-from unface.data.files import reason, short_name, unopened, written_whole
+from unface.data.files import unopened
 from unface.erase.projection import Projection
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason, short_name
+from unface.output.write import write_file
 from unface.result.numbers import Certificate
 
 KEY = "unface.projection"
@@ -43,7 +44,7 @@ class Header(BaseModel):
 
 def save_projection(projection: Projection, path: Path) -> None:
     """Replace what is there."""
-    write_whole(to_bytes(projection), path)
+    write_file(path, to_bytes(projection))
 
 
 def load_projection(path: Path) -> Projection:
@@ -98,12 +99,6 @@ def from_bytes(data: bytes, source: str) -> Projection:
     if _content_hash(fields, arrays) != header.content_sha256:
         raise UnfaceError(f"{source}: content and its hash disagree; the file was damaged or changed, save it again")
     return _projection(header, arrays, source)
-
-
-def write_whole(content: bytes, path: Path) -> None:
-    """Replace what is there, by a rename."""
-    with written_whole(path) as unfinished:
-        unfinished.write_bytes(content)
 
 
 def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: str) -> Projection:

@@ -2,11 +2,9 @@
 
 import hashlib
 import os
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -14,6 +12,7 @@ from platformdirs import user_cache_path
 
 from unface.errors import UnfaceError
 from unface.models.card import Card, Part
+from unface.output.write import publish, scratch_folder
 
 BLOCK = 1 << 20
 _RECORD = ".sha256"  # beside a file that no card pins: what it was when it came
@@ -72,7 +71,6 @@ class Staging:
                     file.write(block)
             with _cache_errors():
                 file.flush()
-                os.fsync(file.fileno())
         if part.bytes and size != part.bytes:
             raise Mismatch(f"{part.file} has {size:,} bytes, {part.bytes:,} expected")
         sha256 = digest.hexdigest()
@@ -93,20 +91,17 @@ class Staging:
                 if not part.sha256:
                     record = self._folder / (file + _RECORD)
                     record.write_text(digest + "\n", encoding="ascii")
-                    record.replace(target / record.name)
-                (self._folder / file).replace(target / file)
+                    publish(record, target / record.name)
+                publish(self._folder / file, target / file)
 
 
 @contextmanager
 def staging() -> Iterator[Staging]:
-    """A folder of our own in the cache, so that a rename is enough; gone afterwards whatever happens."""
-    aside = models_folder() / f".{secrets.token_hex(8)}.tmp"
-    with _cache_errors():
-        aside.mkdir(parents=True)
-    try:
+    """A folder in the cache itself, so that a rename is enough; removed at the end, whatever happens."""
+    with ExitStack() as stack:
+        with _cache_errors():
+            aside = stack.enter_context(scratch_folder(models_folder()))
         yield Staging(aside)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
