@@ -58,6 +58,11 @@ def audit(
     are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
     """
     clock = Clock()
+    further = (Sweeps(), Maps()) if parts is None else tuple(parts)
+    names = [Utility.name, *(part.name for part in further)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UnfaceError(f"parts: {twice!r} is given twice; an audit has one section of each part")
     protocol = protocol or Protocol()
     protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)
     given = read_embeddings(
@@ -85,7 +90,7 @@ def audit(
     if other is not None and not bench.fitted:
         raise UnfaceError("--fit-on: no eraser is fitted in this audit; name one with --eraser, or leave it out")
 
-    asked: list[Part] = [Utility(sets, spared), *((Sweeps(), Maps()) if parts is None else parts)]
+    asked: list[Part] = [Utility(sets, spared), *further]
     ready = [part.before(bench) for part in asked]
     bench = replace(bench, spaces=attack_spaces(bench))
     sections = {part.name: part.run(bench, found) for part, found in zip(asked, ready, strict=True)}

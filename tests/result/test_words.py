@@ -2,7 +2,7 @@
 
 import pytest
 
-from unface.auditing.words import count, interval, one_in, percent, rate, times
+from unface.result.words import count, interval, one_in, percent, rate, times
 
 
 @pytest.mark.parametrize(
