@@ -62,7 +62,7 @@ def test_json_says_what_was_done(tmp_path: Path, faces: Path) -> None:
     [
         (("--encoder", "absent"), "absent"),
         (("--encoder", "tiny", "--detector", "haar"), "detector 'haar' is not known"),
-        (("--encoder", "tiny", "--out", "."), "is a folder; give the name of a file"),
+        (("--encoder", "tiny", "--out", "."), "is a folder; --out takes a file"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, faces: Path, options: tuple[str, ...], words: str) -> None:
