@@ -15,8 +15,7 @@ from unface.erase import Projection
 from unface.erase.file import to_bytes
 from unface.output.place import place_at
 from unface.scale import Receipt, sanitise_directory, sanitise_file
-from unface.scale.part import PartJob
-from unface.scale.readback import ReadBackJob, _aligned, _same, read_back
+from unface.scale.part import PartJob, ReadBackJob, _aligned, _same, read_back
 from unface.scale.released import Released
 
 
@@ -111,7 +110,7 @@ def test_a_value_that_differs_is_seen_in_any_row_wherever_batches_end(
 ) -> None:
     out = tmp_path / "clean"
     sanitise_directory(projection(), source, out)
-    monkeypatch.setattr("unface.scale.readback.rows_at_once", lambda *_: max(steps))
+    monkeypatch.setattr("unface.scale.part.rows_at_once", lambda *_: max(steps))
     for row in (0, 8, 49):
         given = pq.read_table(source / "a.parquet")
         prices = given.column("price").to_pylist()
@@ -228,7 +227,7 @@ def test_one_file_that_was_not_erased_is_refused_by_its_name_and_not_kept(
         return Released(PEOPLE.unit().vectors, 0, np.empty(0, np.int64))
 
     monkeypatch.setattr("unface.scale.stream.release", nothing_done)
-    monkeypatch.setattr("unface.scale.file.released_vectors", lambda *_: PEOPLE.unit().vectors)
+    monkeypatch.setattr("unface.scale.sanitise.released_vectors", lambda *_: PEOPLE.unit().vectors)
     path = tmp_path / f"faces.{kind}"
     if kind == "npz":
         np.savez(path, vectors=PEOPLE.vectors)

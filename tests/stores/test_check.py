@@ -6,7 +6,7 @@ import pytest
 from tests.stores.contract import DIM, raw_vectors
 from unface import Projection, UnfaceError
 from unface.data import Space
-from unface.scale.check import Check
+from unface.scale.receipt import Check
 
 RAW = raw_vectors()
 
