@@ -1,5 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
+# Python compiles what is imported; compiling every module of every package takes as long as the download
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench study figures docs mutants clean
@@ -7,7 +9,7 @@ BIN := .venv/bin
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: .venv/stamp  ## run the whole loop on people who do not exist
+demo: .venv/demo  ## run the whole loop on people who do not exist
 	$(BIN)/unface demo --force
 
 test: lint  ## lint, types, then every test
@@ -25,18 +27,16 @@ study: .venv/stamp  ## repeat the tables on real faces: make study EMBEDDINGS=fo
 	$(BIN)/python -m studies.erasure "$(EMBEDDINGS)" "$(or $(OUT),study)"
 	$(BIN)/python -m studies.tables "$(or $(OUT),study)"
 
-figures: .venv/stamp  ## make every figure, table and picture of the pages again (needs chromium)
-	$(BIN)/python -m docs.figures
+figures: .venv/stamp  ## render every page that shows figures, and draw its pictures (needs chromium)
 	$(BIN)/unface demo --force --quiet
-	$(BIN)/python docs/picture.py unface-demo
-	$(BIN)/python docs/tables.py unface-demo
-	$(BIN)/python -m docs.architecture_picture
+	$(BIN)/python -m docs.pictures unface-demo
+	$(BIN)/python -m docs.figures unface-demo
 
 docs: .venv/stamp  ## build the documentation site into site/
 	$(BIN)/mkdocs build --strict
 
 mutants: .venv/stamp  ## break the code on purpose, see what no test notices: make mutants [ROOM=pairs]
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[mutation]"
+	$(INSTALL) -e ".[mutation]"
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/mutmut run $(if $(ROOM),"unface.$(ROOM).*")
 	$(BIN)/mutmut results | grep -v ": not checked" || echo "none survived"
 
@@ -44,7 +44,12 @@ clean:  ## remove what was made here
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/stamp: pyproject.toml constraints.txt
-	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,dev]"
+# Core dependencies only. Neither stamp clears the environment, so `make demo` and `make test` share one.
+.venv/demo: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(INSTALL) -e .
+	touch $@
+
+.venv/stamp: .venv/demo
+	$(INSTALL) -e ".[test,dev]"
 	touch $@

@@ -16,7 +16,13 @@ from unface.erase import ISP, Projection
 from unface.scale import released_vectors
 from unface.stores import sanitise_store
 from unface.stores.postgres import PostgresStore
-from unface.stores.postgres_copy import VERSION, VERSION_TYPES, read_records, record_type, write_records
+from unface.stores.postgres_session import (
+    ROW_VERSION_TYPES,
+    SELECT_ROW_VERSION,
+    read_records,
+    record_type,
+    write_records,
+)
 
 DIM, RANK, ROWS = 512, 192, 10_000
 INDEX = "CREATE INDEX ON faces USING hnsw (seen vector_cosine_ops)"
@@ -81,8 +87,8 @@ def update_in_place(uri: str, projection: Projection) -> None:
     """Read and erased as fast as ours, then one statement; nothing is read back, and raw vectors stay as dead rows."""
     layout = record_type(DIM, half=False)
     with psycopg.connect(uri, autocommit=True) as source, psycopg.connect(uri, autocommit=True) as target:
-        target.execute(f"CREATE UNLOGGED TABLE staged ({VERSION_TYPES}, vector vector({DIM}))")
-        for records in read_records(source, f"SELECT {VERSION}, seen FROM faces", layout, "faces"):
+        target.execute(f"CREATE UNLOGGED TABLE staged ({ROW_VERSION_TYPES}, vector vector({DIM}))")
+        for records in read_records(source, f"SELECT {SELECT_ROW_VERSION}, seen FROM faces", layout, "faces"):
             records["vector"] = released_vectors(projection, records["vector"], "faces")
             write_records(target, "staged", records)
         target.execute("UPDATE faces SET seen = vector FROM staged WHERE at = faces.ctid")

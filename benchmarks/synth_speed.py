@@ -12,14 +12,12 @@ import torch
 
 from benchmarks.ratios import Ratio
 from unface.faces import load_detector
+from unface.judge import load_panel
 from unface.prior import load_prior
-from unface.synth import Recipe, load_judges, synthesise
-from unface.synth.camera import Camera
-from unface.synth.decoding import decode_size, decoded
-from unface.synth.palette import palette_of
+from unface.synth import Recipe, synthesise
+from unface.synth.palette import decode_size, decoded, draw, moved, palette_of
 from unface.synth.photograph import photographed
 from unface.synth.studio import Studio
-from unface.synth.variation import draw, moved
 
 JUDGES = ("arcface-mbf", "sface")
 # On a GPU what is waited for; on a CPU what it takes, so that other work on the machine counts for little.
@@ -34,10 +32,9 @@ def run() -> list[Ratio]:
     recipe = Recipe(480, 20) if gpu else Recipe(2, 3)
     device = "cuda" if gpu else "cpu"
     prior, detector = load_prior(device=device, accept_licence=True), load_detector()
-    judges = load_judges(JUDGES, device=device, accept_licence=True)
+    judges = load_panel(JUDGES, device=device, accept_licence=True)
     with ThreadPoolExecutor(1) as pool:
-        camera = Camera(detector, [judge.wanted for judge in judges])
-        studio = Studio(recipe, prior, palette_of(prior, recipe, detector), judges, camera, pool)
+        studio = Studio(recipe, prior, palette_of(prior, recipe, detector), judges, detector, pool)
         alone = stages(studio, tries=32 if gpu else 2)
     with tempfile.TemporaryDirectory() as folder:
         start = CLOCK()
@@ -71,7 +68,7 @@ def stages(studio: Studio, tries: int) -> Stages:
     latents = moved(studio.latents([0])[0], drawn, palette, studio.prior.slots)
     faces, decode = timed(lambda: decoded(studio.prior, latents, decode_size(studio.prior, recipe.size)))
     pictures, photograph = timed(lambda: photographed(faces, drawn, palette.backgrounds, recipe.size).cpu().numpy())
-    shots, camera = timed(lambda: [studio.camera(picture, 80) for picture in pictures])
+    shots, camera = timed(lambda: [studio.shot(picture, 80) for picture in pictures])
     _, judge = timed(lambda: studio.vectors(shots))
     return Stages(decode / tries, photograph / tries, camera / tries, judge / tries)
 

@@ -10,7 +10,6 @@ identities, the measures are taken on the other half, and which half is whose is
 import argparse
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +18,8 @@ from studies.measured import Cell, Table, Value, markdown, write_findings
 from unface.attribute import (
     Attribution,
     Canvas,
-    Estimate,
     LocatedPicture,
     Reader,
-    Share,
     attribute,
     canvas_of,
     locate,
@@ -33,6 +30,7 @@ from unface.encode import Encoder, load_encoder
 from unface.erase import ISP, Projection, fit_projection
 from unface.faces import Detector, Remembered, load_detector
 from unface.faces.face_swap import swap_face
+from unface.result.numbers import Estimate
 
 HALVES = {Role.FIT: 0.5, Role.TEST: 0.5}
 RANK = 192
@@ -86,9 +84,15 @@ def of_role(images: ImageSet, halves: Split, role: Role) -> ImageSet:
 
 def plain(result: Attribution) -> dict[str, object]:
     """For JSON: all but the names of pictures, of which only the counts by reason are kept."""
-    given = asdict(result)
-    given["quality"]["left_out"] = {step.value: counts for step, counts in result.quality.counts().items()}
-    return given
+    return {
+        "encoder": result.encoder,
+        "size": result.size,
+        "axes": result.axes,
+        "quality": result.quality.model_dump(),
+        "spaces": [space.model_dump() for space in result.spaces],
+        "seed": result.seed,
+        "replicates": result.replicates,
+    }
 
 
 def table(results: Sequence[Attribution]) -> Table:
@@ -115,9 +119,9 @@ def rests_on(results: Sequence[Attribution]) -> dict[str, Cell]:
     return {**counts, "swaps": quality.swaps, **donors}
 
 
-def cell(number: Estimate | Share) -> list[Value]:
+def cell(number: Estimate) -> list[Value]:
     """Value and interval."""
-    return [round(one, 5) for one in (number.value, number.interval.low, number.interval.high)]
+    return [round(one, 5) for one in (number.value, number.low, number.high)]
 
 
 def options() -> argparse.Namespace:

@@ -1,8 +1,9 @@
-"""What a study or benchmark found, as a small file of docs/measured that pages are filled in from.
+"""What a study or benchmark found: a small file in docs/measured, and how pages write its numbers.
 
 Aggregate figures alone: no vector, no path, no name of a person or a machine.
 """
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +11,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from studies.record_format import spread
-from studies.tables import heading, row
 from unface import UnfaceError, __version__
 
 HOME = Path(__file__).resolve().parents[1] / "docs" / "measured"
@@ -19,18 +18,20 @@ Value = str | float | int | None
 Cell = Value | list[Value]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a record; unknown keys, NaN and infinity are errors."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Table(_Part):
+class Table(Part):
     """Columns, each with how its numbers are written, and rows."""
 
     columns: dict[str, str]
     rows: list[list[Cell]]
 
 
-class Findings(_Part):
+class Findings(Part):
     """One study: what was run, when, where in words, with which version, and what came out."""
 
     record: Literal["unface.measured/1"] = "unface.measured/1"
@@ -49,9 +50,7 @@ def read_findings(name: str, home: Path = HOME) -> Findings:
     except FileNotFoundError:
         raise UnfaceError(f"docs/measured/{name}.json: is not there; run the study that writes it") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UnfaceError(f"docs/measured/{name}.json: {where}: {first['msg'].lower()}") from None
+        raise UnfaceError(f"docs/measured/{name}.json: {first_error(error)}") from None
 
 
 def write_findings(
@@ -62,63 +61,89 @@ def write_findings(
     tables: Mapping[str, Table] | None = None,
     figures: Mapping[str, Cell] | None = None,
     home: Path = HOME,
-) -> Path:
-    """Into the place of what was recorded before."""
-    found = Findings(
+) -> None:
+    """Replace what was recorded before."""
+    findings = Findings(
         command=command,
-        measured=today(),
+        measured=datetime.now(UTC).date().isoformat(),
         where=where,
         unface=__version__,
         tables=dict(tables or {}),
         figures=dict(figures or {}),
     )
-    path = home / f"{name}.json"
-    path.write_text(f"{spread(found.model_dump())}\n", encoding="utf-8")
-    return path
-
-
-def today() -> str:
-    """The day, as records say it."""
-    return datetime.now(UTC).date().isoformat()
+    (home / f"{name}.json").write_text(f"{json_lines(findings.model_dump())}\n", encoding="utf-8")
 
 
 def table(name: str, part: str) -> list[str]:
     """A recorded table in Markdown."""
-    found = read_findings(name).tables.get(part)
-    if found is None:
+    tables = read_findings(name).tables
+    if part not in tables:
         raise UnfaceError(f"docs/measured/{name}.json: has no table {part!r}")
-    return markdown(found)
+    return markdown(tables[part])
 
 
-def markdown(found: Table) -> list[str]:
-    """Its lines."""
-    formats = list(found.columns.values())
-    rows = [[said(cell, how) for cell, how in zip(cells, formats, strict=True)] for cells in found.rows]
-    return [*heading(list(found.columns)), *(row(cells) for cells in rows)]
-
-
-def cell(name: str, part: str, line: str, column: str, how: str, place: str = "") -> str:
-    """One number of a recorded table by line and column, and by place where several stand there; counted from 1."""
-    found = read_findings(name).tables[part].rows[int(line) - 1][int(column) - 1]
-    return said(found[int(place) - 1] if place and isinstance(found, list) else found, how)
+def cell(name: str, part: str, line: int, column: int, how: str, place: int = 0) -> str:
+    """One cell of a recorded table, or the number at one place of it; all are counted from 1."""
+    value = read_findings(name).tables[part].rows[line - 1][column - 1]
+    return written(value[place - 1] if place and isinstance(value, list) else value, how)
 
 
 def figure(name: str, key: str, how: str = "") -> str:
-    """A recorded figure as a sentence says it."""
+    """A recorded figure as a sentence shows it."""
     figures = read_findings(name).figures
     if key not in figures:
         raise UnfaceError(f"docs/measured/{name}.json: has no figure {key!r}")
-    return said(figures[key], how)
+    return written(figures[key], how)
 
 
-def said(value: Cell, how: str) -> str:
-    """By Python's format, or with a slash behind it all in a row; two are a range, three a value and its interval."""
+def markdown(table: Table) -> list[str]:
+    """The lines of a table."""
+    formats = list(table.columns.values())
+    rows = [[written(value, how) for value, how in zip(cells, formats, strict=True)] for cells in table.rows]
+    return [*heading(list(table.columns)), *(row(cells) for cells in rows)]
+
+
+def written(value: Cell, how: str) -> str:
+    """By Python's format; two numbers are a range, three a value and its interval, and with "/" a plain list."""
     if isinstance(value, list) and how.endswith("/"):
-        return " / ".join(said(one, how[:-1]) for one in value)
+        return " / ".join(written(one, how[:-1]) for one in value)
     if isinstance(value, list) and len(value) == 2:
-        return " to ".join(said(end, how) for end in value)
+        return " to ".join(written(end, how) for end in value)
     if isinstance(value, list):
-        return f"{said(value[0], how)} [{', '.join(said(end, how) for end in value[1:])}]"
+        return f"{written(value[0], how)} [{', '.join(written(end, how) for end in value[1:])}]"
     if value is None or isinstance(value, str):
         return value or ""
     return format(value, how).replace("-", "−").replace("%", " %")
+
+
+def heading(cells: list[str]) -> list[str]:
+    """The first two lines of a Markdown table."""
+    return [row(cells), row(["---"] * len(cells))]
+
+
+def row(cells: list[str]) -> str:
+    """A line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def json_lines(value: object, margin: str = "") -> str:
+    """JSON with one line for each entry of a dictionary and for each row of a table; rows are not indented."""
+    inner = f"{margin} "
+    if isinstance(value, dict) and value:
+        lines = [
+            f"{inner}{json.dumps(key, ensure_ascii=False)}: {json_lines(one, inner)}" for key, one in value.items()
+        ]
+        return "\n".join(["{", ",\n".join(lines), f"{margin}}}"])
+    if isinstance(value, list) and value and isinstance(value[0], list | tuple | dict):
+        rows = (
+            f"{inner}{json_lines(one, inner)}" if isinstance(one, dict) else json.dumps(one, ensure_ascii=False)
+            for one in value
+        )
+        return "\n".join(["[", ",\n".join(rows), f"{margin}]"])
+    return json.dumps(value, ensure_ascii=False)
+
+
+def first_error(error: ValidationError) -> str:
+    """Where in a file, and what."""
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg'].lower()}"

@@ -1,7 +1,6 @@
 """If this fails, a page shows a figure that is not what was measured, or a record of a measurement is not whole.
 
-The table of the demo, which has to be run for it, is held in tests/cli/test_demo.py; the picture of the rooms in
-tests/test_architecture_picture.py.
+That the recorded table of the demo is what the demo gives is tested in tests/cli/test_demo.py.
 """
 
 import re
@@ -11,38 +10,31 @@ from pathlib import Path
 import pytest
 from benchmarks.ratios import Ratio
 from benchmarks.record import COLUMNS, write_ratios
-from docs import figures, tables
-from studies.measured import HOME, Cell, Findings, Table, markdown, read_findings, said
-from studies.record import read_records, record_of
-from studies.record_format import read_record, written
-from studies.tables import every_probe, worst_table
+from docs import figures
+from jinja2 import UndefinedError
+from studies.measured import HOME, Cell, Findings, Table, markdown, read_findings, written
+from studies.record import read_record, read_records, record_json, record_of
+from studies.tables import audit_sections, spaces_table
 
 from unface import AuditResult, UnfaceError, audit, make_identities
 
-BY_OTHERS = {"rooms", "before and after", "embedded files"}
 FINDINGS = sorted(path.relative_to(HOME).with_suffix("").as_posix() for path in HOME.rglob("*.json"))
 FINDINGS = [name for name in FINDINGS if not name.startswith("erasure/")]
 MOST = 1_500_000  # bytes
 
 
-@pytest.mark.parametrize("page", figures.PAGES, ids=lambda page: page.name)
-def test_a_page_shows_what_was_measured(page: Path) -> None:
-    shown = page.read_text(encoding="utf-8")
-    made = figures.filled(shown, page.name)
-    differing = [pair for pair in zip(shown.splitlines(), made.splitlines(), strict=False) if pair[0] != pair[1]]
-    assert not differing, f"run `make figures`; first of {len(differing)}:\n{differing[0][0]}\n{differing[0][1]}"
-    assert shown == made, "run `make figures`"
+@pytest.mark.parametrize("name", figures.PAGES)
+def test_a_page_is_what_its_template_renders_from_the_records(name: str) -> None:
+    shown, rendered = figures.PAGES[name].read_text(encoding="utf-8"), figures.rendered(name)
+    differing = [pair for pair in zip(shown.splitlines(), rendered.splitlines(), strict=False) if pair[0] != pair[1]]
+    advice = f"edit docs/templates/{name}.jinja, not the page, and run `make figures`"
+    assert not differing, f"{advice}; first of {len(differing)} lines:\n{differing[0][0]}\n{differing[0][1]}"
+    assert shown == rendered, advice
 
 
-@pytest.mark.parametrize("page", figures.PAGES, ids=lambda page: page.name)
-def test_every_mark_on_a_page_is_one_that_is_filled_in(page: Path) -> None:
-    marks = re.findall(r"<!-- /?(.*?) -->", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert [mark for mark in marks if mark not in BY_OTHERS and mark.split()[0] not in figures.MAKERS] == []
-
-
-def test_the_data_card_lists_the_files_there_are() -> None:
-    page = (figures.HERE / "data.md").read_text(encoding="utf-8")
-    assert page == tables.with_tables(page, {"embedded files": tables.embedded_files()}), "run `make figures`"
+@pytest.mark.parametrize("page", [figures.HERE.parent / "README.md", *figures.HERE.glob("*.md")], ids=lambda p: p.name)
+def test_a_page_is_plain_markdown(page: Path) -> None:
+    assert not re.search(r"<!--|\{[{%#]", page.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", FINDINGS)
@@ -65,27 +57,22 @@ def test_records_of_audits_are_whole_and_small() -> None:
 
 
 def test_no_record_is_kept_that_no_page_shows() -> None:
-    shown = "".join(page.read_text(encoding="utf-8") for page in figures.PAGES)
-    marks = " ".join(re.findall(r"<!-- (.*?) -->", shown))
-    assert [name for name in FINDINGS if name.removeprefix("speed/") not in marks] == []
+    templates = "".join(path.read_text(encoding="utf-8") for path in figures.TEMPLATES.iterdir())
+    assert [name for name in FINDINGS if f'"{name.removeprefix("speed/")}"' not in templates] == []
 
 
 @pytest.mark.parametrize(
-    ("page", "made"),
+    ("template", "page"),
     [
-        ("a <!-- figure cups count g -->9<!-- /figure --> b", "a <!-- figure cups count g -->3<!-- /figure --> b"),
-        (
-            "a <!-- figure cups range .1f -->9<!-- /figure -->",
-            "a <!-- figure cups range .1f -->1.0 to 2.5<!-- /figure -->",
-        ),
-        (
-            "<!-- table cups sizes -->\nold\n<!-- /table -->",
-            "<!-- table cups sizes -->\n\n| cup | part |\n| --- | --- |\n| tea | 0.5 [0.4, 0.6] |\n\n<!-- /table -->",
-        ),
-        ("<!-- a note to writers -->", "<!-- a note to writers -->"),
+        ('a {{ figure("cups", "count", "g") }} b', "a 3 b"),
+        ('a {{ figure("cups", "range", ".1f") }}\n', "a 1.0 to 2.5\n"),
+        ('{{ table("cups", "sizes") }}\n', "| cup | part |\n| --- | --- |\n| tea | 0.5 [0.4, 0.6] |\n"),
+        ('{% set name = "cups" %}\n{{ figure(name, "count") }} < 4 & more', "3 < 4 & more"),
     ],
 )
-def test_what_is_marked_is_made_again(monkeypatch: pytest.MonkeyPatch, page: str, made: str) -> None:
+def test_a_call_in_a_template_becomes_what_was_recorded(
+    monkeypatch: pytest.MonkeyPatch, template: str, page: str
+) -> None:
     table = Table(columns={"cup": "", "part": ".1f"}, rows=[["tea", [0.5, 0.4, 0.6]]])
     found = Findings(
         command="count",
@@ -96,23 +83,24 @@ def test_what_is_marked_is_made_again(monkeypatch: pytest.MonkeyPatch, page: str
         figures={"count": 3, "range": [1.0, 2.5]},
     )
     monkeypatch.setattr("studies.measured.read_findings", lambda name: found)
-    assert figures.filled(page, "page.md") == made
+    assert figures.environment().from_string(template).render() == page
 
 
 @pytest.mark.parametrize(
-    ("page", "complaint"),
+    ("call", "error", "complaint"),
     [
-        ("a <!-- figure timings roc_curve_2e7 g -->9", r"1 marks <!-- figure … -->, 0 <!-- /figure -->"),
-        ("<!-- figure timings roc_curve_2e7 g -->9<!-- /figure --> b", "a line begins with a mark"),
-        ("a <!-- figure timings absent g -->9<!-- /figure -->", "has no figure 'absent'"),
-        ("a <!-- figure absent one g -->9<!-- /figure -->", r"docs/measured/absent.json: is not there"),
-        ("a <!-- tar absent raw 1e-3 -->9<!-- /tar -->", "nothing of absent"),
-        ("a <!-- tar absent -->9<!-- /tar -->", "takes other words"),
+        ('figure("timings", "absent", "g")', UnfaceError, "has no figure 'absent'"),
+        ('figure("absent", "one", "g")', UnfaceError, r"docs/measured/absent.json: is not there"),
+        ('table("timings", "absent")', UnfaceError, "has no table 'absent'"),
+        ('tar("absent", "raw", 1e-3)', UnfaceError, "nothing of absent"),
+        ('sweep_tables("absent", "rank")', UnfaceError, "nothing of absent"),
+        ('tar("sface_lfw_apart")', TypeError, "missing 2 required positional arguments"),
+        ("absent()", UndefinedError, "'absent' is undefined"),
     ],
 )
-def test_a_mark_that_cannot_be_filled_in_is_told(page: str, complaint: str) -> None:
-    with pytest.raises(UnfaceError, match=complaint):
-        figures.filled(page, "page.md")
+def test_a_call_of_what_is_not_recorded_is_an_error(call: str, error: type[Exception], complaint: str) -> None:
+    with pytest.raises(error, match=complaint):
+        figures.environment().from_string(f"{{{{ {call} }}}}").render()
 
 
 @pytest.mark.parametrize(
@@ -128,8 +116,8 @@ def test_a_mark_that_cannot_be_filled_in_is_told(page: str, complaint: str) -> N
         ([0.3, 0.2], ".1f/", "0.3 / 0.2"),
     ],
 )
-def test_numbers_are_said_as_pages_say_them(value: Cell, how: str, words: str) -> None:
-    assert said(value, how) == words
+def test_numbers_are_written_as_pages_show_them(value: Cell, how: str, words: str) -> None:
+    assert written(value, how) == words
 
 
 @pytest.fixture(scope="module")
@@ -143,26 +131,26 @@ def audited() -> AuditResult:
 def test_a_record_says_of_an_audit_what_the_audit_says(audited: AuditResult, tmp_path: Path) -> None:
     audited.save(tmp_path / "sface_lfw_apart")
     from_audit = read_records(tmp_path)
-    (tmp_path / "sface_lfw_apart.json").write_text(written(from_audit["sface_lfw_apart"]))
+    (tmp_path / "sface_lfw_apart.json").write_text(record_json(from_audit["sface_lfw_apart"]))
     assert read_record(tmp_path / "sface_lfw_apart.json") == from_audit["sface_lfw_apart"]
     point = audited.worst[0]
     assert point.tar is not None
     assert point.chance is not None
-    line = next(line for line in worst_table(from_audit["sface_lfw_apart"]) if line.startswith("| raw | 1 |"))
+    line = next(line for line in spaces_table(from_audit["sface_lfw_apart"]) if line.startswith("| raw | 1 |"))
     assert f"~{100 * point.tar.value:.1f} [" in line
     assert f"×{point.tar.value / point.chance:.0f} |" in line
-    assert list(every_probe(from_audit)) == list(every_probe(read_records(tmp_path)))
+    assert list(audit_sections(from_audit)) == list(audit_sections(read_records(tmp_path)))
 
 
 def test_a_record_names_nobody_and_no_place(audited: AuditResult) -> None:
     named = audited.model_copy(update={"suspects": [("twice", "row-17", "Ann", "row-18", "Bob")]})
-    text = written(record_of("sface_lfw_apart", named))
+    text = record_json(record_of("sface_lfw_apart", named))
     assert not re.search(r"Ann|Bob|row-1|/tmp|\.py\b", text)
 
 
 def test_a_record_of_other_columns_is_refused(audited: AuditResult, tmp_path: Path) -> None:
     path = tmp_path / "sface_lfw_apart.json"
-    path.write_text(written(record_of("sface_lfw_apart", audited)).replace('"times_chance"', '"chance"'))
+    path.write_text(record_json(record_of("sface_lfw_apart", audited)).replace('"times_chance"', '"chance"'))
     with pytest.raises(UnfaceError, match="record the audit again"):
         read_record(path)
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 pytest.importorskip("material", reason="mkdocs-material is not installed; pip install 'unface[dev]'")
 pytest.importorskip("mkdocstrings_handlers.python", reason="mkdocstrings is not installed; pip install 'unface[dev]'")
 
-PAGES = sorted(page.stem for page in (ROOT / "docs").glob("*.md"))
+PAGES = sorted(
+    [*(page.stem for page in (ROOT / "docs").glob("*.md")), "erasure-tables"]
+)  # that one is made with the site
 WITHOUT_A_NETWORK = """
 import socket
 def refuse(*_): raise SystemExit("the build connects to something")
@@ -158,23 +160,38 @@ def test_the_policy_shown_is_one(tmp_path: Path) -> None:
 
 
 def test_links_out_of_the_pages_become_text_and_must_lead_somewhere() -> None:
-    from docs import outside
+    from docs import site as hooks
     from mkdocs.exceptions import PluginError
 
     page = made_up_page()
     text = (
         "[`cli`](../src/unface/cli), [news](../CHANGELOG.md#added), [all](.), [here](data.md), [far](https://a.org/b)"
     )
-    assert outside.on_page_markdown(text, page=page) == "`cli`, news, all, [here](data.md), [far](https://a.org/b)"
+    assert hooks.on_page_markdown(text, page=page) == "`cli`, news, all, [here](data.md), [far](https://a.org/b)"
     with pytest.raises(PluginError, match=r"docs/made-up.md: no \.\./absent.md to link to"):
-        outside.on_page_markdown("[gone](../absent.md)", page=page)
+        hooks.on_page_markdown("[gone](../absent.md)", page=page)
 
 
 def test_what_is_said_to_the_tests_is_not_shown() -> None:
-    from docs import outside
+    from docs import site as hooks
 
-    text = "- a <!-- tar x -->1.9<!-- /tar -->\n```console exact\n$ unface\n```"
-    assert outside.on_page_markdown(text, page=made_up_page()) == "- a 1.9\n```console\n$ unface\n```"
+    text = "```console exact\n$ unface\n```"
+    assert hooks.on_page_markdown(text, page=made_up_page()) == "```console\n$ unface\n```"
+
+
+def test_every_audit_that_is_recorded_has_its_section_on_the_generated_page(site: Site) -> None:
+    records = {record.stem for record in (ROOT / "docs" / "measured" / "erasure").glob("*.json")}
+    assert records
+    assert records - set(site.pages["erasure-tables"].headings) == set()
+    page = (site.folder / "erasure-tables.html").read_text(encoding="utf-8")
+    assert page.count("<table>") > 2 * len(records)
+
+
+def test_links_to_the_records_lead_to_the_generated_page(site: Site) -> None:
+    links = re.findall(r'href="(erasure-tables\.html(?:#[^"]*)?)"', (site.folder / "erasure.html").read_text("utf-8"))
+    assert {"erasure-tables.html", "erasure-tables.html#every-audit"} < set(links)
+    for anchor in (link.partition("#")[2] for link in links):
+        assert not anchor or anchor in site.pages["erasure-tables"].headings
 
 
 def made_up_page() -> SimpleNamespace:

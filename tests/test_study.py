@@ -11,10 +11,22 @@ import pyarrow.parquet as pq
 import pytest
 from studies import erasure, tables
 from studies.erasure import Study, rank, run, spanned, studies
-from studies.prose import behind, compared, of_the_shoot, speaks, taken, taken_adjusted
 from studies.record import record_of
-from studies.summary import differences, left_out_cases, within_and_elsewhere, worst_case, worst_cases
-from studies.tables import left_out_table, plain_cell, unbroken
+from studies.tables import (
+    chosen,
+    compared,
+    differences,
+    left_out_overview,
+    left_out_table,
+    plain_cell,
+    removed,
+    removed_adjusted,
+    same_shoot,
+    unbroken,
+    weaker,
+    within_and_elsewhere,
+    worst_table,
+)
 
 from unface import AuditResult, EmbeddingSet, UnfaceError, audit, make_identities
 from unface.auditing.schema import Point
@@ -79,7 +91,7 @@ def test_tables_say_what_is_left_without_pairs_of_one_place() -> None:
     assert point.resolution == "coarse"
     assert mated[0] > mated[1] > mated[3]
     shares = ", ".join(f"{100 * pairs / mated[0]:.0f}" for pairs in mated[1:4])
-    row = list(left_out_cases({record.audit: record}, "1e-2"))[-1]
+    row = list(left_out_overview({record.audit: record}, 1e-2))[-1]
     assert row == f"| sscd-int8, lfw, within, roles apart | {' | '.join(wanted)} | {shares} |"
     (line,) = (line for line in left_out_table(record) if line.startswith("| raw | 4 |"))
     assert line.endswith(f"| ~{', '.join(cell[1:] for cell in wanted[1:4])} |")
@@ -93,33 +105,33 @@ def test_a_table_of_three_cuts_refuses_other_numbers_of_them() -> None:
     short = record.model_copy(update={"spaces": [raw, *record.spaces[1:]]})
     assert [(left.k, left.far) for left in cut].count((4, 1e-2)) == 2
     with pytest.raises(UnfaceError, match="with 2 cuts of surroundings"):
-        list(left_out_cases({short.audit: short}, "1e-2"))
+        list(left_out_overview({short.audit: short}, 1e-2))
 
 
 def test_worst_cases_are_counted_to_their_probe_where_the_panel_was_whole() -> None:
     results = {"sface_lfw_apart": audited(), "sface_lfw_on-celeba5": audited(2), "sface_lfw_beyond": audited()}
     records = {name: record_of(name, result) for name, result in results.items()}
-    assert speaks(records, "1e-2") == "0"
+    assert chosen(records, 1e-2) == "0"
     whole = {name: one.model_copy(update={"probes": [*PROBES]}) for name, one in records.items()}
     places = [(audited(), 0), (audited(), 1), (audited(), 2), (audited(2), 1), (audited(2), 2)]
-    chosen = [worst(result, space).probe for result, space in places]
-    assert 0 < chosen.count("lda") < 5
-    found = [speaks(whole, "1e-2", *probes) for probes in ((), ("cosine",), ("lda",), ("mlp",), ("cosine", "lda"))]
-    assert found == ["5", str(chosen.count("cosine")), str(chosen.count("lda")), "0", "5"]
+    of_audits = [worst(result, space).probe for result, space in places]
+    assert 0 < of_audits.count("lda") < 5
+    found = [chosen(whole, 1e-2, *probes) for probes in ((), ("cosine",), ("lda",), ("mlp",), ("cosine", "lda"))]
+    assert found == ["5", str(of_audits.count("cosine")), str(of_audits.count("lda")), "0", "5"]
     tars = [
         {p.probe: p.tar.value for p in result.spaces[space].points if p.tar and (p.k, p.far) == (4, 1e-2)}
         for result, space in places
     ]
-    assert behind(whole, "1e-2", "lda", "cosine") == str(sum(tar["lda"] < tar["cosine"] for tar in tars))
-    assert behind(whole, "1e-2", "cosine", "lda") == str(sum(tar["cosine"] < tar["lda"] for tar in tars))
+    assert weaker(whole, 1e-2, "lda", "cosine") == str(sum(tar["lda"] < tar["cosine"] for tar in tars))
+    assert weaker(whole, 1e-2, "cosine", "lda") == str(sum(tar["cosine"] < tar["lda"] for tar in tars))
 
 
 def test_comparisons_are_counted_in_audits_of_any_name_given() -> None:
     records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "facenet_lfw_apart", "dlib_lfw_apart")}
     names = ((), ("s*",), ("s*", "d*"))
-    assert [compared(records, "isp", "pca", "1e-2", *some) for some in names] == ["3", "1", "2"]
+    assert [compared(records, "isp", "pca", 1e-2, *some) for some in names] == ["3", "1", "2"]
     with pytest.raises(UnfaceError, match=r"no audit is named x\*"):
-        compared(records, "isp", "pca", "1e-2", "s*", "x*")
+        compared(records, "isp", "pca", 1e-2, "s*", "x*")
 
 
 def test_encoders_stand_side_by_side_and_what_was_not_run_is_left_open() -> None:
@@ -128,20 +140,20 @@ def test_encoders_stand_side_by_side_and_what_was_not_run_is_left_open() -> None
     shown = [("apart", 0), ("apart", 1), ("shared", 0), ("shared", 1), *(("on-celeba5", space) for space in (1, 3, 4))]
     assert [space.name for space in audited().spaces] == ["raw", "isp", "leace", "random", "pca"]
     names = ("raw", "isp", "leace", "random", "pca")
-    wanted = [plain_cell(worst_case(records[f"dlib_lfw_{way}"], names[space], 1e-2)) for way, space in shown]
+    wanted = [plain_cell(records[f"dlib_lfw_{way}"].worst(names[space], 1e-2)) for way, space in shown]
     tars = [worst(results[way], space).tar for way, space in shown]
-    lines = {line.split(" | ")[0]: line for line in within_and_elsewhere(records, "lfw", "1e-2")}
+    lines = {line.split(" | ")[0]: line for line in within_and_elsewhere(records, "lfw", 1e-2)}
     assert lines["| dlib"].removesuffix(" |").split(" | ")[2:] == wanted
     assert [cell.split(" ")[0] for cell in wanted] == [f"~{100 * tar.value:.1f}" for tar in tars if tar is not None]
     assert lines["| dlib"].startswith(f"| dlib | {unbroken('4, 5, 6')} | ")
     assert lines["| sface"] == f"| sface | {unbroken('–, –, –')} | – | – | – | – | – | – | – |"
-    assert list(within_and_elsewhere(records, "lfw", "1e-5"))[-2].endswith(" | – | – | – | – | – | – | – |")
+    assert list(within_and_elsewhere(records, "lfw", 1e-5))[-2].endswith(" | – | – | – | – | – | – | – |")
 
 
 def test_a_table_is_of_the_audits_whose_names_match() -> None:
     records = {name: record_of(name, audited()) for name in ("sface_lfw_apart", "dlib_celeba5_apart")}
-    assert len(list(worst_cases(records, "1e-2"))) == 4
-    assert [line.split(",")[0] for line in worst_cases(records, "1e-2", "*_celeba5_*")][2:] == ["| dlib"]
+    assert len(list(worst_table(records, 1e-2))) == 4
+    assert [line.split(",")[0] for line in worst_table(records, 1e-2, "*_celeba5_*")][2:] == ["| dlib"]
 
 
 def test_what_is_left_when_all_is_gone_is_no_comparison_of_erasers() -> None:
@@ -179,10 +191,12 @@ def test_shares_that_are_gone_are_those_of_the_audit() -> None:
         for point in (worst(audited(), 0), worst(audited(), 1))
         if point.tar and point.context_adjusted and point.context_adjusted.value is not None
     )
-    words = ("dlib_lfw_apart", "isp", "1e-2")
-    assert taken(records, *words) == f"{100 * (raw - isp) / raw:.0f}"
-    assert taken_adjusted(records, *words) == f"{100 * (raw_adjusted - (isp_adjusted or 0)) / (raw_adjusted or 1):.0f}"
-    assert of_the_shoot(records, *words) == f"{100 * (isp - (isp_adjusted or 0)) / isp:.0f}"
+    words = ("dlib_lfw_apart", "isp", 1e-2)
+    assert removed(records, *words) == f"{100 * (raw - isp) / raw:.0f}"
+    assert (
+        removed_adjusted(records, *words) == f"{100 * (raw_adjusted - (isp_adjusted or 0)) / (raw_adjusted or 1):.0f}"
+    )
+    assert same_shoot(records, *words) == f"{100 * (isp - (isp_adjusted or 0)) / isp:.0f}"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from unface._version import __version__ as __version__
 
 _HOMES = {
     "audit": "unface.auditing",
-    "AuditResult": "unface.auditing",
+    "AuditResult": "unface.result.audit",
     "EmbeddingSet": "unface.data",
     "FairPCA": "unface.erase",
     "INLP": "unface.erase",
@@ -20,6 +20,7 @@ _HOMES = {
     "load_encoder": "unface.encode",
     "make_identities": "unface.data",
     "Projection": "unface.erase",
+    "Protocol": "unface.auditing",
     "RandomSubspace": "unface.erase",
     "read_embeddings": "unface.data",
     "RLACE": "unface.erase",
@@ -37,7 +38,7 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys are strings; a second list could drift
 
 if TYPE_CHECKING:
-    from unface.auditing import AuditResult as AuditResult
+    from unface.auditing import Protocol as Protocol
     from unface.auditing import audit as audit
     from unface.data import EmbeddingSet as EmbeddingSet
     from unface.data import make_identities as make_identities
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from unface.erase import UtilityLEACE as UtilityLEACE
     from unface.erase import UtilityPCA as UtilityPCA
     from unface.errors import UnfaceError as UnfaceError
+    from unface.result.audit import AuditResult as AuditResult
     from unface.verification import TarAtFar as TarAtFar
     from unface.verification import Verification as Verification
     from unface.verification import tar_at_far as tar_at_far

@@ -47,6 +47,11 @@ class ClassMoments(ClassSums):
 
     scatter: NDArray[np.float64]
 
+    @property
+    def energy(self) -> float:
+        """The mean square of the samples' entries."""
+        return float(np.trace(self.scatter) / (self.counts.sum() * len(self.scatter)))
+
     def within_covariance(self) -> NDArray[np.float64]:
         """Pooled covariance around the class means; unbiased."""
         between = np.zeros_like(self.scatter)

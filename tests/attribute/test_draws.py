@@ -5,9 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unface.attribute.b_star import overtaking_points, smallest_levels
-from unface.attribute.cpi import half_crossings
-from unface.attribute.draws import Draws, _medians
+from unface.attribute.measures import Draws, _medians, half_crossings, overtaking_points, smallest_levels
 from unface.seeds import stream
 
 
@@ -29,11 +27,11 @@ def test_intervals_come_from_identities_and_not_from_pairs() -> None:
     assert found.value == values.mean()
     assert (found.of, found.identities) == (1000, 40)
     standard_error = values.reshape(40, 25).mean(axis=1).std() / np.sqrt(40)
-    assert found.interval.high - found.interval.low == pytest.approx(2 * 1.96 * standard_error, rel=0.08)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * standard_error, rel=0.08)
     middle = draws.median(values)
     assert middle.value == np.median(values)
-    assert middle.interval.low < middle.value < middle.interval.high
-    assert middle.interval.high - middle.interval.low > 2 * standard_error
+    assert middle.low < middle.value < middle.high
+    assert middle.high - middle.low > 2 * standard_error
 
 
 def test_identities_that_are_named_otherwise_get_the_same_interval() -> None:
@@ -45,11 +43,11 @@ def test_identities_that_are_named_otherwise_get_the_same_interval() -> None:
 def test_a_share_of_none_or_all_is_not_sure() -> None:
     draws = Draws.of(np.repeat(np.arange(30), 4), seed=0, level=0.95)
     none, every = draws.share(np.zeros(120, dtype=bool)), draws.share(np.ones(120, dtype=bool))
-    assert (none.count, none.of, none.identities, none.value) == (0, 120, 30, 0)
-    assert none.interval.high == pytest.approx(1 - 0.05 ** (1 / 30))
-    assert every.interval.low == pytest.approx(0.05 ** (1 / 30))
+    assert (none.numerator, none.denominator, none.identities, none.value) == (0, 120, 30, 0)
+    assert none.high == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert every.low == pytest.approx(0.05 ** (1 / 30))
     change = draws.change(np.zeros(120, dtype=bool), np.zeros(120, dtype=bool))
-    assert (change.value, change.interval.low, change.interval.high) == (0, -none.interval.high, none.interval.high)
+    assert (change.value, change.low, change.high) == (0, -none.high, none.high)
 
 
 def test_a_change_is_paired() -> None:
@@ -60,8 +58,8 @@ def test_a_change_is_paired() -> None:
     draws = Draws.of(identities, seed=0, level=0.95)
     found = draws.change(before, after)
     assert found.value == pytest.approx(after.mean() - before.mean())
-    apart = draws.share(before).interval
-    assert found.interval.high - found.interval.low < (apart.high - apart.low) / 2
+    apart = draws.share(before)
+    assert found.high - found.low < (apart.high - apart.low) / 2
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.attribute.scenes import Image, exact_swap, face_vectors, mixture, people
-from unface.attribute import Attribution, SpaceAttribution, attribute
+from unface.attribute import Attribution, attribute
 from unface.data import Space
 from unface.erase import Projection
+from unface.result.attribution import AttributedSpace
 
 PLACES = (0.0, 0.25, 0.5, 0.75, 1.0)
 
@@ -22,7 +23,7 @@ def measured() -> dict[float, Attribution]:
     return {place: attribute(pictures, mixture(place), exact_swap) for place in PLACES}
 
 
-def raw(result: Attribution) -> SpaceAttribution:
+def raw(result: Attribution) -> AttributedSpace:
     return result.spaces[0]
 
 
@@ -31,12 +32,12 @@ def test_an_encoder_of_faces_alone_rests_on_the_face(measured: dict[float, Attri
     assert space.fii is not None
     assert space.cpi is not None
     assert space.b_star is not None
-    assert space.fii.index.interval.low > 0
+    assert space.fii.index.low > 0
     assert space.fii.background_drop.value == pytest.approx(0, abs=1e-6)
-    assert [level.preferred.count for level in space.cpi.at] == [0] * 6
+    assert [level.preferred.numerator for level in space.cpi.at] == [0] * 6
     assert space.cpi.crossover.value is None
     assert (space.b_star.median.value, space.b_star.crossing.value) == (1, 1)
-    assert space.b_star.at_one.count == space.b_star.at_one.of == 18
+    assert space.b_star.at_one.numerator == space.b_star.at_one.denominator == 18
     assert space.cpi.donor_nearer.value == 1
 
 
@@ -45,10 +46,10 @@ def test_an_encoder_of_places_alone_rests_on_the_place(measured: dict[float, Att
     assert space.fii is not None
     assert space.cpi is not None
     assert space.b_star is not None
-    assert space.fii.index.interval.high < 0
+    assert space.fii.index.high < 0
     assert space.fii.face_drop.value == pytest.approx(0, abs=1e-6)
     assert [level.preferred.value for level in space.cpi.at] == [1] * 6
-    assert space.cpi.at[0].preferred.interval.low > 0.6
+    assert space.cpi.at[0].preferred.low > 0.6
     # It sees nothing where nothing is revealed, and is sure as soon as anything is.
     assert space.b_star.crossing.value == pytest.approx(0, abs=1e-6)
     assert space.b_star.median.value == 0.25
@@ -77,7 +78,7 @@ def test_mixtures_move_one_way(measured: dict[float, Attribution]) -> None:
         assert less.b_star.crossing.value >= more.b_star.crossing.value
         assert less.b_star.median.value >= more.b_star.median.value
         for before, after in zip(less.cpi.at, more.cpi.at, strict=True):
-            assert before.preferred.count <= after.preferred.count
+            assert before.preferred.numerator <= after.preferred.numerator
     crossings = [space.b_star.crossing.value for space in spaces if space.b_star is not None]
     assert len(set(crossings)) >= 3
 
@@ -113,6 +114,6 @@ def test_erasing_the_face_from_a_mixture_leaves_the_encoder_of_places(measured: 
     assert erased.fii is not None and places.fii is not None  # noqa: PT018
     assert erased.cpi is not None and places.cpi is not None  # noqa: PT018
     assert erased.fii.index.value == pytest.approx(places.fii.index.value, abs=1e-6)
-    assert erased.fii.index.interval.low == pytest.approx(places.fii.index.interval.low, abs=1e-6)
+    assert erased.fii.index.low == pytest.approx(places.fii.index.low, abs=1e-6)
     assert [level.preferred.value for level in erased.cpi.at] == [1] * 6
     assert result.spaces[0] == raw(measured[0.5])

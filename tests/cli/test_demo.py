@@ -2,7 +2,6 @@
 
 import json
 import re
-import runpy
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from docs import figures
+from studies.measured import markdown, read_findings
 
 from tests.cli.command import unface as run
 from unface import audit
 from unface.auditing import AuditResult
 from unface.data import EMBEDDED_ENCODERS, EmbeddingSet, nobody, things
 
-ROOT = Path(__file__).resolve().parents[2]
 NUMBER = r"\d+(?:\.\d+)?"
 SPACES = ["raw", "isp", "leace", "random", "pca"]
 # What a fresh machine may lack: the picture commands' extras, and any network.
@@ -144,14 +144,13 @@ def test_the_demo_takes_about_a_minute_of_one_core_and_little_memory(whole: Whol
 
 
 @pytest.mark.slow
-def test_pages_show_the_table_that_a_fresh_demo_gives(whole: Whole) -> None:
-    made = runpy.run_path(str(ROOT / "docs" / "tables.py"))["before_and_after"](whole.audits)
-    for page in (ROOT / "README.md", ROOT / "docs" / "data.md"):
-        shown = page.read_text(encoding="utf-8").split("before and after -->")[1].removesuffix("<!-- /").strip()
-        words, numbers = re.split(NUMBER, shown), [float(number) for number in re.findall(NUMBER, shown)]
-        assert words == re.split(NUMBER, made), "run `make figures`"
-        # another BLAS may move a pair across a threshold, and one picture of 400 to another class
-        np.testing.assert_allclose(numbers, [float(number) for number in re.findall(NUMBER, made)], atol=1)
+def test_the_recorded_table_is_what_a_fresh_demo_gives(whole: Whole) -> None:
+    recorded = read_findings("demo").tables["before and after"]
+    shown, made = ("\n".join(markdown(table)) for table in (recorded, figures.before_and_after(whole.audits)))
+    words, numbers = re.split(NUMBER, shown), [float(number) for number in re.findall(NUMBER, shown)]
+    assert words == re.split(NUMBER, made), "run `make figures`"
+    # another BLAS may move a pair across a threshold, and one picture of 400 to another class
+    np.testing.assert_allclose(numbers, [float(number) for number in re.findall(NUMBER, made)], atol=1)
 
 
 def worst(result: AuditResult, space: str, far: float) -> tuple[float, float]:

@@ -63,6 +63,12 @@ def test_json_says_what_was_done(tmp_path: Path, faces: Path) -> None:
         (("--encoder", "absent"), "absent"),
         (("--encoder", "tiny", "--detector", "haar"), "detector 'haar' is not known"),
         (("--encoder", "tiny", "--out", "."), "is a folder; give the name of a file"),
+        (
+            ("--encoder", "tiny", "--encoder", "small"),
+            "2 encoders write one file each; give --out the name of a folder",
+        ),
+        (("--encoder", "tiny,tiny", "--out", "vectors"), "encoder 'tiny': is named more than once"),
+        (("--encoder", "tiny", "--identity-column", "person"), "has no columns; leave out"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(tmp_path: Path, faces: Path, options: tuple[str, ...], words: str) -> None:
@@ -71,6 +77,54 @@ def test_what_cannot_be_done_is_one_line(tmp_path: Path, faces: Path, options: t
     assert done.code == 1
     assert words in done.err
     assert done.err.count("\n") == 1
+
+
+@pytest.fixture
+def two(tmp_path: Path, faces: Path) -> tuple[object, ...]:
+    """The command that encodes by two encoders, tiny and small, into the folder ``vectors``."""
+    added = run("models", "add", tmp_path / "tiny.onnx", "--name", "small", "--mean", 0, "--std", 255)
+    assert (added.code, added.err) == (0, "")
+    encoders = ("--encoder", "tiny", "--encoder", "small")
+    return ("encode", faces, *encoders, "--detector", "none", "--out", tmp_path / "vectors")
+
+
+def test_several_encoders_write_one_file_each(tmp_path: Path, faces: Path, two: tuple[object, ...]) -> None:
+    done = run(*two)
+    assert (done.code, done.err) == (0, "")
+    out = tmp_path / "vectors"
+    assert sorted(path.name for path in out.glob("*.parquet")) == ["small.parquet", "tiny.parquet"]
+    assert [line.split(":")[0] for line in done.out.splitlines()[::2]] == [
+        f"{out}/tiny.parquet",
+        f"{out}/small.parquet",
+    ]
+    for name in ("tiny", "small"):
+        alone = tmp_path / f"{name}.parquet"
+        assert run("encode", faces, "--encoder", name, "--detector", "none", "--out", alone).code == 0
+        assert read_embeddings(out / f"{name}.parquet").space.encoder == name
+        assert (out / f"{name}.parquet").read_bytes() == alone.read_bytes()
+
+
+def test_several_encoders_are_resumed_where_one_is_missing(tmp_path: Path, two: tuple[object, ...]) -> None:
+    first = json.loads(run(*two, "--json").out)
+    assert [shown["encoder"] for shown in first] == ["tiny", "small"]
+    tiny, small = tmp_path / "vectors" / "tiny.parquet", tmp_path / "vectors" / "small.parquet"
+    before, again = tiny.stat().st_ino, run(*two)  # a file made again is another one
+    assert (again.code, again.out) == (1, "")
+    assert "vectors: has the files of these encoders already; choose another --out or pass --force" in again.err
+    small.unlink()
+    assert json.loads(run(*two, "--json").out) == first
+    assert tiny.stat().st_ino == before
+    assert run(*two, "--force", "--quiet").code == 0
+    assert tiny.stat().st_ino != before
+
+
+def test_a_file_of_other_pictures_in_the_folder_is_refused(tmp_path: Path, two: tuple[object, ...]) -> None:
+    other = write_zip(tmp_path / "other.zip", people(3, 3))
+    tiny = tmp_path / "vectors" / "tiny.parquet"
+    assert run("encode", other, "--encoder", "tiny", "--detector", "none", "--out", tiny).code == 0
+    done = run(*two)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"unface: {tiny}: is of other pictures, weights or detector")
 
 
 def test_weights_for_research_only_have_to_be_accepted(tmp_path: Path, faces: Path) -> None:

@@ -118,11 +118,11 @@ def test_apply_takes_files_without_identities_and_other_columns(faces: Path, fit
 def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_path: Path) -> None:
     before = fitted.read_bytes()
     told = line_of(unface("fit", faces, "--out", fitted, "--rank", "2"))
-    assert told == f"{fitted}: exists already; choose another name or pass --force"
+    assert told == f"{fitted}: exists already; choose another --out or pass --force"
     assert fitted.read_bytes() == before
     assert unface("apply", fitted, faces, tmp_path / "out", "--quiet").code == 0
     told = line_of(unface("apply", fitted, faces, tmp_path / "out"))
-    assert told == f"{tmp_path / 'out'}: exists already; choose another name or pass --force"
+    assert told == f"{tmp_path / 'out'}: exists already; choose another OUT or pass --force"
     assert unface("apply", fitted, faces, tmp_path / "out", "--quiet", "--force").code == 0
     assert unface("fit", faces, "--out", fitted, "--rank", "2", "--force", "--quiet").code == 0
     assert Projection.load(fitted).rank == 2
@@ -164,7 +164,7 @@ def test_there_must_be_a_folder_to_write_to(faces: Path, fitted: Path, tmp_path:
     told = f"{nowhere}: there is no folder {nowhere.parent}; make it first"
     assert line_of(unface("fit", faces, "--out", nowhere)) == told
     assert line_of(unface("apply", fitted, faces, nowhere)) == told
-    assert line_of(unface("apply", fitted, faces, tmp_path)) == f"{tmp_path}: is a folder; name a file"
+    assert line_of(unface("apply", fitted, faces, tmp_path)) == f"{tmp_path}: is a folder; OUT takes a file"
 
 
 def test_what_cannot_be_applied_is_one_line_and_no_file(faces: Path, fitted: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_folder_that_may_not_be_written_is_told_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    told = f"{tmp_path / 'p'}: cannot be written, {tmp_path} does not allow it; choose another name"
+    told = f"{tmp_path / 'p'}: cannot be written, {tmp_path} does not allow it; choose another --out"
     assert line_of(unface("fit", tmp_path / "none", "--out", tmp_path / "p")) == told
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 import unface.faces
+import unface.judge
 import unface.prior
-import unface.synth
 from tests.cli.command import unface as run
 from tests.real import weights_here
 from tests.synth import toy
 from unface.data import read_images
+from unface.judge import PanelJudge
 
 
 @pytest.fixture
@@ -20,12 +21,12 @@ def toys(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
     """Toy people, judges and detector in place of the real ones; notes which judges were asked for."""
     asked: list[Sequence[str]] = []
 
-    def load_judges(names: Sequence[str], **_: object) -> tuple[toy.HueJudge, ...]:
+    def load_panel(names: Sequence[str], **_: object) -> tuple[PanelJudge, ...]:
         asked.append(names)
         return toy.judges()
 
     monkeypatch.setattr(unface.prior, "load_prior", lambda **_: toy.ToyPrior())
-    monkeypatch.setattr(unface.synth, "load_judges", load_judges)
+    monkeypatch.setattr(unface.judge, "load_panel", load_panel)
     detector = toy.DarkIsNobody()
     detector.name = "yunet"
     monkeypatch.setattr(unface.faces, "load_detector", lambda **_: detector)

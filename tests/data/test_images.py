@@ -218,3 +218,18 @@ def test_the_repr_names_nobody(tmp_path: Path) -> None:
 def test_a_name_that_is_not_utf8_is_told_before_any_work() -> None:
     with pytest.raises(UnfaceError, match=r"the name 'a/caf\\udce9.png' is not UTF-8; rename it"):
         ImageSet((ImageRef("a/caf\udce9.png", "a", bytes),), "faces")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("column", ["image", "identity", "id"])
+def test_column_names_are_refused_where_there_are_no_columns(tmp_path: Path, layout: Layout, column: str) -> None:
+    source = layout(tmp_path, people())
+    with pytest.raises(UnfaceError, match=f"has no columns; leave out .*--{column}-column"):
+        read_images(source, **{column: "person"})
+
+
+def test_an_id_column_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"image": [jpeg()], "identity": ["a"]}), tmp_path / "faces.parquet")
+    assert [image.id for image in read_images(tmp_path / "faces.parquet")] == ["faces/0"]
+    with pytest.raises(UnfaceError, match="no column 'key'; there is 'image', 'identity'"):
+        read_images(tmp_path / "faces.parquet", id="key")

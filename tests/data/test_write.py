@@ -66,7 +66,7 @@ def test_labels_come_back_with_their_types_and_nulls(tmp_path: Path) -> None:
 
 
 def test_several_row_groups_are_one_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unface.data.write._ROW_GROUP_BYTES", 1000)
+    monkeypatch.setattr("unface.data.parquet._ROW_GROUP_BYTES", 1000)
     before = make_identities(20, 5, 8)
     write_embeddings(before, tmp_path / "a.parquet")
     assert pq.ParquetFile(tmp_path / "a.parquet").num_row_groups == 4

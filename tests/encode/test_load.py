@@ -81,12 +81,12 @@ def test_an_unknown_name_is_one_sentence() -> None:
 
 
 def test_missing_libraries_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unface.encode.load._LIBRARIES", ("PIL", "surely_not_there"))
+    monkeypatch.setattr("unface.encode.encoder._LIBRARIES", ("PIL", "surely_not_there"))
     with pytest.raises(UnfaceError, match=r"need surely_not_there, not installed; run pip install 'unface\[images\]'"):
         load_encoder("sface")
 
 
 def test_an_encoder_that_needs_torch_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unface.encode.load.find_spec", lambda name: None if name == "torch" else object())
+    monkeypatch.setattr("unface.encode.encoder.find_spec", lambda name: None if name == "torch" else object())
     with pytest.raises(UnfaceError, match=r"^augnet-r50: needs torch, not installed; run pip install"):
         load_encoder("augnet-r50")

@@ -11,11 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 from tests.encode.tiny import DIM, MATRIX, SIZE, card, noise, write_onnx
 from tests.real import weights_here
 from unface.encode import TorchBacked, load_encoder, tensor_of
-from unface.encode.augnet import AugNet
-from unface.encode.efficientnet_lite0 import EfficientNetLite0, SameConv
-from unface.encode.mobilenet_v2 import MobileNetV2
 from unface.encode.onnx import OnnxEncoder
 from unface.encode.torch_encoder import TorchEncoder
+from unface.encode.torch_trunks import AugNet, EfficientNetLite0, MobileNetV2, SameConv
 from unface.errors import UnfaceError
 from unface.seeds import stream
 

@@ -9,10 +9,8 @@ from torch import nn
 from tests.encode.tiny import noise
 from tests.real import weights_here
 from unface.encode import TorchBacked, load_encoder, tensor_of
-from unface.encode.augnet import AugNet
-from unface.encode.efficientnet_lite0 import EfficientNetLite0
-from unface.encode.mobilenet_v2 import MobileNetV2
-from unface.encode.torch_onnx import graph_of
+from unface.encode.torch_encoder import graph_of
+from unface.encode.torch_trunks import AugNet, EfficientNetLite0, MobileNetV2
 
 
 def lively(module: nn.Module) -> nn.Module:

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from unface.data import EmbeddingSet, Space, identity_basis, make_identities
-from unface.erase import Certificate, Estimate, Projection, RandomSubspace, certificate
+from unface.erase import Projection, RandomSubspace, certificate
 from unface.errors import UnfaceError
+from unface.result.numbers import Certificate, Estimate
 
 DIM, RANK = 32, 4
 

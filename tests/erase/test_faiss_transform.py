@@ -49,7 +49,6 @@ def test_raw_queries_find_what_erased_ones_find_also_after_the_index_was_saved(e
 
 
 def test_without_faiss_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "unface.erase.faiss_transform", raising=False)
     monkeypatch.setitem(sys.modules, "faiss", None)
     vectors = np.array([[1, 0, 0], [-1, 0, 0]], np.float32)
     with pytest.raises(UnfaceError, match=r"pip install 'unface\[stores\]'"):

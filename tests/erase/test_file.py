@@ -4,7 +4,7 @@ import hashlib
 import json
 import struct
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from tests.erase.people import people
 from unface.data import Space
 from unface.erase import ISP, LEACE, Eraser, Projection, certificate, file, fit_projection
 from unface.errors import UnfaceError
+from unface.result.numbers import Certificate, Estimate
 
 KEY = "unface.projection"
 
@@ -162,6 +163,10 @@ def rewritten(path: Path, arrays: dict[str, np.ndarray | None], **fields: object
     path.write_bytes(save(held, {KEY: json.dumps(header, sort_keys=True)}))
 
 
+NONE = Estimate(0.0, 0.0, 0.0, 0.95)
+CERTIFIED = asdict(Certificate(4, 8, NONE, NONE, NONE))
+
+
 @pytest.mark.parametrize(
     ("fields", "arrays", "said"),
     [
@@ -170,6 +175,9 @@ def rewritten(path: Path, arrays: dict[str, np.ndarray | None], **fields: object
         ({"rank": 2}, {}, "its metadata says (3, 2)"),
         ({"owner": "ann"}, {}, "metadata owner: extra inputs are not permitted"),
         ({"space": {"encoder": "sscd"}}, {}, "metadata space.weights_sha256: "),
+        ({"certificate": CERTIFIED | {"images": "8"}}, {}, "metadata certificate.images: input should be a valid int"),
+        ({"certificate": CERTIFIED | {"who": "ann"}}, {}, "metadata certificate.who: unexpected keyword argument"),
+        ({"certificate": CERTIFIED | {"fisher_left": {"value": 0}}}, {}, "metadata certificate.fisher_left.low: "),
         ({"kind": "k" * 65}, {}, "metadata kind: string should have at most 64 characters"),
         ({}, {"weight": np.ones(3)}, "holds directions, spectrum, weight; expected"),
         ({}, {"w" * 200: np.ones(3)}, f"holds directions, spectrum, {'w' * 98}; expected"),

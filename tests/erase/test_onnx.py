@@ -2,13 +2,14 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from tests.erase.people import people
-from unface.erase import ISP, LEACE, Eraser, Projection
+from unface.erase import ISP, LEACE, Eraser, Projection, fit_projection
 from unface.errors import UnfaceError
 
 
@@ -36,30 +37,63 @@ def test_the_exported_model_is_apply(eraser: Eraser, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+MAPPED = [
+    "product = MatMul(read, right)",
+    "kept = Sub({given}, product)",
+    "moved = Add(kept, offset)",
+    "after = ReduceSumSquare(moved)",
+    "little = LessOrEqual(after, {least})",
+    "vanished = Or(nothing, little)",
+    "scaled_square = Where(vanished, one, after)",
+    "scaled_length = Sqrt(scaled_square)",
+    "scaled = Div(moved, scaled_length)",
+    "whole = Where(vanished, zero, scaled)",
+    "erased = Cast(whole)",
+]
+
+
+def operators(model: Any) -> list[str]:
+    return [f"{node.output[0]} = {node.op_type}({', '.join(node.input)})" for node in model.graph.node]
+
+
+def test_a_model_of_a_normalised_space_scales_its_input_first() -> None:
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    from unface.erase.exported import onnx_model
+
+    assert operators(onnx_model(fit_projection(LEACE(20), people(120, 3, 100).unit()))) == [
+        "given = Cast(vectors)",
+        "before = ReduceSumSquare(given)",
+        "nothing = Equal(before, zero)",
+        "over = Sub(before, one)",
+        "off = Abs(over)",
+        "near = LessOrEqual(off, rounding)",
+        "as_it_is = Or(nothing, near)",
+        "unit_square = Where(as_it_is, one, before)",
+        "unit_length = Sqrt(unit_square)",
+        "unit = Div(given, unit_length)",
+        "unit_single = Cast(unit)",
+        "unit_double = Cast(unit_single)",
+        "read = MatMul(unit_double, left)",
+        *(step.format(given="unit_double", least="share") for step in MAPPED),
+    ]
+
+
 def test_the_model_says_what_it_is_and_is_these_operators() -> None:
     """Whoever changes them changes what services have loaded; all between the two casts is in float64."""
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-    from unface.erase.onnx_model import onnx_model
+    from unface.erase.exported import onnx_model
 
     made = people(120, 3, 100)
     found = LEACE(20).fit(made.vectors, made.identities).projection_
     model = onnx_model(found)
     nodes = model.graph.node
-    assert [f"{node.output[0]} = {node.op_type}({', '.join(node.input)})" for node in nodes] == [
+    assert operators(model) == [
         "given = Cast(vectors)",
-        "read = MatMul(given, left)",
-        "product = MatMul(read, right)",
-        "kept = Sub(given, product)",
-        "moved = Add(kept, offset)",
         "before = ReduceSumSquare(given)",
-        "after = ReduceSumSquare(moved)",
+        "nothing = Equal(before, zero)",
         "least = Mul(before, share)",
-        "vanished = LessOrEqual(after, least)",
-        "square = Where(vanished, one, after)",
-        "length = Sqrt(square)",
-        "scaled = Div(moved, length)",
-        "whole = Where(vanished, zero, scaled)",
-        "erased = Cast(whole)",
+        "read = MatMul(given, left)",
+        *(step.format(given="given", least="least") for step in MAPPED),
     ]
     assert [nodes[0].attribute[0].i, nodes[-1].attribute[0].i] == [onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT]
     assert {constant.data_type for constant in model.graph.initializer} == {onnx.TensorProto.DOUBLE}

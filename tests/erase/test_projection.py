@@ -102,7 +102,7 @@ def test_no_vectors_are_no_vectors() -> None:
         (np.array(["a", "b", "c", "d"]), "type <U1"),
         (np.array([[0, 0, 0, 1], [0, np.nan, 0, 1]]), "vector 1 has NaN"),
         (np.array([0, np.inf, 0, 1]), "vector 0 has NaN, Inf"),
-        (np.array([0, 1e200, 0, 1]), "vector 0 has .*too large to square; drop it"),
+        (np.array([0, 1e200, 0, 1]), "vector 0 has .*too large for float32; drop it"),
         (np.array([[0, 1, 0, 1], [0, 1e200, 0, 1], [np.inf, 1e308, 0, 1]]), "vector 1 has"),
         (np.zeros((2, 4), bool), "type bool"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unface.erase import ISP
-from unface.erase.rank import chosen_rank
+from unface.erase.eraser import chosen_rank
 from unface.errors import UnfaceError
 
 # Squares 9, 4 and 1 of 14.

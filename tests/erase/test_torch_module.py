@@ -72,9 +72,10 @@ def test_it_has_nothing_to_train_and_its_state_can_be_saved() -> None:
     assert state == {"left": (100, 20), "right": (20, 100), "offset": (100,)}
 
 
-def test_numbers_that_are_whole_are_refused() -> None:
-    with pytest.raises(UnfaceError, match=r"vectors of torch.int64; expected a float type, convert them first"):
-        axis().torch_module()(torch.tensor([[5, 0, 0]]))
+@pytest.mark.parametrize("name", ["int64", "uint8"])
+def test_numbers_that_are_whole_are_refused(name: str) -> None:
+    with pytest.raises(UnfaceError, match=rf"vectors of torch.{name}; expected a float type, convert them first"):
+        axis().torch_module()(torch.tensor([[5, 0, 0]], dtype=getattr(torch, name)))
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

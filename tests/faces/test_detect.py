@@ -10,9 +10,7 @@ from tests.real import nobody_pictures, weights_here
 from unface.data import decode, read_images
 from unface.errors import UnfaceError
 from unface.faces import Face, Remembered, box_crop, load_detector, main_face
-from unface.faces.overlap import suppressed
-from unface.faces.scrfd import Scrfd, _decoded
-from unface.faces.yunet import YuNet
+from unface.faces.detect import Scrfd, YuNet, _scrfd_decoded, suppressed
 
 
 def face(left: float, top: float, width: float, height: float, score: float = 0.9) -> Face:
@@ -81,7 +79,7 @@ def test_scrfd_boxes_and_points_are_distances_in_strides_from_cell_corners() -> 
     score, box, points = np.zeros((800, 1)), np.zeros((800, 4)), np.zeros((800, 10))
     anchor = 2 * (3 * cells + 5) + 1  # second anchor at row 3, column 5
     score[anchor], box[anchor], points[anchor] = 0.8, (1, 2, 3, 4), np.arange(10)
-    found = _decoded(score.astype(np.float32), box.astype(np.float32), points.astype(np.float32), stride)
+    found = _scrfd_decoded([part.astype(np.float32) for part in (score, box, points)], stride)
     assert found[0] == pytest.approx([0.8])
     np.testing.assert_array_equal(found[1], [[160 - 32, 96 - 64, 160 + 96, 96 + 128]])
     np.testing.assert_array_equal(found[2][0, 1], [160 + 2 * 32, 96 + 3 * 32])

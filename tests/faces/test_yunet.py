@@ -11,7 +11,7 @@ from tests.faces.drawn import LANDMARKS, scene
 from tests.real import nobody_pictures, pictures_here, weights_here
 from unface.data import decode, read_images
 from unface.faces import Face
-from unface.faces.yunet import YuNet, _decoded
+from unface.faces.detect import YuNet, _yunet_decoded
 
 # height and width of the picture; x, y and height of each head
 SCENES: dict[str, tuple[tuple[int, int], list[tuple[float, float, float]]]] = {
@@ -56,7 +56,7 @@ def test_centres_and_points_are_strides_from_a_cell_and_sides_are_logarithms() -
     raw[0][0, [cell, 3]], raw[1][0, [cell, 3]] = 0.9, [[0.64], [0.39]]  # √(0.9 · 0.39) is below 0.6
     raw[2][0, cell] = (0.5, 0.25, np.log(2), np.log(4))
     raw[3][0, cell] = np.arange(10)
-    scores, corners, points = _decoded(raw, stride, width)
+    scores, corners, points = _yunet_decoded(raw, stride, width)
     np.testing.assert_allclose(scores, [np.sqrt(0.9 * 0.64)], rtol=1e-6)
     np.testing.assert_allclose(corners, [[88 - 16, 36 - 32, 88 + 16, 36 + 32]], rtol=1e-6)
     np.testing.assert_array_equal(points[0], np.array([5, 2]) * 16 + np.arange(10).reshape(5, 2) * 16)

@@ -22,7 +22,7 @@ import unface.cli.app  # noqa: F401
 from tests.faults.calls import Calls
 from unface.cli import main as command_line
 from unface.moments import MomentStream
-from unface.scale.sink import Sink
+from unface.output.place import Sink
 
 
 class Fuse:

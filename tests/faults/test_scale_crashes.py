@@ -19,8 +19,8 @@ import pytest
 from tests.scale.collection import hashes
 from unface.data import Space, make_identities, write_embeddings
 from unface.erase import Projection
+from unface.output.lock import run_lock
 from unface.scale import place_at
-from unface.scale.lock import held
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES, ROWS, DIM = 6, 240, 16
@@ -197,7 +197,7 @@ def test_a_corrupt_file_in_the_middle_is_named_and_after_repair_the_rest_is_done
 
 def test_a_second_run_on_one_output_is_refused_and_the_first_one_undisturbed(made: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with held(place_at(out)):
+    with run_lock(place_at(out)):
         code, told = unface("apply", made / "P", made / "raw", out)
     assert code == 1
     assert told == "out: another process is writing it; wait for it or choose another OUT"

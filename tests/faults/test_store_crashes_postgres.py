@@ -48,9 +48,9 @@ def sanitise(uri: str, dies_before: str, time: int) -> None:
     """In a process of its own; rows go in batches of 50."""
     import psycopg
 
-    from unface.stores import postgres_copy
+    from unface.stores import postgres_session
 
-    postgres_copy._BATCH_BYTES = 50 * postgres_copy.record_type(DIM, half=False).itemsize
+    postgres_session._BATCH_BYTES = 50 * postgres_session.record_type(DIM, half=False).itemsize
     left = time
 
     def watch(statement: object) -> None:
@@ -161,7 +161,7 @@ def test_a_server_that_crashed_after_staging_has_vectors_staged_again(database: 
     staged = next(name for name in database.leftovers() if name.startswith("unface_staged_") and "idx" not in name)
     database.run(f"TRUNCATE {staged}")
     assert store.unmatched() == ROWS
-    with pytest.raises(UnfaceError, match="rows came, went or changed"):
+    with pytest.raises(UnfaceError, match="rows were added, removed or changed"):
         store.swap(PROJECTION.sha256)
     assert is_searchable(database, RAW)
     assert ends_right(database)

@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from tests.auditing.made import controls, point
 from unface.auditing import AuditResult, Finding, Point
 from unface.auditing.schema import (
-    Bounds,
     Change,
     Curated,
     Erasure,
     Given,
-    Kept,
     Protocol,
     RoleCounts,
     Run,
     SpaceResult,
 )
 from unface.gate import GateResult, Judged, judge, make_policy
+from unface.result import numbers
 
 INVALID = Finding(severity="invalid", about="shuffled identities", text="shuffled people are still linked")
 WARNING = Finding(severity="warning", about="near-duplicates", text="3 pairs under different identities")
@@ -72,7 +71,7 @@ def erased(
     *points: Point,
     control: bool = False,
     changes: Sequence[Change] = (),
-    utility: Sequence[Kept] = (),
+    utility: Sequence[numbers.Kept] = (),
 ) -> SpaceResult:
     erasure = Erasure(
         method=name,
@@ -100,10 +99,9 @@ def change(value: float, low: float, high: float, *, against: str = "random", k:
     )
 
 
-def kept(value: float, low: float, high: float, *, measure: str = "knn", on: str = "objects.parquet") -> Kept:
-    whole = Bounds(value=0.8, low=0.78, high=0.82)
-    share = Bounds(value=value, low=low, high=high)
-    return Kept(measure=measure, on=on, queries=1000, raw=whole, erased=whole, retained=share, level=0.95)
+def kept(value: float, low: float, high: float, *, measure: str = "knn", on: str = "objects.parquet") -> numbers.Kept:
+    whole, share = numbers.Estimate(0.8, 0.78, 0.82, 0.95), numbers.Estimate(value, low, high, 0.95)
+    return numbers.Kept(measure, on, 1000, raw=whole, erased=whole, retained=share)
 
 
 def gated(result: AuditResult, *rules: dict[str, object], findings: str = "allow") -> GateResult:

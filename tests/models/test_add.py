@@ -2,8 +2,9 @@
 
 import hashlib
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -46,6 +47,20 @@ def test_bytes_as_input_need_no_mean_but_a_size(tmp_path: Path) -> None:
     assert (made.input.size, made.input.layout, made.input.dtype, made.dim) == (64, "NHWC", "uint8", 5)
 
 
+def test_a_scale_is_refused_where_bytes_are_not_scaled(tmp_path: Path, cache: Path) -> None:
+    path = pooling_net(tmp_path / "mine.onnx", ("n", "h", "w", 3), TensorProto.UINT8)
+    assert "takes bytes, which are not scaled; leave out --mean, --std" in refused(path, replace(IMAGENET, size=64))
+    assert left_behind(cache) == []
+
+
+@pytest.mark.parametrize("option", [field.name for field in fields(Description)])
+def test_a_description_is_refused_for_a_model_that_has_a_card(option: str, tmp_path: Path, cache: Path) -> None:
+    given: dict[str, Any] = {option: 1}
+    said = refused(pooling_net(tmp_path / "mine.onnx"), Description(**given), name="sface")
+    assert said == f"sface: has a card that describes it; leave out --{option}"
+    assert left_behind(cache) == []
+
+
 def test_torchscript_is_run_once_for_its_dimension(tmp_path: Path) -> None:
     module = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 7))
     torch.jit.save(torch.jit.script(module), str(tmp_path / "mine.pt"))
@@ -79,7 +94,8 @@ def test_a_pickle_that_runs_code_is_never_run(how: str, name: str, tmp_path: Pat
         torch.save({"w": torch.ones(3), "trap": Writes()}, path)
     else:
         path.write_bytes(pickle.dumps(Writes()))
-    sentence = refused(path, replace(IMAGENET, size=224, architecture="mobilenet_v2", dim=1280), name)
+    described = replace(IMAGENET, size=224, architecture="mobilenet_v2", dim=1280) if name == "mine" else Description()
+    sentence = refused(path, described, name)
     assert sentence.startswith("mine.pth: holds more than tensors, so loading it could run code; it was not loaded")
     assert not trace.exists()
     assert left_behind(cache) == []
@@ -101,6 +117,10 @@ def test_a_graph_cannot_take_its_weights_from_elsewhere(tmp_path: Path) -> None:
         (replace(IMAGENET, std=(0.229, 0.224, 0.225)), "yours times 255 is 58.395,57.12,57.375"),
         (replace(IMAGENET, std=(1.0, 0.0, 1.0)), "--std has 0; expected numbers above 0"),
         (replace(IMAGENET, size=224), "takes pictures of 16 px, --size says 224"),
+        (
+            replace(IMAGENET, architecture="resnet", dim=5),
+            "its graph says that itself; leave out --architecture, --dim",
+        ),
     ],
 )
 def test_what_is_said_must_fit_the_file(description: Description, said: str, tmp_path: Path, cache: Path) -> None:
@@ -142,7 +162,7 @@ def test_a_bad_name_is_refused(tmp_path: Path, cache: Path) -> None:
 
 def test_a_listed_model_takes_only_its_own_file(tmp_path: Path, cache: Path) -> None:
     path = pooling_net(tmp_path / "mine.onnx")
-    sentence = refused(path, name="sface")
+    sentence = refused(path, Description(), name="sface")
     assert sentence.startswith("mine.onnx: not sface, face_recognition_sface_2021dec.onnx has")
     assert left_behind(cache) == []
 
@@ -152,7 +172,7 @@ def test_a_listed_model_without_a_pin_takes_a_file_that_fits(tmp_path: Path) -> 
     with pytest.raises(UnfaceError, match="it can only come from a local file"):
         weights(card("adaface"))
     small = pooling_net(tmp_path / "small.onnx", (1, 3, 112, 112))
-    assert "gives 5 dimensions from NCHW float32, adaface 512" in refused(small, name="adaface")
+    assert "gives 5 dimensions from NCHW float32, adaface 512" in refused(small, Description(), name="adaface")
     right = pooling_net(tmp_path / "export.onnx", (1, 3, 112, 112), dim=512)
     add_model(right, "adaface", Description())
     assert weights(card("adaface"), offline=True).read_bytes() == right.read_bytes()
@@ -161,14 +181,14 @@ def test_a_listed_model_without_a_pin_takes_a_file_that_fits(tmp_path: Path) -> 
 
 def test_a_listed_model_for_research_asks_for_consent_here_too(tmp_path: Path) -> None:
     path = pooling_net(tmp_path / "mine.onnx")
-    assert "pass --accept-licence" in refused(path, name="arcface-mbf")
+    assert "pass --accept-licence" in refused(path, Description(), name="arcface-mbf")
     with pytest.raises(UnfaceError, match="not arcface-mbf"):
         add_model(path, "arcface-mbf", Description(), accept_licence=True)
 
 
 def test_bare_weights_are_no_graph_for_a_listed_model_that_wants_one(tmp_path: Path, cache: Path) -> None:
     save_file({"w": np.ones((2, 2), np.float32)}, tmp_path / "weights.safetensors")
-    said = refused(tmp_path / "weights.safetensors", name="sscd")
+    said = refused(tmp_path / "weights.safetensors", Description(), name="sscd")
     assert said == "weights.safetensors: is safetensors, sscd is torchscript"
     assert left_behind(cache) == []
 

@@ -96,6 +96,12 @@ def test_adding_makes_a_model_that_is_listed(tmp_path: Path) -> None:
     assert "cached" in row(unface("models").out, "mine")
 
 
+def test_an_option_without_effect_is_refused(tmp_path: Path) -> None:
+    done = unface("models", "add", pooling_net(tmp_path / "net.onnx"), "--name", "sface", "--channels", "RGB")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "unface: sface: has a card that describes it; leave out --channels\n"
+
+
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [

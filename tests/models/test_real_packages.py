@@ -13,7 +13,7 @@ import pytest
 from tests.models.conftest import Use
 from tests.models.served import Index, serving
 from unface.models import Card, Package, card, cards, weights
-from unface.models.index import _fits
+from unface.models.index import fits
 
 FOLDER = os.environ.get("UNFACE_TEST_PACKAGES")
 CONFIGURED = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
@@ -24,7 +24,7 @@ PACKAGED = [one for one in cards() if any(isinstance(source, Package) for source
 @pytest.mark.parametrize("one", PACKAGED, ids=lambda one: one.name)
 def test_a_card_describes_the_package_it_names(one: Card, use: Use) -> None:
     (source,) = (source for source in one.sources if isinstance(source, Package))
-    held = {path.name: path for path in Path(FOLDER or "").iterdir() if _fits(path.name, source)}
+    held = {path.name: path for path in Path(FOLDER or "").iterdir() if fits(path.name, source)}
     if not held:
         pytest.skip(f"{source.package}=={source.version} is not in the folder")
     with serving(Index(dict(held))) as index:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unface.models.settings import index_settings
+from unface.models.index import index_settings
 
 KEY = "index" + "-url"
 VARIABLE = "PIP_INDEX" + "_URL"

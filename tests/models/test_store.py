@@ -19,8 +19,19 @@ def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "b"))
     assert models_folder() == tmp_path / "b" / "unface" / "models"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", lambda: tmp_path / "c")
+    monkeypatch.setenv("HOME", str(tmp_path / "c"))
     assert models_folder() == tmp_path / "c" / ".cache" / "unface" / "models"
+
+
+def test_a_cache_of_an_earlier_version_is_still_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Off Linux the user's cache folder is elsewhere, but models that lie in ~/.cache are not fetched again."""
+    for name in ("UNFACE_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("unface.models.store.user_cache_path", lambda *_, **__: tmp_path / "Library")
+    assert models_folder() == tmp_path / "Library" / "models"
+    (tmp_path / ".cache" / "unface").mkdir(parents=True)
+    assert models_folder() == tmp_path / ".cache" / "unface" / "models"
 
 
 def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

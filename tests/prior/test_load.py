@@ -72,6 +72,48 @@ def test_what_cannot_be_loaded_is_told_in_a_sentence(name: str, settings: dict[s
     assert str(told.value) == sentence
 
 
+MODULE = """
+import torch
+
+class Grey:
+    name, slots, latent_dim, sizes = "grey", 2, 3, (8,)
+
+    def __init__(self, device):
+        self.device = torch.device(device)
+
+    def mean_latent(self):
+        return torch.zeros(3, device=self.device)
+
+    def sample(self, count, seed, truncation=0.7):
+        return truncation * torch.ones(count, 3, device=self.device)
+
+    def decode(self, latents, size):
+        return latents.flatten(1).mean(dim=1).view(-1, 1, 1, 1).expand(-1, 3, size, size)
+"""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package as pip would leave it, with one entry point."""
+    (tmp_path / "somebodys_prior.py").write_text(MODULE)
+    info = tmp_path / "somebodys_prior-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: somebodys-prior\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[unface.priors]\ngrey = somebodys_prior:Grey\n")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_registered_prior_is_loaded_by_its_name_on_the_device_asked_for() -> None:
+    prior = load_prior("grey", device="cpu:0")
+    assert (prior.name, prior.device) == ("grey", torch.device("cpu:0"))
+    assert torch.equal(prior.decode(prior.sample(2, 0, 0.5), 8), torch.full((2, 3, 8, 8), 0.5))
+    with pytest.raises(UnfaceError, match=r"^grey: has no low-resolution head"):
+        load_prior("grey", head=True)
+    with pytest.raises(UnfaceError, match=r"^device 'abacus' is not known"):
+        load_prior("grey", device="abacus")
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_told() -> None:
     with pytest.raises(UnfaceError, match=r"^device 'cuda': PyTorch finds no GPU here; use 'cpu'$"):

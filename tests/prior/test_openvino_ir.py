@@ -7,7 +7,7 @@ import pytest
 
 from tests.prior.tiny import write_ir
 from unface.errors import UnfaceError
-from unface.prior.openvino_ir import constants
+from unface.prior.mobilestylegan import constants
 
 WRITTEN = {
     "one": np.arange(6, dtype=np.float32).reshape(2, 3),

@@ -9,7 +9,7 @@ from unface.auditing.schema import (
     Run,
     Share,
 )
-from unface.auditing.schema.attribution import (
+from unface.result.attribution import (
     AttributionQuality,
     BackgroundThreshold,
     BlurLevel,

@@ -14,15 +14,14 @@ from tests.report.made_spaces import (
 )
 from unface.auditing.schema import (
     AttributeSwap,
-    Counted,
     Given,
-    Kept,
     Map,
     Sweep,
     SweepPoint,
     Transfer,
     TransferCell,
 )
+from unface.result.numbers import Interval, Kept, Share
 
 
 def given(name: str, rows: int) -> Given:
@@ -131,16 +130,14 @@ def swap_of(space: str, joint: float) -> AttributeSwap:
         resolution="resolved",
         threshold=0.3,
         directions=128,
-        accuracy=_counted(0.91),
+        accuracy=_share(0.91),
         majority=0.5,
         trusted=True,
-        accept=_counted(joint + 0.1),
-        flip=_counted(0.85),
-        joint=_counted(joint),
+        accept=_share(joint + 0.1),
+        flip=_share(0.85),
+        joint=_share(joint),
     )
 
 
-def _counted(value: float) -> Counted:
-    return Counted(
-        value=value, numerator=round(value * 1200), denominator=1200, low=value - 0.03, high=value + 0.03, level=0.95
-    )
+def _share(value: float) -> Share:
+    return Share.counted(round(value * 1200), 1200, Interval(value - 0.03, value + 0.03, 0.95), identities=60)

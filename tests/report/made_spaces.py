@@ -10,10 +10,10 @@ from unface.auditing.schema import (
     Curve,
     Erasure,
     Estimate,
-    Kept,
     Rate,
     SpaceResult,
 )
+from unface.result import numbers
 
 MATED, IMPOSTORS, DIM, RANK = 95_000, 56_880_000, 512, 192
 FARS, KS, PROBES = [1e-3, 1e-4], [1, 4, 16], ["cosine", "ridge", "lda"]
@@ -43,15 +43,14 @@ def estimate(value: float) -> Estimate:
     )
 
 
-def kept(share: float, measure: str = "knn", raw: float = 0.62) -> Kept:
-    return Kept(
-        measure=measure,
-        on="objects.parquet",
-        queries=5_000,
-        raw=Bounds(value=raw, low=raw - 0.013, high=raw + 0.013),
-        erased=Bounds(value=raw * share, low=raw * share - 0.013, high=raw * share + 0.013),
-        retained=Bounds(value=share, low=share - 0.012, high=share + 0.012),
-        level=0.95,
+def kept(share: float, measure: str = "knn", raw: float = 0.62) -> numbers.Kept:
+    return numbers.Kept(
+        measure,
+        "objects.parquet",
+        5_000,
+        raw=numbers.Estimate(raw, raw - 0.013, raw + 0.013, 0.95),
+        erased=numbers.Estimate(raw * share, raw * share - 0.013, raw * share + 0.013, 0.95),
+        retained=numbers.Estimate(share, share - 0.012, share + 0.012, 0.95),
     )
 
 

@@ -1,6 +1,7 @@
 """If these fail, encoders set beside each other show other numbers than their audits hold, or hide some."""
 
 import re
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -33,8 +34,7 @@ def row(audits: Audits, name: str) -> list[str]:
 def with_utility_on(place: str) -> AuditResult:
     first, *others = full_audit().spaces
     moved = [
-        space.model_copy(update={"utility": [kept.model_copy(update={"on": place}) for kept in space.utility]})
-        for space in others
+        space.model_copy(update={"utility": [replace(kept, on=place) for kept in space.utility]}) for space in others
     ]
     return full_audit().model_copy(update={"spaces": [first, *moved]})
 

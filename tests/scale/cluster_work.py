@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.output.place import Place
 from unface.scale.executor import Job, Result
-from unface.scale.place import Place
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data import Space, make_identities
-from unface.data.space import METADATA_KEY
+from unface.data.embeddings import METADATA_KEY
 from unface.erase import ISP, LEACE, Projection, fit_projection
 
 DIM = 16

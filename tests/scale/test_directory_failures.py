@@ -11,12 +11,12 @@ from tests.scale.collection import collection, hashes
 from tests.scale.stored import PEOPLE, projection, table, written
 from unface import UnfaceError
 from unface.data.files import SEE_TO_IT
+from unface.output.place import Entry
+from unface.output.write import OutputError
 from unface.scale import Place, sanitise_directory
 from unface.scale.part import PartDone, PartJob, sanitise_part
-from unface.scale.place import Found
 from unface.scale.readback import read_back
 from unface.scale.receipt import Verified
-from unface.scale.sink import OutputError
 
 
 @pytest.fixture
@@ -134,9 +134,9 @@ def test_a_source_that_is_gone_or_written_to_meanwhile_is_told(
     monkeypatch.setattr("unface.scale.part.loaded", lambda _: projection())
     looked: list[str] = []
 
-    def changing(self: Place, name: str) -> Found:
+    def changing(self: Place, name: str) -> Entry:
         looked.append(name)
-        return Found(name, 9, changed_ns=len(looked))
+        return Entry(name, 9, changed_ns=len(looked))
 
     with monkeypatch.context() as patched:
         patched.setattr(Place, "look", changing)

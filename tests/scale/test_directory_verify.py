@@ -11,13 +11,12 @@ import pytest
 from tests.scale.collection import collection, hashes
 from tests.scale.stored import PEOPLE, projection, table, written
 from unface import UnfaceError
-from unface.erase import Projection
 from unface.erase.file import to_bytes
+from unface.erase.kernel import ErasedRows, Kernel
+from unface.output.place import place_at
 from unface.scale import Receipt, sanitise_directory, sanitise_file
 from unface.scale.part import PartJob
-from unface.scale.place import place_at
 from unface.scale.readback import ReadBackJob, _aligned, _same, read_back
-from unface.scale.released import Released
 
 
 @pytest.fixture
@@ -224,11 +223,10 @@ def test_one_file_can_be_verified_too(tmp_path: Path, kind: str) -> None:
 def test_one_file_that_was_not_erased_is_refused_by_its_name_and_not_kept(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nothing_done(given: Projection, vectors: np.ndarray, **_: object) -> Released:
-        return Released(PEOPLE.unit().vectors, 0, np.empty(0, np.int64))
+    def nothing_done(*_: object, **__: object) -> ErasedRows:
+        return ErasedRows(PEOPLE.unit().vectors, 0, np.empty(0, np.int64))
 
-    monkeypatch.setattr("unface.scale.stream.release", nothing_done)
-    monkeypatch.setattr("unface.scale.file.released_vectors", lambda *_: PEOPLE.unit().vectors)
+    monkeypatch.setattr(Kernel, "rows", nothing_done)
     path = tmp_path / f"faces.{kind}"
     if kind == "npz":
         np.savez(path, vectors=PEOPLE.vectors)

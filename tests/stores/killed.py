@@ -1,4 +1,4 @@
-"""A run of sanitise_store in a process of its own that is ended by SIGKILL, at a moment or before a change."""
+"""Runs that end midway: sanitise_store in a process killed by SIGKILL, or a library call that does not return."""
 
 import multiprocessing
 import os
@@ -73,3 +73,14 @@ def _sanitise_until(change: int, store: Open, ready: Any) -> None:
     for owner, name in ((Path, "replace"), (Path, "unlink"), (os, "link"), (os, "fsync")):
         setattr(owner, name, ending(getattr(owner, name)))
     _sanitise(store, ready)
+
+
+def killing(whole: Callable[..., object], before: bool) -> Callable[..., None]:
+    """As if the process ended right before or right after."""
+
+    def killed(*given: Any, **more: Any) -> None:
+        if not before:
+            whole(*given, **more)
+        raise KeyboardInterrupt
+
+    return killed

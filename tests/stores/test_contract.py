@@ -10,9 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.stores.contract import DIM, ROWS, Maker, StoreCase, Vectors, erased, projection, raw_vectors
-from unface import UnfaceError
+from unface import Projection, UnfaceError
+from unface.data import Space
 from unface.progress import Silent
 from unface.scale import released_vectors
+from unface.scale.check import Check
 from unface.stores import sanitise_store
 
 # Cases lie beside this file, one file for each kind of store.
@@ -100,9 +102,9 @@ def test_the_store_tells_where_it_stands(filled: Filled) -> None:
 
 def test_a_second_run_is_refused_and_so_is_another_projection(filled: Filled) -> None:
     sanitise_store(PROJECTION, filled.case.open())
-    with pytest.raises(UnfaceError, match="raw vectors still lie beside"):
+    with pytest.raises(UnfaceError, match="raw vectors are still kept"):
         sanitise_store(PROJECTION, filled.case.open())
-    with pytest.raises(UnfaceError, match="two never go over one another"):
+    with pytest.raises(UnfaceError, match="cannot be applied on top of each other"):
         sanitise_store(projection(seed=1), filled.case.open(), purge=True)
     sanitise_store(PROJECTION, filled.case.open(), purge=True)
     with pytest.raises(UnfaceError, match="nothing to do"):
@@ -206,3 +208,26 @@ def test_a_projection_of_another_dimension_is_refused_before_a_byte_is_written(f
         sanitise_store(projection(dim=24), filled.case.open(), purge=True)
     assert filled.holds_raw()
     assert sorted(filled.case.files()) == names
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+@pytest.mark.parametrize("normalise", [True, False])
+def test_raw_vectors_do_not_pass_where_erased_ones_keep_the_mean(rank: int, normalise: bool) -> None:
+    """Of a single direction all that is left is the mean's part, and whether a vector has just that must be seen."""
+    directions = np.eye(DIM)[:, :rank]
+    by = Projection(
+        "leace",
+        directions,
+        np.ones(rank),
+        Space(None, None, DIM, normalised=True),
+        readers=directions.copy(),
+        mean=np.full(DIM, 0.1),
+        normalise=normalise,
+    )
+    after, before = Check(by), Check(by)
+    after.add(by.apply(raw_vectors()))
+    after.require(ROWS, "here")
+    assert after.largest_left < 1e-6
+    before.add(raw_vectors())
+    with pytest.raises(UnfaceError, match="left along a removed direction"):
+        before.require(ROWS, "here")

@@ -1,32 +1,77 @@
-"""If these fail, a LanceDB table loses an index or a row on its way, or keeps raw vectors where somebody finds them."""
+"""If these fail, sanitising a LanceDB table, killed or not, loses a row or an index, or keeps raw vectors."""
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from numpy.typing import NDArray
 
 from tests.stores.cases_lance import TABLE, table_of
-from tests.stores.contract import DIM, raw_vectors
-from tests.stores.lance_table import (
-    MARK,
-    PROJECTION,
-    ROWS,
-    erase,
-    holding,
-    lance,
-    lancedb,
-    opened,
-    path,
-    rows,
-    table_in,
-    told,
-    vectors,
-)
+from tests.stores.contract import DIM, projection, raw_vectors
+from tests.stores.killed import killing
 from unface import UnfaceError
 from unface.progress import Silent
+from unface.scale import released_vectors
 from unface.stores import sanitise_store
-from unface.stores.lance import LanceStore
+from unface.stores.lance import LanceStore, Staging
+
+lance = pytest.importorskip("lance")
+lancedb = pytest.importorskip("lancedb")
+PROJECTION = projection()
+MARK = PROJECTION.sha256
+ROWS = 600
+
+
+def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
+    return released_vectors(PROJECTION, vectors, "here")
+
+
+def table_in(folder: Path) -> Path:
+    """A table of two fragments with an index on a column that is not the vectors'."""
+    table = lancedb.connect(folder).create_table(TABLE, rows(0, ROWS // 2))
+    table.add(rows(ROWS // 2, ROWS))
+    table.create_index("row", config=lancedb.index.BTree())
+    return folder
+
+
+def rows(start: int, stop: int) -> pa.Table:
+    made = table_of(raw_vectors(ROWS)[start:stop], [f"id {row}" for row in range(start, stop)])
+    return made.set_column(2, "row", pa.array(range(start, stop), pa.int64()))
+
+
+def opened(folder: Path) -> Any:
+    return lancedb.connect(folder).open_table(TABLE)
+
+
+def vectors(folder: Path) -> NDArray[np.float32]:
+    found = opened(folder).to_arrow().sort_by("row").column("vector").combine_chunks()
+    numbers: NDArray[np.float32] = found.flatten().to_numpy()
+    return numbers.reshape(-1, DIM)
+
+
+def holding(folder: Path, vector: NDArray[np.float32]) -> list[str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if vector.tobytes() in path.read_bytes()]
+
+
+def told(folder: Path) -> dict[str, tuple[Any, ...]]:
+    """Of each index: which one it is, its type, its settings, and how many rows it covers."""
+    data = lance.dataset(folder / f"{TABLE}.lance")
+    found = {}
+    for index in opened(folder).list_indices():
+        first = data.stats.index_stats(index.name)["indices"][0]
+        inner = first.get("sub_index", {})
+        settings = [first.get("metric_type"), first.get("num_partitions"), inner.get("params")]
+        settings += [inner.get(key) for key in ("nbits", "num_bits", "num_sub_vectors")]
+        found[index.name] = (index.index_uuid, index.index_type, index.columns, settings, index.num_indexed_rows)
+    return dict(sorted(found.items()))
+
+
+def path(folder: Path) -> Path:
+    return folder / f"{TABLE}.lance"
 
 
 @pytest.fixture
@@ -137,15 +182,21 @@ def test_nan_is_refused_and_nothing_changes(folder: Path) -> None:
     assert lance.dataset(path(folder)).version == before
 
 
+def test_without_lance_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lance", None)
+    with pytest.raises(UnfaceError, match=r"pip install 'unface\[stores\]'"):
+        LanceStore(str(folder), TABLE).inspect()
+
+
 def test_what_cannot_be_sanitised_is_refused_in_a_sentence(folder: Path) -> None:
     lance.write_dataset(pa.table({"vector": [[1.0, 2.0], [3.0]]}), folder / "ragged.lance")
     lance.dataset(path(folder)).shallow_clone(str(folder / "clone.lance"), 1)
     for store, sentence in (
         (LanceStore(str(folder), TABLE, "embedding"), "no column 'embedding'; there is 'id', 'vector', 'row'"),
         (LanceStore(str(folder), TABLE, id_column="key"), "no column 'key'; there is"),
-        (LanceStore(str(folder), "other"), "there is no folder 'other.lance' in the database's"),
+        (LanceStore(str(folder), "other"), "the database has no folder 'other.lance'"),
         (LanceStore(str(folder), "ragged"), "expected a fixed_size_list of float16, float32 or float64"),
-        (LanceStore(str(folder), "clone"), "a shallow clone, whose vectors lie in another table"),
+        (LanceStore(str(folder), "clone"), "a shallow clone, whose vectors are in another table"),
         (LanceStore(str(folder), TABLE, "row"), "int64; expected a fixed_size_list"),
     ):
         with pytest.raises(UnfaceError, match=sentence):
@@ -156,3 +207,108 @@ def test_what_cannot_be_sanitised_is_refused_in_a_sentence(folder: Path) -> None
         LanceStore(str(folder), TABLE).swap(MARK)
     with pytest.raises(UnfaceError, match="not sanitised yet; there is nothing to purge"):
         LanceStore(str(folder), TABLE).purge()
+
+
+def test_staging_goes_on_after_the_last_whole_fragment(folder: Path) -> None:
+    def dies(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
+        seen.append(len(vectors))
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return erase(vectors)
+
+    seen: list[int] = []
+    with pytest.raises(KeyboardInterrupt):
+        LanceStore(str(folder), TABLE).stage(dies, MARK, Silent())
+    assert seen == [ROWS // 2, ROWS // 2]
+    seen = [0] * 9
+    LanceStore(str(folder), TABLE).stage(dies, MARK, Silent())
+    assert seen[9:] == [ROWS // 2]
+
+
+@pytest.mark.parametrize("step", ["drop_index", "save", "commit", "create_index", "update_field_metadata"])
+@pytest.mark.parametrize("before", [True, False])
+def test_killed_around_each_step_of_the_swap_the_same_call_ends_right(
+    folder: Path, step: str, before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    store = LanceStore(str(folder), TABLE)
+    store.stage(erase, MARK, Silent())
+    where: Any = lance.LanceDataset
+    if step == "save":
+        where = Staging
+    with monkeypatch.context() as patch:
+        patch.setattr(where, step, killing(getattr(where, step), before))
+        with pytest.raises(KeyboardInterrupt):
+            store.swap(MARK)
+    held = LanceStore(str(folder), TABLE).inspect()
+    if (step, before) == ("update_field_metadata", False):
+        assert held.sanitised_with == MARK
+        LanceStore(str(folder), TABLE).purge()
+    else:
+        assert held.sanitised_with is None
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert vectors(folder) == pytest.approx(erase(raw_vectors(ROWS)), abs=1e-6)
+    assert told(folder).keys() == {"vector_idx", "row_idx"}
+    assert holding(folder, raw_vectors(ROWS)[7]) == []
+    assert LanceStore(str(folder), TABLE).inspect().sanitised_with == MARK
+
+
+@pytest.mark.parametrize("step", ["cleanup_old_versions", "update_field_metadata"])
+@pytest.mark.parametrize("before", [True, False])
+def test_killed_around_each_step_of_a_purge_the_same_call_ends_right(
+    folder: Path, step: str, before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+    with monkeypatch.context() as patch:
+        patch.setattr(lance.LanceDataset, step, killing(getattr(lance.LanceDataset, step), before))
+        with pytest.raises(KeyboardInterrupt):
+            LanceStore(str(folder), TABLE).purge()
+    unpurged = LanceStore(str(folder), TABLE).inspect().raw_kept
+    assert unpurged is not (step == "update_field_metadata" and not before)
+    if unpurged:
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert vectors(folder) == pytest.approx(erase(raw_vectors(ROWS)), abs=1e-6)
+    assert holding(folder, raw_vectors(ROWS)[7]) == []
+
+
+@pytest.mark.parametrize("write", ["add", "update", "delete"])
+def test_what_is_written_after_staging_is_neither_lost_nor_left_raw(folder: Path, write: str) -> None:
+    store = LanceStore(str(folder), TABLE)
+    store.stage(erase, MARK, Silent())
+    if write == "add":
+        opened(folder).add(table_of(-raw_vectors(1), ["late"]))
+    elif write == "update":
+        opened(folder).update(where="row = 3", values={"vector": (-raw_vectors(1)[0]).tolist()})
+    else:
+        opened(folder).delete("row = 3")
+    assert store.unmatched() > 0
+    with pytest.raises(UnfaceError, match="was written to since it was staged; stop writers and run it again"):
+        store.swap(MARK)
+    wanted = erase(vectors(folder))
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert vectors(folder) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_rows_added_raw_after_the_swap_stop_a_purge_and_its_receipt(folder: Path) -> None:
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+    opened(folder).add(rows(0, 1))
+    with pytest.raises(UnfaceError, match="not erased; were rows added since"):
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+
+
+def test_an_index_that_cannot_be_made_again_is_named_and_does_not_stand_in_the_way_of_a_purge(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*given: Any, **more: Any) -> None:
+        raise RuntimeError("no memory")
+
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(lance.LanceDataset, "create_index", fails)
+        with pytest.raises(
+            UnfaceError,
+            match=r"not be rebuilt; create it yourself: 'vector_idx' \(IVF_FLAT, l2, num_partitions=2\): no memory",
+        ):
+            sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert holding(folder, raw_vectors(ROWS)[7]) == []

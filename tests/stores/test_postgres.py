@@ -1,5 +1,11 @@
-"""If these fail, sanitising a pgvector column breaks the table around it, or mixes up, loses or leaves raw vectors."""
+"""If these fail, sanitising a pgvector column breaks its table, or loses, mixes up or keeps raw vectors.
 
+Three parts: the table and its rows; raw vectors until and after the purge; refusals, before anything is written.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from time import sleep
 
@@ -8,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.stores.contract import DIM, projection, raw_vectors
-from tests.stores.postgres_server import Database, text
+from tests.stores.postgres_server import Database, emptied, text
 from unface import UnfaceError
 from unface.progress import Silent
 from unface.scale import released_vectors
@@ -18,6 +24,17 @@ from unface.stores.postgres import PostgresStore
 PROJECTION = projection()
 MARK = PROJECTION.sha256
 ROWS = 40
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with emptied() as made:
+        yield made
+
+
+@pytest.fixture
+def store(database: Database) -> PostgresStore:
+    return PostgresStore(database.uri, "faces", "seen")
 
 
 def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
@@ -111,7 +128,7 @@ def test_what_is_written_after_staging_is_neither_lost_nor_left_raw(
     store.stage(erase, MARK, Silent())
     database.run(*written.split("; "))
     assert store.unmatched() > 0
-    with pytest.raises(UnfaceError, match="rows came, went or changed since vectors were staged"):
+    with pytest.raises(UnfaceError, match="rows were added, removed or changed since staging"):
         store.swap(MARK)
     kept = "SELECT id, seen::text FROM faces WHERE seen IS NOT NULL ORDER BY id"
     raw = np.array([str(seen)[1:-1].split(",") for _, seen in database.ask(kept)], np.float32)
@@ -132,7 +149,7 @@ def test_a_write_in_flight_at_the_swap_is_waited_for_and_then_refused(database: 
                     break
                 sleep(0.02)
             assert not swapping.done()
-        with pytest.raises(UnfaceError, match="1 rows came, went or changed"):
+        with pytest.raises(UnfaceError, match="1 rows were added, removed or changed"):
             swapping.result(30)
     assert database.vectors() == pytest.approx(np.vstack([raw, raw[2]]), abs=1e-7)
 
@@ -197,7 +214,7 @@ def test_all_parts_of_a_partitioned_table_are_sanitised(database: Database, stor
     sanitise_store(PROJECTION, store, purge=True)
     assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)
     assert database.schema() == schema
-    with pytest.raises(UnfaceError, match="a part of another table; name that one"):
+    with pytest.raises(UnfaceError, match="child of another table; name the parent table"):
         PostgresStore(database.uri, "part1", "seen").inspect()
 
 
@@ -219,12 +236,211 @@ def test_a_second_run_at_the_same_time_is_refused(
     database: Database, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database.faces()
-    monkeypatch.setattr("unface.stores.postgres.PATIENCE", "100ms")
+    monkeypatch.setattr("unface.stores.postgres_session.LOCK_TIMEOUT", "100ms")
 
     def meanwhile(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
-        with pytest.raises(UnfaceError, match="another run is at work on it"):
+        with pytest.raises(UnfaceError, match="another run is working on it"):
             PostgresStore(database.uri, "faces", "seen").stage(erase, MARK, Silent())
         return erase(vectors)
 
     store.stage(meanwhile, MARK, Silent())
     assert store.unmatched() == 0
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_until_a_purge_raw_vectors_can_be_put_back_from_the_kept_table(
+    database: Database, store: PostgresStore, keyed: bool
+) -> None:
+    raw = database.faces()
+    if not keyed:
+        database.run("ALTER TABLE faces DROP CONSTRAINT faces_pkey")
+    sanitise_store(PROJECTION, store)
+    assert database.vectors() != pytest.approx(raw, abs=1e-3)
+    (kept,) = database.leftovers()
+    assert kept.startswith("unface_raw_")
+    database.run(f"UPDATE faces SET seen = raw.seen FROM {kept} raw WHERE raw.id = faces.id")
+    assert database.vectors() == pytest.approx(raw, abs=1e-7)
+
+
+def test_rows_written_raw_after_the_swap_stop_a_purge_and_its_receipt(database: Database, store: PostgresStore) -> None:
+    database.faces()
+    sanitise_store(PROJECTION, store)
+    (kept,) = database.leftovers()
+    database.run(f"UPDATE faces SET seen = raw.seen FROM {kept} raw WHERE raw.id = faces.id AND raw.id = 7")
+    with pytest.raises(UnfaceError, match="not erased; were rows added since"):
+        sanitise_store(PROJECTION, store, purge=True)
+    assert database.leftovers() == [kept]
+
+
+def test_a_column_whose_mark_was_taken_away_is_not_erased_over_its_kept_raw_vectors(
+    database: Database, store: PostgresStore
+) -> None:
+    raw = database.faces()
+    sanitise_store(PROJECTION, store)
+    database.run("COMMENT ON COLUMN faces.seen IS NULL")
+    with pytest.raises(UnfaceError, match=r"public.unface_raw_\d+_2 holds raw vectors of an earlier run, but the comm"):
+        sanitise_store(PROJECTION, store)
+    (kept,) = database.leftovers()
+    assert database.vectors(kept) == pytest.approx(raw, abs=1e-7)
+
+
+def test_kept_and_staged_vectors_are_hidden_even_where_new_tables_are_open_to_all(
+    database: Database, store: PostgresStore
+) -> None:
+    database.faces()
+    database.run("CREATE ROLE anon; GRANT USAGE ON SCHEMA public TO anon; GRANT SELECT ON faces TO anon")
+    database.run("ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO anon")
+    try:
+        store.stage(erase, MARK, Silent())
+        tables = [name for name in database.leftovers() if not name.endswith("idx")]
+        assert len(tables) == 2
+        for table, visible in [("faces", ROWS), *((name, 0) for name in tables)]:
+            assert database.ask(f"SELECT count(*) FROM {table}") == [(ROWS,)]
+            database.run("SET ROLE anon")
+            assert database.ask(f"SELECT count(*) FROM {table}") == [(visible,)]
+            database.run("RESET ROLE")
+    finally:
+        database.run("RESET ROLE; DROP OWNED BY anon; DROP ROLE anon")
+
+
+def test_statistics_and_later_checkpoints_bring_no_raw_vector_back(database: Database, store: PostgresStore) -> None:
+    """Vectors of up to 1 KB lie whole in pg_statistic once their table was analysed."""
+    raw = database.faces()
+    database.run("ANALYZE faces")
+    assert database.ask("SELECT histogram_bounds IS NOT NULL FROM pg_stats WHERE attname = 'seen'") == [(True,)]
+    receipt = sanitise_store(PROJECTION, store, purge=True)
+    assert not any(database.in_files(vector) for vector in raw[[0, 20, 39]])
+    database.run("CHECKPOINT")
+    assert not any(database.in_files(vector) for vector in raw[[0, 20, 39]])
+    assert receipt.notes == ["backups and dumps made before this run hold raw vectors"]
+
+
+def test_parts_of_the_log_that_are_used_again_are_told(database: Database, store: PostgresStore) -> None:
+    database.faces()
+    database.run("ALTER SYSTEM RESET wal_recycle", "SELECT pg_reload_conf()")
+    try:
+        notes = sanitise_store(PROJECTION, store, purge=True).notes
+    finally:
+        database.run("ALTER SYSTEM SET wal_recycle = off", "SELECT pg_reload_conf()")
+    assert any(note.startswith("wal_recycle is on") for note in notes)
+
+
+def test_an_owner_with_no_other_right_is_told_what_is_left_to_others(database: Database) -> None:
+    raw = database.faces()
+    database.run("CREATE ROLE owner; GRANT ALL ON SCHEMA public TO owner; ALTER TABLE faces OWNER TO owner")
+    try:
+        owned = PostgresStore(database.uri + "&options=-c%20role%3Downer", "faces", "seen")
+        notes = " ".join(sanitise_store(PROJECTION, owned, purge=True).notes)
+        assert "until an administrator runs VACUUM FULL pg_statistic" in notes
+        assert "the write-ahead log holds raw vectors until it is recycled" in notes
+        assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)
+        assert database.leftovers() == []
+    finally:
+        database.run("DROP OWNED BY owner CASCADE; DROP ROLE owner")
+
+
+NO_TRIGGER = "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; "
+IN_THE_WAY = {
+    "rule _RETURN on view seen": "CREATE VIEW seen AS SELECT id, seen FROM faces",
+    "rule _RETURN on materialized view seen": "CREATE MATERIALIZED VIEW seen AS SELECT seen FROM faces",
+    "default value for column b of table faces": "ALTER TABLE faces"
+    " ADD b bit(32) GENERATED ALWAYS AS (binary_quantize(seen)) STORED",
+    "trigger t on table faces": NO_TRIGGER
+    + "CREATE TRIGGER t BEFORE UPDATE OF seen ON faces FOR EACH ROW EXECUTE FUNCTION no()",
+    "policy seen on table faces": "CREATE POLICY seen ON faces USING (seen IS NOT NULL)",
+    "function f()": "CREATE FUNCTION f() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT count(seen) FROM faces; END",
+    "column face of table old": "CREATE TABLE old (face faces)",
+    "publication of table faces in publication p": "CREATE PUBLICATION p FOR TABLE faces (id, seen)",
+    "child table more": "CREATE TABLE more () INHERITS (faces); ALTER TABLE more ALTER COLUMN seen SET STORAGE PLAIN",
+    "rule _RETURN on view s": "CREATE TABLE more () INHERITS (faces); CREATE VIEW s AS SELECT seen FROM more",
+}
+
+
+@pytest.mark.parametrize("named", IN_THE_WAY)
+def test_what_cannot_be_carried_is_named_before_anything_is_written(
+    database: Database, store: PostgresStore, named: str
+) -> None:
+    raw = database.faces()
+    database.run(IN_THE_WAY[named])
+    with pytest.raises(UnfaceError, match=re.escape(f"cannot be rewritten because of {named};")) as refused:
+        sanitise_store(PROJECTION, store, purge=True)
+    assert "drop that first and create it again afterwards" in str(refused.value)
+    assert database.vectors() == pytest.approx(raw, abs=1e-7)
+    assert database.leftovers() == []
+
+
+def test_what_was_dropped_for_the_rewriting_may_be_back_when_raw_vectors_are_purged(
+    database: Database, store: PostgresStore
+) -> None:
+    database.faces()
+    sanitise_store(PROJECTION, store)
+    database.run("CREATE VIEW seen AS SELECT id, seen FROM faces")
+    assert sanitise_store(PROJECTION, store, purge=True).raw_purged
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELECT", "faces: no such table"),
+        ("CREATE TABLE faces (id int, face vector(32))", "no column seen; it has id, face"),
+        ("CREATE TABLE faces (seen sparsevec(32))", r"is of type sparsevec\(32\); only vector and halfvec"),
+        ("CREATE TABLE faces (seen bit(32))", r"is of type bit\(32\); only vector and halfvec"),
+        ("CREATE TABLE faces (seen vector(32)[])", r"is of type vector\(32\)\[\]; only vector and halfvec"),
+        ("CREATE VIEW faces AS SELECT '[1]'::vector AS seen", "faces: not a table"),
+        ("CREATE TABLE faces (a real[], seen vector(2) GENERATED ALWAYS AS (a::vector) STORED)", "seen is generated"),
+        ("CREATE TYPE face AS (seen vector(2)); CREATE TABLE faces OF face", "a typed table"),
+        (
+            "CREATE ROLE nobody; GRANT USAGE ON SCHEMA public TO nobody; CREATE TABLE faces (seen vector(2))",
+            "connect as postgres",
+        ),
+    ],
+)
+def test_what_is_no_column_of_vectors_to_rewrite_is_refused(database: Database, statement: str, said: str) -> None:
+    database.run(statement)
+    try:
+        uri = database.uri + ("&options=-c%20role%3Dnobody" if "nobody" in statement else "")
+        with pytest.raises(UnfaceError, match=said):
+            PostgresStore(uri, "faces", "seen").inspect()
+    finally:
+        if "nobody" in statement:
+            database.run("DROP OWNED BY nobody; DROP ROLE nobody")
+
+
+def test_rows_hidden_by_a_policy_are_an_error_and_not_left_out(database: Database) -> None:
+    database.faces()
+    database.run("CREATE ROLE owner; GRANT ALL ON SCHEMA public TO owner; ALTER TABLE faces OWNER TO owner")
+    database.run("ALTER TABLE faces ENABLE ROW LEVEL SECURITY; ALTER TABLE faces FORCE ROW LEVEL SECURITY")
+    try:
+        with pytest.raises(UnfaceError, match="row-level security policy"):
+            PostgresStore(database.uri + "&options=-c%20role%3Downer", "faces", "seen").inspect()
+    finally:
+        database.run("DROP OWNED BY owner CASCADE; DROP ROLE owner")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://me:s3cret%zz@host/db",
+        "postgres//me:s3cret@host/db",
+        "postgresql://me:s3cret@localhost:1/db?connect_timeout=2",
+        "host=localhost port=1 password=s3cret dbname=db",
+    ],
+)
+def test_no_password_is_in_any_sentence(address: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(UnfaceError) as refused:
+        PostgresStore(address, "faces", "seen").inspect()
+    assert "s3cret" not in str(refused.value)
+    assert "faces" in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_password_that_is_a_name_too_is_taken_out_of_what_the_server_says(database: Database) -> None:
+    with pytest.raises(UnfaceError, match='role "…" does not exist'):
+        PostgresStore(database.uri.replace("postgres:@", "s3cret:s3cret@"), "faces", "seen").inspect()
+
+
+def test_a_missing_driver_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UnfaceError, match=r"pip install 'unface\[stores\]'"):
+        PostgresStore("postgresql://localhost/db", "faces", "seen")

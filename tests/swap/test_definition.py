@@ -11,7 +11,7 @@ from tests.swap.labelled import NUISANCE, People, people, unit
 from unface.metrics import Resolution, tar_at_far
 from unface.seeds import stream
 from unface.swap import fit_classifier, fit_move, swap_inference
-from unface.swap.given import Labelled
+from unface.swap.inputs import Labelled
 
 
 def labelled(of: People, role: int) -> Labelled:
@@ -100,7 +100,7 @@ def test_counts_are_those_of_every_victim_taken_by_itself() -> None:
         passes = float(vector @ moved[0]) >= found.threshold
         shows = classifier.predict(moved)[0] == 1 - label
         accept, flip, joint = accept + passes, flip + shows, joint + (passes and shows)
-    assert (found.both.accept.count, found.both.flip.count, found.both.joint.count) == (accept, flip, joint)
+    assert (found.both.accept.numerator, found.both.flip.numerator, found.both.joint.numerator) == (accept, flip, joint)
     assert 0 < joint < min(accept, flip) < len(test.labels)
 
 
@@ -112,9 +112,9 @@ def test_unlabelled_rows_only_help_to_set_the_threshold() -> None:
     train, calibrate, test = ((rows[~hidden[rows]], codes[~hidden[rows]]) for rows, codes in made.roles)
     without = swap_inference(made.vectors, train, made.roles[1], test, labels, directions=16)
     less = swap_inference(made.vectors, train, calibrate, test, labels, directions=16)
-    assert found.both.joint.interval == without.both.joint.interval
+    assert found.both.joint == without.both.joint
     assert found.threshold == without.threshold != less.threshold
-    assert found.both.read.of == int(np.count_nonzero(~hidden[made.roles[2][0]]))
+    assert found.both.read.denominator == int(np.count_nonzero(~hidden[made.roles[2][0]]))
 
 
 def test_erased_directions_are_not_moved_along() -> None:
@@ -130,7 +130,7 @@ def test_intervals_are_over_people_and_not_pictures() -> None:
     """Five times as many pictures of as many people say hardly more."""
     few, many = (people(150, images, gap=0.8, noise=0.4, nuisance=0.2) for images in (3, 15))
     found = [swap_inference(made.vectors, *made.roles, made.labels, directions=16) for made in (few, many)]
-    widths = [one.both.accept.interval.high - one.both.accept.interval.low for one in found]
+    widths = [one.both.accept.high - one.both.accept.low for one in found]
     assert 0.1 < found[0].both.accept.value < 0.9
     assert widths[1] > 0.6 * widths[0]
 
@@ -140,17 +140,18 @@ def test_a_threshold_from_few_people_makes_what_it_accepts_unsure_too() -> None:
     train, (rows, codes), test = made.roles
     few = np.isin(codes, np.unique(codes)[:30])
     found = swap_inference(made.vectors, train, (rows[few], codes[few]), test, made.labels, far=1e-2, directions=16)
-    most = np.sqrt(0.25 / found.both.identities)  # that test people alone could make any share vary
-    for share in (found.both.accept, found.both.joint):
+    most = np.sqrt(0.25 / found.both.accept.identities)  # that test people alone could make any share vary
+    deviation = {name: np.sqrt(replicates.variance()) for name, replicates in found.both.replicates.items()}
+    for name, share in {"accept": found.both.accept, "joint": found.both.joint}.items():
         assert 0 < share.value < 1
-        assert np.sqrt(share.replicates.variance()) > 2 * most
-    assert np.sqrt(found.both.flip.replicates.variance()) < most
+        assert deviation[name] > 2 * most
+    assert deviation["flip"] < most
 
 
 def test_the_same_people_and_seed_give_the_same_replicates_so_that_differences_are_paired() -> None:
     made = people(60, 6, gap=0.3, noise=0.3)
     replicates = [
-        swap_inference(made.vectors, *made.roles, made.labels, step=step, seed=seed, far=1e-2).both.read.replicates
+        swap_inference(made.vectors, *made.roles, made.labels, step=step, seed=seed, far=1e-2).both.replicates["read"]
         for step, seed in ((1.0, 0), (0.5, 0), (1.0, 1))
     ]
     assert np.array_equal(replicates[0].values, replicates[1].values)
@@ -163,8 +164,8 @@ def test_victims_are_counted_under_the_label_they_are_moved_to() -> None:
     kept = (made.labels[rows] == 0) | (codes % 3 == 0)
     found = swap_inference(made.vectors, *made.roles[:2], (rows[kept], codes[kept]), made.labels, directions=16)
     ones = int(made.labels[rows[kept]].sum())
-    assert (found.to_zero.read.of, found.to_one.read.of) == (ones, int(kept.sum()) - ones)
-    assert found.to_zero.identities == len(np.unique(codes[kept & (made.labels[rows] == 1)]))
+    assert (found.to_zero.read.denominator, found.to_one.read.denominator) == (ones, int(kept.sum()) - ones)
+    assert found.to_zero.read.identities == len(np.unique(codes[kept & (made.labels[rows] == 1)]))
     assert found.chance == 1 - ones / int(kept.sum()) > 0.6
 
 
@@ -173,8 +174,8 @@ def test_the_order_of_rows_changes_nothing() -> None:
     order = stream(0, "order").permutation(len(made.labels))
     mixed = replace(made, vectors=made.vectors[order], identities=made.identities[order], labels=made.labels[order])
     found, again = (swap_inference(one.vectors, *one.roles, one.labels, directions=16) for one in (made, mixed))
-    assert 0 < found.both.joint.count == again.both.joint.count
-    assert found.both.joint.interval == again.both.joint.interval
+    assert 0 < found.both.joint.numerator == again.both.joint.numerator
+    assert found.both.joint == again.both.joint
 
 
 def test_few_people_are_coarse_however_many_pictures_they_have() -> None:

@@ -17,6 +17,9 @@ from unface.data import read_images
 from unface.errors import UnfaceError
 from unface.synth import Recipe, Synthesised
 from unface.synth.folder import Folder
+from unface.synth.palette import palette_of
+from unface.synth.photograph import PLAIN, photographed
+from unface.synth.studio import Studio, compressed
 
 RECIPE = Recipe(identities=5, images=6, size=64, seed=3)
 
@@ -49,12 +52,6 @@ def test_pictures_are_near_to_their_person_and_people_far_from_each_other(unbrok
 
 def portraits_of(result: Synthesised) -> list[np.ndarray]:
     """People as the prior draws them, compressed once as candidates are."""
-    from unface.synth.camera import compressed
-    from unface.synth.palette import palette_of
-    from unface.synth.photograph import photographed
-    from unface.synth.studio import Studio
-    from unface.synth.variation import PLAIN
-
     prior = ToyPrior()
     studio = Studio(RECIPE, prior, palette_of(prior, RECIPE, DarkIsNobody()), judges(), None, None)  # type: ignore[arg-type]
     faces = prior.decode(studio.latents(tuple(result.identities.values())), 128)

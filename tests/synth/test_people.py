@@ -1,4 +1,4 @@
-"""If this fails, two people of a set are one to a recogniser, or a picture is filed under somebody who is not on it."""
+"""If this fails, two people of a set are one to a recogniser, or more are promised than can be kept apart."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.synth.toy import HueJudge, degrees, judges
+from tests.synth.toy import degrees, judges
 from unface.errors import UnfaceError
-from unface.synth.judge import Thresholds
-from unface.synth.people import Candidates, People, kept_apart
-from unface.synth.verdict import verdicts
+from unface.synth.people import Candidates, kept_apart
 
 BOTH = judges(apart=30, same=20)
 
@@ -86,43 +84,3 @@ def test_what_is_held_grows_with_the_people_there_and_not_with_those_asked_for()
     assert people.numbers == (0, 1, 2, 3, 4)
     for vectors in people.vectors:
         np.testing.assert_array_equal(vectors, points(angles))
-
-
-PEOPLE = People((0, 1), (points([0, 90]), points([0, 90])), Counter())
-
-
-@pytest.mark.parametrize(
-    ("upper", "lower", "reason"),
-    [
-        (19, -19, None),
-        (21, 0, "not the person (upper)"),
-        (0, 21, "not the person (lower)"),
-        (21, 21, "not the person (upper)"),
-        (None, None, "no face"),
-    ],
-)
-def test_a_picture_is_accepted_only_if_both_judges_know_the_person(
-    upper: float | None, lower: float | None, reason: str | None
-) -> None:
-    seen = tuple(points([] if angle is None else [angle]) for angle in (upper, lower))
-    assert verdicts([upper is not None], seen, 0, PEOPLE, BOTH) == [reason]
-
-
-def test_a_picture_on_which_a_judge_finds_somebody_else_nearer_is_rejected() -> None:
-    lenient = tuple(HueJudge(name, True, Thresholds(0.9, degrees(60))) for name in ("upper", "lower"))
-    seen = (points([50, 10, 50]), points([10, 50, 61]))
-    assert verdicts([True] * 3, seen, 0, PEOPLE, lenient) == [
-        "nearer to another person",
-        "nearer to another person",
-        "not the person (lower)",
-    ]
-
-
-def test_pictures_without_a_face_do_not_shift_the_others() -> None:
-    seen = (points([0, 40]), points([0, 0]))
-    assert verdicts([False, True, False, True], seen, 0, PEOPLE, BOTH) == [
-        "no face",
-        None,
-        "no face",
-        "not the person (upper)",
-    ]

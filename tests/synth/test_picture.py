@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 
 from tests.synth.toy import DarkIsNobody, ToyPrior
 from unface.faces import ARCFACE_112, Face
-from unface.synth.palette import Palette, palette_of, principal_directions
-from unface.synth.photograph import photographed
-from unface.synth.pose import turning
+from unface.synth.palette import Palette, draw, moved, palette_of, principal_directions, turning
+from unface.synth.photograph import PLAIN, photographed
 from unface.synth.recipe import Recipe
-from unface.synth.variation import PLAIN, draw, moved
 
 GENTLE = torch.linspace(0.2, 0.8, 128)
 FACE = torch.stack([GENTLE.expand(128, 128), GENTLE.expand(128, 128).T, torch.full((128, 128), 0.4)])[None]
@@ -93,8 +91,8 @@ def test_late_slots_go_to_another_person_early_ones_part_of_the_way_and_the_midd
     one = replace(PLAIN, late=1.0, late_towards=7, early=0.25, early_towards=9, along=np.zeros(4, dtype=np.float32))
     (slots,) = moved(latent, [one], palette, 23)
     assert torch.equal(slots[5:13], latent.expand(8, 4))
-    assert torch.equal(slots[13:], palette.strangers[7].expand(10, 4))
-    torch.testing.assert_close(slots[:5], (0.75 * latent + 0.25 * palette.strangers[9]).expand(5, 4))
+    assert torch.equal(slots[13:], palette.others[7].expand(10, 4))
+    torch.testing.assert_close(slots[:5], (0.75 * latent + 0.25 * palette.others[9]).expand(5, 4))
     (turned,) = moved(latent, [replace(one, turned=-2.0)], palette, 23)
     torch.testing.assert_close(turned[:5], slots[:5] - 2 * palette.turning)
     assert torch.equal(turned[5:], slots[5:])

@@ -9,8 +9,8 @@ import pytest
 from tests.synth.toy import DarkIsNobody, ToyPrior, contents, judges, made
 from unface._version import __version__
 from unface.errors import UnfaceError
+from unface.output.lock import run_lock
 from unface.scale import place_at
-from unface.scale.lock import held
 from unface.synth import Recipe, synthesise
 
 RECIPE = Recipe(identities=5, images=6, size=64, seed=3)
@@ -59,7 +59,7 @@ def test_an_unfinished_run_of_another_version_is_not_mixed_in(tmp_path: Path, ve
 
 
 def test_two_runs_never_write_one_folder(tmp_path: Path) -> None:
-    with held(place_at(tmp_path / "people")), pytest.raises(UnfaceError, match="another process is writing it"):
+    with run_lock(place_at(tmp_path / "people")), pytest.raises(UnfaceError, match="another process is writing it"):
         made(tmp_path / "people", RECIPE)
 
 

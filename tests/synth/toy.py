@@ -13,10 +13,12 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
+from unface.data import Space
 from unface.faces import ARCFACE_112, Face
+from unface.judge import PanelJudge, Thresholds
 from unface.models import Input
 from unface.seeds import stream
-from unface.synth import Recipe, Synthesised, Thresholds, synthesise
+from unface.synth import Recipe, Synthesised, synthesise
 
 WHOLE = Input(0, "NHWC", "RGB", "uint8", (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), "none", "stretch")
 PLANE = np.array([(1, -1, 0), (1, 1, -2)]) / np.sqrt([[2], [6]])  # of colours without brightness
@@ -54,13 +56,16 @@ class ToyPrior:
 
 
 @dataclass(frozen=True)
-class HueJudge:
-    """Reads the hue of the upper or the lower half of a picture's middle."""
+class Hue:
+    """A recogniser that reads the hue of the upper or the lower half of a picture's middle."""
 
     name: str
     upper: bool
-    thresholds: Thresholds
     wanted: Input = WHOLE
+
+    @property
+    def space(self) -> Space:
+        return Space(self.name, None, 2, normalised=True)
 
     def embed(self, frames: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         points = np.array([hue(frame, self.upper) for frame in frames], dtype=np.float32)
@@ -93,10 +98,10 @@ def degrees(angle: float) -> float:
     return float(np.cos(np.radians(angle)))
 
 
-def judges(apart: float = 25, same: float = 20) -> tuple[HueJudge, HueJudge]:
+def judges(apart: float = 25, same: float = 20) -> tuple[PanelJudge, PanelJudge]:
     """Two, with thresholds in degrees: people are further apart than the one, pictures nearer than the other."""
     thresholds = Thresholds(degrees(apart), degrees(same))
-    return HueJudge("upper", True, thresholds), HueJudge("lower", False, thresholds)
+    return PanelJudge(Hue("upper", True), thresholds), PanelJudge(Hue("lower", False), thresholds)
 
 
 def made(

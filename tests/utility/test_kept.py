@@ -51,7 +51,7 @@ def test_the_retained_share_and_its_interval_by_hand() -> None:
     assert found.value == pytest.approx(0.75)
     assert (found.low, found.high) == pytest.approx((0.75 - half, 0.75 + half))
     wider = kept(before, after, level=0.99)
-    assert (wider.level, wider.retained.low < found.low) == (0.99, True)
+    assert (wider.retained.level, wider.retained.low < found.low) == (0.99, True)
 
 
 def test_what_both_spaces_share_cancels() -> None:

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.utility.small import Vectors, at_angles
-from unface.utility import nearest as module
-from unface.utility.nearest import nearest
+from unface.utility import ranking as module
+from unface.utility.ranking import nearest
 
 
 def by_sorting(queries: Vectors, references: Vectors, k: int) -> list[list[int]]:

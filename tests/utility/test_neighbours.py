@@ -6,7 +6,7 @@ import pytest
 from tests.utility.small import at_angles, classes, shuffled
 from unface.data import EmbeddingSet
 from unface.utility import kept, neighbour_task
-from unface.utility import neighbours as module
+from unface.utility import tasks as module
 
 
 def test_in_the_raw_space_every_neighbour_is_kept() -> None:

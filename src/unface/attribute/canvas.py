@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.attribute.ports import Image, LocatedPicture
+from unface.attribute.inputs import Image, LocatedPicture
 from unface.faces import Face, context_signature
 
 FCR = 0.33

@@ -2,20 +2,28 @@
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.attribute.canvas import Canvas
-from unface.attribute.mask import Axes, Masks, masks_of
-from unface.attribute.pairing import Pairing
-from unface.attribute.perturb import REVEALED, SIGMAS, blur_series, face_blurs, revealed, ring_blur
-from unface.attribute.ports import FaceSwap, Image, Reader
-from unface.attribute.result import LeftOut, Step
-from unface.encode.ahead import ahead
+from unface.attribute.inputs import FaceSwap, Image, Reader
+from unface.attribute.pairing import LeftOut, Pairing
+from unface.attribute.perturb import (
+    REVEALED,
+    SIGMAS,
+    Masks,
+    blur_series,
+    face_blurs,
+    masks_of,
+    revealed,
+    ring_blur,
+)
+from unface.encode import ahead
 from unface.errors import UnfaceError
 from unface.progress import Progress, Silent
+from unface.result.attribution import Axes
 
 NO_RING = "no background of the face's area within 2 %"
 
@@ -36,10 +44,6 @@ class Encodings:
     area_difference: NDArray[np.float64]
     """Of the canvases that have a ring."""
     left_out: tuple[LeftOut, ...]
-
-    def replaced(self, vectors: NDArray[np.float32]) -> "Encodings":
-        """The same pictures in another space."""
-        return replace(self, vectors=vectors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +106,9 @@ def encode_perturbed(
                 ring[item.number] = start
                 differences.append(made.area_difference)
             elif item.compared:
-                left_out.append(LeftOut(canvases[item.number].id, Step.RING, NO_RING))
+                left_out.append(LeftOut(canvases[item.number].id, "ring", NO_RING))
             if made.failure is not None:
-                left_out.append(LeftOut(canvases[item.number].id, Step.SWAP, made.failure))
+                left_out.append(LeftOut(canvases[item.number].id, "swap", made.failure))
             progress.advance("perturbing and encoding")
     rows["revealed"][-1] = rows["blurred"][0]
     vectors = encoder.vectors()
@@ -150,15 +154,15 @@ class _Maker:
         )
 
     def _swapped(self, host: Canvas, donor: Canvas, masks: Masks) -> tuple[list[Image], str | None]:
-        found = self.swap(host.image, host.face.landmarks, donor.image, donor.face.landmarks)
-        if not found.ok:
-            return [], found.reason or "the swap failed"
-        if found.image.shape != host.image.shape or found.image.dtype != np.uint8:
+        swap = self.swap(host.image, host.face.landmarks, donor.image, donor.face.landmarks)
+        if not swap.ok:
+            return [], swap.reason or "the swap failed"
+        if swap.image.shape != host.image.shape or swap.image.dtype != np.uint8:
             raise UnfaceError(
-                f"attribute: the swap gave {found.image.dtype} of {found.image.shape};"
+                f"attribute: the swap gave {swap.image.dtype} of {swap.image.shape};"
                 f" expected uint8 of {host.image.shape}, the host's"
             )
-        return face_blurs(blur_series(found.image), masks), None
+        return face_blurs(blur_series(swap.image), masks), None
 
     def _seen(self, canvas: Canvas, images: Sequence[Image]) -> list[Image]:
         return [self.reader.view(image, canvas.face) for image in images]

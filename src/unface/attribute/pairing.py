@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.attribute.canvas import Canvas
-from unface.attribute.result import LeftOut, Step
+from unface.result.attribution import Step
 from unface.seeds import stream
 
 FCR_TOLERANCE = 0.02
@@ -19,6 +19,15 @@ ONE_PICTURE = "the only usable picture of its identity"
 NO_FCR = "no picture of its identity has its FCR within 2 %"
 ONE_SHOOT = "pictures of its identity with its FCR are all of one shoot"
 NO_DONOR = "nobody else's picture has its FCR within 2 %"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A picture that could not be used for something, by its id."""
+
+    id: str
+    step: Step
+    reason: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,11 +58,11 @@ def paired(canvases: Sequence[Canvas], fcr: NDArray[np.float64], seed: int) -> P
         elsewhere = matched[contexts[matched] @ contexts[query] < SAME_CONTEXT]
         if not elsewhere.size:
             reason = ONE_PICTURE if not own.size else NO_FCR if not matched.size else ONE_SHOOT
-            left_out.append(LeftOut(canvas.id, Step.PAIRING, reason))
+            left_out.append(LeftOut(canvas.id, "pairing", reason))
             continue
         donors = np.flatnonzero(alike & (names != canvas.identity))
         if not donors.size:
-            left_out.append(LeftOut(canvas.id, Step.SWAP, NO_DONOR))
+            left_out.append(LeftOut(canvas.id, "swap", NO_DONOR))
         draw = stream(seed, "attribute", "pairing", canvas.id)
         reference = int(draw.choice(elsewhere))
         rows.append((query, reference, int(draw.choice(donors)) if donors.size else -1))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from unface.attribute.canvas import Canvas, canvas_of
-from unface.attribute.mask import Axes, masks_of
-from unface.attribute.perturb import REVEALED, blur_series, face_blurs, revealed, ring_blur
-from unface.attribute.ports import FaceSwap, Image, LocatedPicture
+from unface.attribute.inputs import FaceSwap, Image, LocatedPicture
+from unface.attribute.perturb import REVEALED, blur_series, face_blurs, masks_of, revealed, ring_blur
+from unface.result.attribution import Axes
 
 _PEOPLE, _SIDE, _SHOWN, _QUALITY = 3, 224, 112, 80
 
@@ -23,13 +23,13 @@ class ShownFace:
 
 def shown_faces(pictures: Iterable[LocatedPicture], swap: FaceSwap, axes: Axes) -> list[list[ShownFace]]:
     """One usable picture each of the first few people, with the next one's face swapped in last."""
-    found: dict[str, Canvas] = {}
+    of_identity: dict[str, Canvas] = {}
     for picture in pictures:
-        if picture.identity not in found and isinstance(made := canvas_of(picture, _SIDE), Canvas):
-            found[picture.identity] = made
-        if len(found) == _PEOPLE:
+        if picture.identity not in of_identity and isinstance(made := canvas_of(picture, _SIDE), Canvas):
+            of_identity[picture.identity] = made
+        if len(of_identity) == _PEOPLE:
             break
-    canvases = list(found.values())
+    canvases = list(of_identity.values())
     return [
         _row(canvas, donor, swap, axes) for canvas, donor in zip(canvases, canvases[1:] + canvases[:1], strict=True)
     ]

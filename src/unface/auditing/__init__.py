@@ -1,40 +1,48 @@
-"""The audit: one plan run from embeddings to audit.json, and that file's format."""
+"""The audit: a list of parts run on embeddings, each with its own folder here; and ``unface fit``.
 
-from unface.auditing.attributing import Subjects, attribute_pictures
-from unface.auditing.findings import headline
-from unface.auditing.fitting import fit_certified
-from unface.auditing.run import audit
-from unface.auditing.save import AUDIT_FILE, REPORT_FILE, SUSPECTS_FILE, load_audit, require_free, save_audit
-from unface.auditing.save_attribution import (
-    ATTRIBUTION_PAGE,
-    require_unattributed,
-    save_attribution,
-)
-from unface.auditing.schema import SCHEMA, AttributionResult, AuditResult, Finding, Point
-from unface.auditing.streamed import fit_streamed, is_streamed
-from unface.auditing.together import LEFT_OUT_FILE
+Names are loaded on first use: reading a result needs the parts' formats, not the code that measures.
+"""
 
-__all__ = [
-    "ATTRIBUTION_PAGE",
-    "AUDIT_FILE",
-    "LEFT_OUT_FILE",
-    "REPORT_FILE",
-    "SCHEMA",
-    "SUSPECTS_FILE",
-    "AttributionResult",
-    "AuditResult",
-    "Finding",
-    "Point",
-    "Subjects",
-    "attribute_pictures",
-    "audit",
-    "fit_certified",
-    "fit_streamed",
-    "headline",
-    "is_streamed",
-    "load_audit",
-    "require_free",
-    "require_unattributed",
-    "save_attribution",
-    "save_audit",
-]
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+_HOMES = {
+    "Attribution": "unface.auditing.attribution",
+    "AttributeSwap": "unface.auditing.attribute_swap",
+    "Bench": "unface.auditing.bench",
+    "Maps": "unface.auditing.maps",
+    "Protocol": "unface.auditing.protocol",
+    "Subjects": "unface.auditing.attribution.run",
+    "Sweeps": "unface.auditing.sweeps",
+    "Transfer": "unface.auditing.transfer",
+    "attribute_pictures": "unface.auditing.attribution.run",
+    "audit": "unface.auditing.run",
+    "fit_certified": "unface.auditing.fit",
+    "fit_streamed": "unface.auditing.fit",
+    "is_streamed": "unface.auditing.fit",
+}
+
+__all__ = list(_HOMES)
+
+if TYPE_CHECKING:
+    from unface.auditing.attribute_swap import AttributeSwap as AttributeSwap
+    from unface.auditing.attribution import Attribution as Attribution
+    from unface.auditing.attribution.run import Subjects as Subjects
+    from unface.auditing.attribution.run import attribute_pictures as attribute_pictures
+    from unface.auditing.bench import Bench as Bench
+    from unface.auditing.fit import fit_certified as fit_certified
+    from unface.auditing.fit import fit_streamed as fit_streamed
+    from unface.auditing.fit import is_streamed as is_streamed
+    from unface.auditing.maps import Maps as Maps
+    from unface.auditing.protocol import Protocol as Protocol
+    from unface.auditing.run import audit as audit
+    from unface.auditing.sweeps import Sweeps as Sweeps
+    from unface.auditing.transfer import Transfer as Transfer
+else:  # hidden from type checkers, to whom it would make every misspelt name look real
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'unface.auditing' has no attribute {name!r}")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value

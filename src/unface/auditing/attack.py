@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.metrics import Resolution
 from unface.probe import Bootstrap, Measurement, Panel, Plan, Probe, Roles, measure, run_panel
 from unface.progress import Progress
+from unface.result.numbers import Share
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +52,23 @@ class Attack:
         }
         return Attacked(panel, numbers)
 
+    def fast_at(self, k: int) -> "Attack":
+        """The same attack narrowed to one k and to the probes in closed form, if there are any."""
+        probes = [probe for probe in self.probes if probe.name not in _SLOW] or self.probes
+        return replace(self, probes=probes, plan=replace(self.plan, ks=(k,)))
+
 
 # Where many points are wanted, only attackers in closed form: this one takes most of a panel's time.
 _SLOW = ("mlp",)
 
 
-def fast_at(attack: Attack, k: int) -> Attack:
-    """The same attack narrowed to one k and to the fast probes, if there are any."""
-    probes = [probe for probe in attack.probes if probe.name not in _SLOW] or attack.probes
-    return replace(attack, probes=probes, plan=replace(attack.plan, ks=(k,)))
+def tar_share(measured: Measurement) -> Share:
+    """TAR as results hold it."""
+    return Share.counted(
+        measured.accepted, measured.mated, measured.interval, measured.identities, measured.effective_n
+    )
+
+
+def resolution_word(resolution: Resolution) -> Literal["resolved", "coarse"]:
+    """Of a rate that was measured: a refused one has no numbers to stand beside."""
+    return "resolved" if resolution is Resolution.RESOLVED else "coarse"

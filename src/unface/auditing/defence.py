@@ -1,27 +1,106 @@
-"""The defender: on whom erasers are fitted, and the projections that come of it, controls of equal rank beside them."""
+"""The defender: on whom erasers are fitted, how many dimensions go, and the projections with controls of equal rank."""
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.auditing.attack import Attack
-from unface.auditing.defender import Defender
-from unface.auditing.inputs import Prepared
-from unface.auditing.points import bounds_of
-from unface.auditing.ranks import RankRule, choose_rank, plain_rank
-from unface.auditing.schema import Certificate, Erasure
-from unface.auditing.strangers import require_strangers
-from unface.auditing.words import count
+from unface.auditing.protocol import Prepared
 from unface.data import EmbeddingSet, Role, require_same_space
-from unface.erase import CONTROLS, FitError, Projection, certificate
+from unface.erase import CONTROLS, ISP, FitError, Projection, certificate, fit_projection, make_eraser, usual_rank
 from unface.errors import UnfaceError
-from unface.probe import Variant
+from unface.probe import Variant, calibrate_tar
 from unface.progress import Progress
+from unface.result.audit import Erasure
+from unface.result.numbers import Certificate
+from unface.result.words import count, percent, rate
 
-FEWEST_FIT_IDENTITIES = 3
+_FEWEST_FIT_IDENTITIES = 3
+_STEPS = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Defender:
+    """Unit vectors of people to learn from; ``task``, if given, are unit vectors of what must stay useful."""
+
+    people: EmbeddingSet
+    task: NDArray[np.float32] | None = None
+
+    @property
+    def dim(self) -> int:
+        """Dimensions of the space."""
+        return self.people.space.dim
+
+    @property
+    def identities(self) -> int:
+        """How many people."""
+        return len(self.people.names)
+
+    def project(self, method: str, rank: int) -> Projection:
+        """Fit a method by its name."""
+        return fit_projection(make_eraser(method, rank, self.task), self.people)
+
+    def only(self, chosen: NDArray[np.bool_]) -> "Defender":
+        """The same with some of the rows."""
+        return replace(self, people=self.people.take(chosen))
+
+
+@dataclass(frozen=True)
+class Target:
+    """The highest worst-case TAR, on calibrate identities, that is acceptable at a rate."""
+
+    tar: float
+    far: float
+
+    def __str__(self) -> str:
+        return f"at most {percent(self.tar)} at FAR {rate(self.far)}"
+
+
+@dataclass(frozen=True)
+class RankRule:
+    """At most one of the three; none means three eighths of the dimensions, or what the fit identities allow."""
+
+    rank: int | None = None
+    energy: float | None = None
+    target: Target | None = None
+
+    def __post_init__(self) -> None:
+        if sum(given is not None for given in (self.rank, self.energy, self.target)) > 1:
+            raise UnfaceError("rank, energy and target each decide how many dimensions go; give one of them")
+        if self.rank is not None and self.rank < 1:
+            raise UnfaceError(f"rank {self.rank}; an eraser removes at least one dimension")
+
+    @classmethod
+    def of(cls, rank: int | float | str | None) -> "RankRule":
+        """A number of dimensions, a share of the class means' variance, or a target such as "0.05@1e-4"."""
+        if isinstance(rank, str):
+            return cls(target=parse_target(rank))
+        return cls(energy=rank) if isinstance(rank, float) else cls(rank=rank)
+
+    def __str__(self) -> str:
+        if self.rank is not None:
+            return "given"
+        if self.energy is not None:
+            return f"{percent(self.energy)} of the energy of the class means"
+        if self.target is not None:
+            return f"smallest rank with a worst case on calibrate of {self.target}"
+        return "usual: three eighths of the dimensions, at most fit identities − 1"
+
+
+def parse_target(text: str) -> Target:
+    """``0.05@1e-4``: at most 5 % at FAR 1e-4."""
+    found = re.fullmatch(r"([0-9.eE+-]+)@([0-9.eE+-]+)", text.strip())
+    try:
+        target = Target(*(float(part) for part in found.groups())) if found else None
+    except ValueError:
+        target = None
+    if target is None or not (0 < target.tar < 1 and 0 < target.far < 1):
+        raise UnfaceError(f"target {text!r}; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4")
+    return target
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +129,7 @@ def fit_set(prepared: Prepared, other: EmbeddingSet | None, variant: Variant) ->
         return prepared.embeddings.take(prepared.split.rows(prepared.embeddings, role))
     other = other.unit()
     require_same_space(prepared.embeddings.space, other.space)
-    require_strangers(prepared.embeddings, other)
+    require_disjoint(prepared.embeddings, other)
     return other
 
 
@@ -63,10 +142,10 @@ def fit_erasers(
     progress: Progress,
 ) -> list[Defence]:
     """Each eraser at its rank."""
-    if methods and defender.identities < FEWEST_FIT_IDENTITIES:
+    if methods and defender.identities < _FEWEST_FIT_IDENTITIES:
         raise UnfaceError(
             f"{defender.people.source}: {count(defender.identities, 'identity', 'identities')} for an eraser to learn "
-            f"from; at least {FEWEST_FIT_IDENTITIES} are needed: name more as 'fit', or give --fit-on"
+            f"from; at least {_FEWEST_FIT_IDENTITIES} are needed: name more as 'fit', or give --fit-on"
         )
     made = []
     for method in dict.fromkeys(methods):
@@ -77,7 +156,7 @@ def fit_erasers(
 
 def can_fit(methods: Sequence[str], rule: RankRule, defender: Defender) -> bool:
     """Whether there is anybody to fit them on, and anything that tells these people apart."""
-    if defender.identities < FEWEST_FIT_IDENTITIES:
+    if defender.identities < _FEWEST_FIT_IDENTITIES:
         return False
     if rule != RankRule():
         return True  # a rank that was asked for and cannot be had is told, not left out
@@ -95,13 +174,13 @@ def equal_controls(made: Sequence[Defence], defender: Defender) -> list[Defence]
     ending = {rank: "" if len(ranks) == 1 else f"@{rank}" for rank in ranks}
     taken = {defence.name for defence in made}
     wanted = [(control + ending[rank], control, rank) for rank in ranks for control in CONTROLS]
-    found = []
+    made_alike = []
     for name, control, rank in wanted:
         if name not in taken:
             # Where vectors do not vary in so many directions there is no such principal component to remove.
             with suppress(FitError):
-                found.append(_fitted(name, control, rank, "that of the erasers", defender))
-    return found
+                made_alike.append(_fitted(name, control, rank, "that of the erasers", defender))
+    return made_alike
 
 
 def ready_defence(projection: Projection, name: str, embeddings: EmbeddingSet) -> Defence:
@@ -110,7 +189,7 @@ def ready_defence(projection: Projection, name: str, embeddings: EmbeddingSet) -
     return Defence(name, projection.kind, projection, False, "of a ready projection", "elsewhere", None)
 
 
-def erasure_part(defence: Defence, prepared: Prepared) -> Erasure:
+def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:
     """What audit.json says of it; the certificate is of test identities."""
     projection, embeddings = defence.projection, prepared.embeddings
     return Erasure(
@@ -132,20 +211,91 @@ def erasure_part(defence: Defence, prepared: Prepared) -> Erasure:
 def _certificate(projection: Projection, prepared: Prepared) -> Certificate | None:
     test = prepared.roles.test
     try:
-        found = certificate(projection, prepared.embeddings.vectors[test.rows], test.identities)
+        return certificate(projection, prepared.embeddings.vectors[test.rows], test.identities)
     except UnfaceError:  # identities that do not differ even before: there is nothing to certify
         return None
-    return Certificate(
-        identities=found.identities,
-        images=found.images,
-        energy_left=bounds_of(found.energy_left),
-        fisher_before=bounds_of(found.fisher_before),
-        fisher_left=bounds_of(found.fisher_left),
-        covers=found.covers,
-    )
 
 
 def _fitted(name: str, method: str, rank: int, rule: str, defender: Defender) -> Defence:
     projection = defender.project(method, rank)
     people = defender.people
     return Defence(name, method, projection, method in CONTROLS, rule, people.source, people)
+
+
+def choose_rank(
+    rule: RankRule, method: str, defender: Defender, audited: EmbeddingSet, attack: Attack, progress: Progress
+) -> int:
+    """The rank at which ``method``, fitted by ``defender``, is to be applied."""
+    if rule.target is None:
+        return plain_rank(rule, defender)
+    return _smallest(rule.target, method, defender, audited, attack, progress)
+
+
+def plain_rank(rule: RankRule, defender: Defender) -> int:
+    """By any rule that needs no attack."""
+    if rule.rank is not None:
+        return rule.rank
+    if rule.energy is not None:
+        return fit_projection(ISP(energy=rule.energy), defender.people).rank
+    return usual_rank(defender.dim, defender.identities)
+
+
+def _smallest(
+    target: Target, method: str, defender: Defender, audited: EmbeddingSet, attack: Attack, progress: Progress
+) -> int:
+    """One sweep over ranks up to the first that meets the target, then halving the last step; test is not looked at."""
+    plan = replace(attack.plan, fars=(target.far,))
+    most = min(defender.dim - 1, defender.identities - 1)
+    step = max(1, most // _STEPS)
+    seen: dict[int, float] = {}
+
+    def met(rank: int) -> bool:
+        vectors = defender.project(method, rank).apply(audited.vectors)
+        found = [calibrate_tar(vectors, attack.roles, attack.probes, plan, k) for k in plan.ks]
+        if not any(found):
+            raise UnfaceError(f"FAR {rate(target.far)} cannot be resolved on these calibrate identities; raise it")
+        seen[rank] = max(tar[target.far] for tar in found if tar)
+        progress.advance("rank by target")
+        return seen[rank] <= target.tar
+
+    ranks = [*range(step, most, step), most]
+    progress.start("rank by target", len(ranks) + step.bit_length())
+    passed = next((rank for rank in ranks if met(rank)), None)
+    if passed is None:
+        raise UnfaceError(
+            f"{method}: no rank up to {most} brings the worst case to {target}; the lowest seen is "
+            f"{percent(min(seen.values()))} at rank {min(seen, key=lambda rank: seen[rank])}"
+        )
+    low: int = max([rank for rank in seen if rank < passed], default=0)
+    high: int = passed
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if met(middle) else (middle, high)
+    return high
+
+
+def require_disjoint(audited: EmbeddingSet, other: EmbeddingSet) -> None:
+    """Nobody of one set may be in the other: an eraser would be fitted on someone it is judged on."""
+    shared = set(other.names) & set(audited.names)
+    if shared:
+        raise UnfaceError(
+            f"{other.source}: {count(len(shared), 'identity', 'identities')} of it also in the audited set, such as "
+            f"{min(shared)!r}; nobody may have two roles: take them out, or rename them if they are other people"
+        )
+    require_other_vectors(audited, other)
+
+
+def require_other_vectors(audited: EmbeddingSet, other: EmbeddingSet) -> None:
+    """The same picture under another name, or under none, would be learned from and judged on all the same."""
+    shared = shared_vectors(audited, other)
+    if shared:
+        raise UnfaceError(
+            f"{other.source}: {count(shared, 'vector')} of it also in the audited set; what erasers learn from must be "
+            "other pictures than those they are judged on: take them out"
+        )
+
+
+def shared_vectors(one: EmbeddingSet, other: EmbeddingSet) -> int:
+    """How many rows of the other set are, scaled to length one, a row of the first."""
+    known = {row.tobytes() for row in one.unit().vectors}
+    return sum(row.tobytes() in known for row in other.unit().vectors)

@@ -1,171 +1,169 @@
-"""``unface.audit``: measure, erase, measure again, from embeddings to an AuditResult."""
+"""``unface.audit``: attack the vectors, erase, attack again, and let every part measure what it is there for."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from unface.auditing.aftermath import spared_findings
 from unface.auditing.attack import Attack
-from unface.auditing.attributing import Subjects
-from unface.auditing.clock import Clock
-from unface.auditing.controls import Checked, check
-from unface.auditing.describe import curated_part, given_part, not_measured, protocol_part, role_counts
-from unface.auditing.findings import find, verdict
-from unface.auditing.inputs import prepare
-from unface.auditing.loop import Extras, Found, Loop, measure_loop
-from unface.auditing.ranks import RankRule, parse_target
-from unface.auditing.schema import AuditResult
-from unface.data import Source, read_embeddings
+from unface.auditing.bench import Bench, RunnablePart, describe_given
+from unface.auditing.defence import Defender, RankRule, fit_set, require_other_vectors
+from unface.auditing.erasure.run import attack_spaces, make_defences
+from unface.auditing.leakage.run import check_controls
+from unface.auditing.maps import Maps
+from unface.auditing.protocol import Protocol, prepare
+from unface.auditing.sweeps import Sweeps
+from unface.auditing.utility import Utility
+from unface.auditing.utility.run import utility_tasks_of
+from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space
 from unface.erase import Projection
 from unface.errors import UnfaceError
-from unface.metrics import Scheme
-from unface.probe import PROBES, Plan, Variant, draw_bootstrap, pick_probes
+from unface.probe import draw_bootstrap, pick_probes
 from unface.progress import Progress, Silent
+from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
+from unface.result.file import Clock, note
+from unface.result.parts import parts_of
+from unface.result.verdict import verdict
+
+_NEVER_MEASURED = "template inversion"
+_SEVERITIES = ("invalid", "warning", "note")
 
 
 def audit(
-    embeddings: Source,
+    source: Source,
     *,
-    erasers: str | Sequence[str] | None = None,
-    rank: int | None = None,
-    energy: float | None = None,
-    target: str | None = None,
+    far: float | Sequence[float] | None = None,
+    k: int | Sequence[int] | None = None,
+    eraser: str | Sequence[str] | None = None,
+    rank: int | float | str | None = None,
     fit_on: Source | None = None,
+    spare: Source | None = None,
     projections: Sequence[Projection] = (),
     utility: Sequence[Source] = (),
-    utility_aware: Source | None = None,
-    transfer: Source | None = None,
-    attribute: str | None = None,
-    attribution: Subjects | None = None,
-    sweep: bool = True,
-    fit_counts: Sequence[int] = (),
-    maps: bool = True,
-    fars: float | Sequence[float] = (1e-3, 1e-4),
-    ks: int | Sequence[int] | None = None,
-    seeds: int = 5,
-    probes: str | Sequence[str] = tuple(PROBES),
-    images: int | None = None,
-    variant: str = "unface",
-    split_column: str | None = None,
-    group: str | None = None,
-    context: str | None = None,
-    quota: int | None = None,
-    bootstraps: int = 2000,
-    bootstrap: str = Scheme.DOUBLE_OR_NOTHING,
-    seed: int = 0,
-    threads: int | None = None,
-    device: str = "cpu",
+    parts: Sequence[RunnablePart] | None = None,
+    protocol: Protocol | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
-    """Measure how well identities can be told from embeddings, erase, and measure again with attackers trained anew.
+    """Measure how well identities can be linked from embeddings, erase, and measure again with attackers trained anew.
 
-    ``embeddings`` and all other sets are anything ``read_embeddings`` takes. ``ks`` defaults to those of 1, 4, 16 that
-    the images allow. ``group`` or ``context`` name a column that says which pictures share their surroundings.
+    ``source`` and all other sets are anything ``read_embeddings`` takes. ``far`` and ``k`` override those of the
+    ``protocol``, which holds every other setting of the measurement.
 
-    ``erasers`` are names such as "isp" (the default where identities are there to fit it on), "leace" or "sal"; ()
-    measures the raw space alone. They are fitted on the set's own fit identities, or on ``fit_on``, at a ``rank``, at
-    a share ``energy`` of the class means' variance, or at the smallest rank that meets a ``target`` such as
-    "0.05@1e-4"; two controls of equal rank ride along. ``projections`` are ready ones to measure.
+    ``eraser`` names one or several such as "isp" (the default where identities are there to fit it on), "leace" or
+    "sal"; () measures the raw space alone. They are fitted on the set's own fit identities, or on ``fit_on``, at a
+    ``rank``: dimensions to remove (12), a share of the class means' variance (0.95), or the smallest rank that meets a
+    target ("0.05@1e-4": at most 5 % at FAR 1e-4 on calibrate). Two controls of equal rank are always measured beside
+    them. ``spare`` are vectors of a task that a further eraser may spare; ``projections`` are ready ones to measure.
 
-    ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``;
-    ``utility_aware`` is one that a further eraser may spare. ``transfer`` is a second set of faces of the same encoder;
-    ``attribute`` a column of two values; ``attribution`` the pictures behind the vectors, to tell whether similarity
-    rests on faces or on what is around them. ``sweep`` goes over ranks, ``fit_counts`` over numbers of fit identities;
-    ``maps`` draws test identities by t-SNE.
+    ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``. ``parts``
+    are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
     """
     clock = Clock()
-    progress = progress or Silent()
-    given = read_embeddings(embeddings, context=context)
-    chosen = pick_probes((probes,) if isinstance(probes, str) else probes)
-    plan = Plan(
-        fars=tuple(dict.fromkeys((fars,) if isinstance(fars, int | float) else fars)),
-        seeds=seeds,
-        seed=seed,
-        variant=_variant(variant),
-        quota=quota,
-        threads=threads,
-        device=device,
+    protocol = protocol or Protocol()
+    protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)
+    given = read_embeddings(
+        source,
+        vector=protocol.vector,
+        identity=protocol.identity,
+        id=protocol.id,
+        context=protocol.context,
+        skip_bad_rows=protocol.skip_bad_rows,
     )
-    scheme = _scheme(bootstrap)
-    if bootstraps < 2 or (bootstraps % 2 and scheme is Scheme.DOUBLE_OR_NOTHING):
-        raise UnfaceError(f"double-or-nothing replicates come in mirrored pairs; give an even number, not {bootstraps}")
-    rule = RankRule(rank, energy, None if target is None else parse_target(target))
-    prepared = prepare(
-        given,
-        images=images,
-        ks=(ks,) if isinstance(ks, int) else ks,
-        split_column=split_column,
-        group=group,
-        context=context,
-        variant=plan.variant,
-        seed=seed,
-    )
-    plan = replace(plan, ks=prepared.ks)
-    weights = draw_bootstrap(scheme, prepared.roles.calibrate.count, prepared.roles.test.count, bootstraps, seed)
-    attack = Attack(prepared.roles, chosen, plan, weights)
-    extras = Extras(
-        fit_on=None if fit_on is None else read_embeddings(fit_on),
-        projections=tuple(projections),
-        utility=tuple(read_embeddings(source) for source in utility),
-        utility_aware=None if utility_aware is None else read_embeddings(utility_aware),
-        transfer=None if transfer is None else read_embeddings(transfer),
-        attribute=attribute,
-        attribution=attribution,
-        sweep=sweep,
-        fit_counts=tuple(fit_counts),
-        maps=maps,
-    )
-    methods = (erasers,) if isinstance(erasers, str) else erasers
-    loop = Loop(given, prepared, attack, methods, rule, extras)
-    found = measure_loop(loop, progress)
-    return _result(loop, found, check(prepared, attack, progress), clock)
+    probes = pick_probes((protocol.probe,) if isinstance(protocol.probe, str) else protocol.probe)
+    plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank)
+    prepared = prepare(given, protocol)
+    people = prepared.roles
+    weights = draw_bootstrap(scheme, people.calibrate.count, people.test.count, protocol.bootstraps, protocol.seed)
+    attack = Attack(people, probes, replace(plan, ks=prepared.ks), weights)
+
+    other, sets = (None if fit_on is None else read_embeddings(fit_on)), [read_embeddings(one) for one in utility]
+    spared = None if spare is None else read_embeddings(spare)
+    defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
+    tasks = utility_tasks_of(prepared.embeddings, sets, plan.seed, weights.level)
+    methods = (eraser,) if isinstance(eraser, str) else eraser
+    defences = make_defences(methods, rule, projections, defender, prepared, attack, progress or Silent())
+    bench = Bench(given, prepared, attack, defender, defences, tasks, progress or Silent())
+    if other is not None and not bench.fitted:
+        raise UnfaceError("--fit-on: no eraser is fitted in this audit; name one with --eraser, or leave it out")
+
+    asked: list[RunnablePart] = [Utility(sets, spared), *((Sweeps(), Maps()) if parts is None else parts)]
+    ready = [part.before(bench) for part in asked]
+    bench = replace(bench, spaces=attack_spaces(bench))
+    sections = {part.name: part.run(bench, found) for part, found in zip(asked, ready, strict=True)}
+    controls = check_controls(bench)
+    if prepared.dropped_ks:
+        listed = ", ".join(str(k) for k in prepared.dropped_ks)
+        text = (
+            f"k = {listed} was left out: {prepared.curation.images} images for each identity leave no pair to compare"
+        )
+        bench.findings.append(note("k", text))
+    measured = {name: section for name, section in sections.items() if section is not None}
+    return _concluded(bench, controls, measured, other, clock)
 
 
-def _result(loop: Loop, found: Found, checked: Checked, clock: Clock) -> AuditResult:
-    """All of it together, and what it comes to."""
-    prepared, extras, controls = loop.prepared, loop.extras, checked.part()
-    spared = spared_findings(extras.utility_aware, extras.utility)
-    findings = find(found.spaces, controls, prepared.dropped_ks, prepared.curation.images, spared)
-    unmeasured = not_measured(
-        found.spaces,
-        loop.attack.names,
-        transfer=bool(found.transfers),
-        utility=bool(extras.utility),
-        attribution=found.attribution is not None,
-    )
-    return AuditResult(
-        valid=not any(finding.severity == "invalid" for finding in findings),
-        verdict=verdict(found.spaces, findings),
-        findings=findings,
-        not_measured=[*found.not_measured, *unmeasured],
-        source=given_part(loop.given),
-        curated=curated_part(prepared),
-        roles=role_counts(prepared),
-        protocol=protocol_part(loop.attack),
-        spaces=found.spaces,
-        sweeps=found.sweeps,
-        transfers=found.transfers,
-        maps=found.maps,
-        attribute_swaps=found.attribute_swaps,
-        attribution=None if found.attribution is None else found.attribution.part,
-        utility_sources=[given_part(source) for source in extras.utility],
-        utility_aware_source=None if extras.utility_aware is None else given_part(extras.utility_aware),
-        fit_source=None if extras.fit_on is None else given_part(extras.fit_on),
+def _defender(people: EmbeddingSet, spared: EmbeddingSet | None, audited: EmbeddingSet) -> Defender:
+    if spared is None:
+        return Defender(people)
+    task = spared.unit()
+    require_same_space(people.space, task.space)
+    require_other_vectors(audited, task)
+    return Defender(people, task.vectors)
+
+
+def _concluded(
+    bench: Bench, controls: Controls, sections: dict[str, Any], fit_on: EmbeddingSet | None, clock: Clock
+) -> AuditResult:
+    """All of it as one result; findings, verdict and what was not measured are functions of the numbers in it."""
+    prepared, plan, bootstrap = bench.prepared, bench.attack.plan, bench.attack.bootstrap
+    curation, counts = prepared.curation, prepared.split.counts()
+    numbers = AuditResult(
+        valid=True,
+        verdict="",
+        findings=[],
+        not_measured=[],
+        source=describe_given(bench.given),
+        curated=Curated(
+            images=curation.images,
+            identities=curation.identities_kept,
+            identities_dropped=curation.identities_dropped,
+            rows=curation.rows_kept,
+        ),
+        roles=RoleCounts(
+            **{role.value: counts[role] for role in (Role.FIT, Role.TRAIN, Role.CALIBRATE, Role.TEST)},
+            seed=prepared.split.seed,
+            sha256=prepared.split.hash,
+        ),
+        protocol=MeasuredProtocol(
+            variant=plan.variant.value,
+            far=list(plan.fars),
+            k=list(plan.ks),
+            seeds=plan.seeds,
+            seed=plan.seed,
+            probe=bench.attack.names,
+            score="cosine of each probe's vectors; plda: log-likelihood ratio",
+            bootstrap=bootstrap.scheme.value,
+            bootstraps=len(bootstrap.test),
+            level=bootstrap.level,
+            impostor_quota=plan.quota,
+        ),
+        spaces=list(bench.spaces),
+        fit_source=None if fit_on is None else describe_given(fit_on),
         controls=controls,
+        parts=sections,
         run=clock.run(),
-        suspects=checked.suspects(),
-        left_out=[] if found.attribution is None else found.attribution.left_out,
+        listings=bench.listings,
     )
-
-
-def _variant(name: str) -> Variant:
-    try:
-        return Variant(name)
-    except ValueError:
-        raise UnfaceError(f"variant {name!r} is not known; use {' or '.join(Variant)}") from None
-
-
-def _scheme(name: str) -> Scheme:
-    try:
-        return Scheme(name)
-    except ValueError:
-        raise UnfaceError(f"bootstrap {name!r} is not known; use {' or '.join(Scheme)}") from None
+    readers = parts_of(numbers)
+    findings = [*(finding for part in readers for finding in part.findings(numbers)), *bench.findings]
+    findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
+    numbers = numbers.model_copy(
+        update={
+            "valid": not any(finding.severity == "invalid" for finding in findings),
+            "findings": findings,
+            "not_measured": [
+                *bench.not_measured,
+                *(missing for part in readers for missing in part.not_measured(numbers)),
+                _NEVER_MEASURED,
+            ],
+        }
+    )
+    return numbers.model_copy(update={"verdict": verdict(numbers)})

@@ -88,26 +88,26 @@ def apply(
 
 def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> None:
     """--force is for a file of before, not for what is read."""
-    from unface.cli.files import require_distinct, require_new
     from unface.errors import UnfaceError
+    from unface.output.taken import require_distinct, require_new_file
 
     if "://" in out:
         raise UnfaceError("OUT: one file is written on this machine; name a file, or give the folder it is in")
     if out.endswith("/"):
         raise UnfaceError(f"{out}: is the name of a folder; {source.name} is one file, so name one")
     require_distinct((Path(out),), (projection, source))
-    require_new(Path(out), force=force)
+    require_new_file(Path(out), force=force, option="OUT")
 
 
 def _apply_to_store(
     projection: "Projection", url: str, *, purge: bool, lossy_ok: bool, receipt: Path | None, force: bool, quiet: bool
 ) -> None:
     from unface.cli.bars import progress_bars
-    from unface.cli.files import require_new
+    from unface.output.taken import require_new_file
     from unface.stores import open_store, sanitise_store
 
     if receipt is not None:
-        require_new(receipt, force=force)
+        require_new_file(receipt, force=force, option="--receipt")
         _require_receipt(receipt)
     with progress_bars(quiet=quiet) as progress:
         done = sanitise_store(projection, open_store(url, lossy_ok=lossy_ok), purge=purge, progress=progress)

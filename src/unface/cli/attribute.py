@@ -83,10 +83,10 @@ def _projections(paths: Sequence[Path]) -> "dict[str, Projection]":
 def _faces(subjects: "Subjects", result: "AttributionResult") -> "list[list[ShownFace]]":
     from contextlib import closing
 
-    from unface.attribute import Axes, locate, shown_faces
+    from unface.attribute import locate, shown_faces
 
     with closing(locate(subjects.images, subjects.detector)) as pictures:
-        return shown_faces(pictures, subjects.swap, Axes(result.encoders[0].axes))
+        return shown_faces(pictures, subjects.swap, result.encoders[0].axes)
 
 
 def _tell(result: "AttributionResult", out: Path, faces: "list[list[ShownFace]]", *, json: bool, quiet: bool) -> None:

@@ -1,19 +1,24 @@
-"""``unface encode``: pictures into a Parquet file of vectors."""
+"""``unface encode``: pictures into Parquet files of vectors, one for each encoder."""
 
 import json as jsonlib
 from pathlib import Path
 
 import typer
 
-from unface.cli.options import QUIET, THREADS
+from unface.cli.options import QUIET, THREADS, names
+from unface.errors import UnfaceError
 
 
 def encode(
     images: Path = typer.Argument(
         ..., metavar="IMAGES", help="Folder, zip or tar of <identity>/<image>, CelebA, or Parquet with pictures."
     ),
-    encoder: str = typer.Option(..., "--encoder", help="Name of an encoder; 'unface models list' shows them."),
-    out: Path = typer.Option(..., "--out", help="Parquet file to write."),
+    encoder: list[str] = typer.Option(
+        ..., "--encoder", help="Name of an encoder, repeated or with commas; 'unface models list' shows them."
+    ),
+    out: Path = typer.Option(
+        ..., "--out", help="Parquet file to write; with several encoders the folder for their <encoder>.parquet."
+    ),
     accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
     detector: str = typer.Option(
         "yunet", "--detector", help="yunet, scrfd-500m, or none: the pictures are aligned faces already."
@@ -30,36 +35,62 @@ def encode(
     json: bool = typer.Option(False, "--json", help="Print what was done as JSON."),
     quiet: bool = QUIET,
 ) -> None:
-    """Encode pictures into vectors, with what surrounds each face beside them.
+    """Encode pictures into vectors, with a description of what surrounds each face.
 
-    Cut off, the same command goes on where it stopped.
+    If it is interrupted, the same command resumes where it stopped.
     """
     from unface.cli.bars import progress_bars
+    from unface.cli.pictures import load_all
     from unface.data import read_images
-    from unface.encode import encode_images, load_encoder, require_free
-    from unface.faces import load_detector
+    from unface.data.files import require_folder
+    from unface.encode import encode_images, require_free
 
-    require_free(out, force=force)
+    chosen = names(encoder)
+    several = len(chosen) > 1
+    if several and out.suffix == ".parquet":
+        raise UnfaceError(f"{out}: {len(chosen)} encoders write one file each; give --out the name of a folder")
+    if several:
+        require_folder(out)
+    else:
+        require_free(out, force=force)
     pictures = read_images(images, identities=identities, image=image_column, identity=identity_column, id=id_column)
+    finished = []
     with progress_bars(quiet=quiet or json) as progress:
-        loaded = load_encoder(encoder, accept_licence=accept_licence, threads=threads, progress=progress)
-        found = None if detector == "none" else load_detector(detector, accept_licence=accept_licence)
-        encoded = encode_images(
-            pictures, loaded, out, detector=found, batch=batch, threads=threads, force=force, progress=progress
+        loaded, found = load_all(
+            chosen, detector, again=False, accept_licence=accept_licence, threads=threads, progress=progress
         )
+        paths = {name: out / f"{name}.parquet" if several else out for name in loaded}
+        if several and not force and all(path.exists() for path in paths.values()):
+            raise UnfaceError(f"{out}: has the files of these encoders already; choose another --out or pass --force")
+        for name, path in paths.items():
+            encoded = encode_images(
+                pictures,
+                loaded[name],
+                path,
+                detector=found,
+                batch=batch,
+                threads=threads,
+                force=force,
+                keep=several,  # an interrupted run over several encoders may have finished some of them
+                progress=progress,
+            )
+            finished.append((loaded[name], encoded))
     if json:
-        shown = {
-            "out": str(encoded.path),
-            "encoder": loaded.name,
-            "licence": loaded.card.licence.name,
-            "pictures": encoded.pictures,
-            "rows": encoded.rows,
-            "dim": encoded.dim,
-            "skipped": dict(encoded.skipped),
-            "notes": dict(encoded.notes),
-            "left_out": list(pictures.notes),
-        }
-        typer.echo(jsonlib.dumps(shown, indent=2))
+        shown = [
+            {
+                "out": str(encoded.path),
+                "encoder": used.name,
+                "licence": used.card.licence.name,
+                "pictures": encoded.pictures,
+                "rows": encoded.rows,
+                "dim": encoded.dim,
+                "skipped": dict(encoded.skipped),
+                "notes": dict(encoded.notes),
+                "left_out": list(pictures.notes),
+            }
+            for used, encoded in finished
+        ]
+        typer.echo(jsonlib.dumps(shown if several else shown[0], indent=2))
     elif not quiet:
-        for line in (*pictures.notes, *encoded.sentences()):
+        for line in (*pictures.notes, *(line for _, encoded in finished for line in encoded.sentences())):
             typer.echo(line)

@@ -51,13 +51,13 @@ def fit(
     """Fit an eraser and save its projection, certified on identities it was not fitted on."""
     from unface.auditing import fit_certified, fit_streamed, is_streamed
     from unface.cli.bars import progress_bars
-    from unface.cli.files import require_distinct, require_new
     from unface.data import read_embeddings
     from unface.errors import UnfaceError
+    from unface.output.taken import require_distinct, require_new_file
 
-    for path in (out, onnx):
-        if path is not None:
-            require_new(path, force=force)
+    require_new_file(out, force=force)
+    if onnx is not None:
+        require_new_file(onnx, force=force, option="--onnx")
     require_distinct((out, onnx), (Path(source), utility_aware))
     if onnx is not None and find_spec("onnx") is None:
         raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")

@@ -1,4 +1,4 @@
-"""``unface models``: which models there are, fetching one, adding one's own."""
+"""``unface models``: list models, fetch one, add your own."""
 
 from pathlib import Path
 from typing import TypeVar, get_args
@@ -23,7 +23,7 @@ def _alone(context: typer.Context) -> None:
 
 @models.command("list")
 def list_models() -> None:
-    """Show every model: size, licence, where it is, what to beware of. Asks nobody."""
+    """Show every model: size, licence, where it is, cautions. Makes no network request."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -34,12 +34,11 @@ def list_models() -> None:
     for title in ("name", "family", "dim", "size", "licence", "here?", "measured; caution"):
         right = title in ("dim", "size")
         table.add_column(title, justify="right" if right else "left", no_wrap=right or title == "name")
-    found = cards()
-    for card in found:
+    for card in cards():
         licence = card.licence.name + (" *" if card.licence.research_only else "")
         cells = (card.family, str(card.dim or "–"), _size(card.bytes), licence, whereabouts(card))
-        told = "; ".join(filter(None, (card.measured, *card.cautions)))
-        table.add_row(card.name, *(Text(cell) for cell in (*cells, told)))
+        remarks = "; ".join(filter(None, (card.measured, *card.cautions)))
+        table.add_row(card.name, *(Text(cell) for cell in (*cells, remarks)))
     console = Console()
     console.print(table)
     console.print(Text("* research only, or unclear: pass --accept-licence to fetch it"), style="dim")
@@ -70,11 +69,15 @@ def add(
     size: int | None = typer.Option(None, "--size", min=1, help="Side of the picture, where the file does not fix it."),
     mean: str | None = typer.Option(None, "--mean", help="One or three numbers, for pixels from 0 to 255."),
     std: str | None = typer.Option(None, "--std", help="The same; pixels become (pixel - mean) / std."),
-    alignment: str = typer.Option("none", "--alignment", help="none, arcface112, chip150 or box160."),
-    channels: str = typer.Option("RGB", "--channels", help="RGB or BGR."),
-    resize: str = typer.Option("crop", "--resize", help="crop, stretch or letterbox."),
-    family: str = typer.Option("general", "--family", help="general or recognition."),
-    licence: str = typer.Option("not stated", "--licence", help="Of the weights; it is shown in reports."),
+    alignment: str | None = typer.Option(
+        None, "--alignment", help="none, arcface112, chip150 or box160 [default: none]."
+    ),
+    channels: str | None = typer.Option(None, "--channels", help="RGB or BGR [default: RGB]."),
+    resize: str | None = typer.Option(None, "--resize", help="crop, stretch or letterbox [default: crop]."),
+    family: str | None = typer.Option(None, "--family", help="general or recognition [default: general]."),
+    licence: str | None = typer.Option(
+        None, "--licence", help="Of the weights; it is shown in reports [default: not stated]."
+    ),
     architecture: str | None = typer.Option(None, "--architecture", help="Of weights that come without a graph."),
     dim: int | None = typer.Option(None, "--dim", min=1, help="Length of a vector, for the same."),
     accept_licence: bool = _ACCEPT,
@@ -105,13 +108,15 @@ def add(
 def _triple(text: str | None, option: str) -> tuple[float, float, float] | None:
     if text is None:
         return None
-    found = numbers([text], option)
-    if len(found) not in (1, 3):
-        raise UnfaceError(f"{option}: has {len(found)} numbers; expected one, or one for each channel")
-    return (found[0], found[len(found) // 2], found[-1])
+    values = numbers([text], option)
+    if len(values) not in (1, 3):
+        raise UnfaceError(f"{option}: has {len(values)} numbers; expected one, or one for each channel")
+    return (values[0], values[len(values) // 2], values[-1])
 
 
-def _one_of(value: str, option: str, allowed: tuple[Word, ...]) -> Word:
+def _one_of(value: str | None, option: str, allowed: tuple[Word, ...]) -> Word | None:
+    if value is None:
+        return None
     for one in allowed:
         if value == one:
             return one

@@ -61,11 +61,8 @@ def encoded(
     """The vectors of one encoder, made or found at ``path``; what surrounds each face comes as a label."""
     from unface.encode import encode_images, made_of
 
-    if not path.exists() or force:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        encode_images(pictures, encoder, path, detector=detector, threads=threads, force=force, progress=progress)
-    made = made_of(path)
-    if not made.fits(pictures, encoder, detector):
-        raise UnfaceError(f"{path}: is of other pictures, weights or detector; choose another --out or pass --force")
-    found = read_embeddings(path, context="context")
-    return replace(found, notes=(*found.notes, *pictures.notes, *made.notes))
+    encode_images(
+        pictures, encoder, path, detector=detector, threads=threads, force=force, keep=True, progress=progress
+    )
+    embeddings = read_embeddings(path, context="context")
+    return replace(embeddings, notes=(*embeddings.notes, *pictures.notes, *made_of(path).notes))

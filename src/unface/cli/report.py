@@ -16,15 +16,13 @@ def report(
 ) -> None:
     """Draw report.html from an audit: one file, without network."""
     from unface.auditing import REPORT_FILE, load_audit
+    from unface.output.taken import require_new_file
     from unface.report.html import write_report
 
     page = audit.parent / REPORT_FILE if out is None else out
-    if page.is_dir():
-        raise UnfaceError(f"{page}: is a folder; --out takes a file such as {page / REPORT_FILE}")
     if page.exists() and audit.exists() and page.samefile(audit):
         raise UnfaceError(f"{page}: is the audit itself; choose another --out")
-    if page.exists() and not force:
-        raise UnfaceError(f"{page}: exists already; choose another --out or pass --force")
+    require_new_file(page, force=force)
     written = write_report(load_audit(audit), page)
     if not quiet:
         typer.echo(written)

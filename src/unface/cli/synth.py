@@ -39,16 +39,17 @@ def synth(
         raise UnfaceError("generated faces need torch, not installed; run pip install 'unface[torch]'")
     from unface.cli.bars import progress_bars
     from unface.faces import load_detector
+    from unface.judge import load_panel
     from unface.models import card
-    from unface.prior import load_prior
-    from unface.synth import Recipe, load_judges, origin_of, require_device, require_free, synthesise
+    from unface.prior import load_prior, require_device
+    from unface.synth import Recipe, origin_of, require_free, synthesise
 
     recipe = Recipe(identities, images, size, seed, truncation)
     require_free(out)
     require_device(device)
     with progress_bars(quiet=quiet or json) as progress:
         asked = names(judges)
-        loaded = load_judges(asked, device=device, accept_licence=accept_licence, threads=threads, progress=progress)
+        panel = load_panel(asked, device=device, accept_licence=accept_licence, threads=threads, progress=progress)
         prior = load_prior(device=device, accept_licence=accept_licence, threads=threads, progress=progress)
         detector = load_detector(accept_licence=accept_licence)
         origins = [
@@ -56,7 +57,7 @@ def synth(
             origin_of("detector", detector.name, card(detector.name)),
             *(origin_of("judge", name, card(name)) for name in asked),
         ]
-        made = synthesise(recipe, prior, loaded, detector, out, origins=origins, threads=threads, progress=progress)
+        made = synthesise(recipe, prior, panel, detector, out, origins=origins, threads=threads, progress=progress)
     if json:
         typer.echo(jsonlib.dumps(made.as_json(), indent=2, ensure_ascii=False))
     elif not quiet:

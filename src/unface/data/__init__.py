@@ -1,13 +1,11 @@
-"""Embeddings and pictures and whose they are: reading, writing, curating, splitting, and sets of nobody."""
+"""Embeddings and pictures with known identities: reading, writing, curating, splitting, and synthetic sets."""
 
 from unface.data.curate import Curation, curate, usual_images
-from unface.data.decode import BadPicture, decode
-from unface.data.embedded import EMBEDDED_ENCODERS, nobody, things
-from unface.data.embeddings import EmbeddingSet
-from unface.data.images import ImageRef, ImageSet
-from unface.data.read import Source, read_embeddings
+from unface.data.embeddings import EmbeddingSet, Space, require_same_space
+from unface.data.images import BadPicture, ImageRef, ImageSet, decode
+from unface.data.parquet import write_embeddings
+from unface.data.read import Source, read_embeddings, read_vector_arrays, write_vector_arrays
 from unface.data.read_images import read_images
-from unface.data.space import Space, require_same_space
 from unface.data.split import (
     DEFAULT_SHARES,
     PAPER_SHARES,
@@ -17,9 +15,7 @@ from unface.data.split import (
     split_identities,
     split_order,
 )
-from unface.data.synthetic import identity_basis, make_identities
-from unface.data.vector_arrays import read_vector_arrays, write_vector_arrays
-from unface.data.write import write_embeddings
+from unface.data.synthetic import EMBEDDED_ENCODERS, identity_basis, make_identities, nobody, things
 
 __all__ = [
     "DEFAULT_SHARES",

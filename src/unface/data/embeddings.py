@@ -1,21 +1,66 @@
-"""EmbeddingSet: vectors, whose they are, and which space they live in; what every other room takes."""
+"""EmbeddingSet: vectors, whose they are and which space they live in; rows of any source are checked here."""
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unface.data.identities import as_text, codes_of, row_numbers, without_unused
-from unface.data.raw import Columns, RawRows
-from unface.data.space import Space
-from unface.data.validate import validated
 from unface.errors import UnfaceError
 
+METADATA_KEY = b"unface.space"
+_BLOCK_BYTES = 1 << 24
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True)
+class Space:
+    """An encoder's output space; numbers of two encoders look alike and must never be compared.
+
+    ``None`` where the source does not say; ``normalised`` is False unless it does.
+    """
+
+    encoder: str | None
+    weights_sha256: str | None
+    dim: int
+    normalised: bool
+
+    def __str__(self) -> str:
+        encoder = "unknown encoder" if self.encoder is None else repr(self.encoder)
+        weights = "" if self.weights_sha256 is None else f" (weights {self.weights_sha256[:12]!r})"
+        return f"{encoder}{weights}, {self.dim} dimensions, {'' if self.normalised else 'not '}normalised"
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Column names in the source, so that errors use the user's names."""
+
+    vector: str = "vector"
+    identity: str = "identity"
+    id: str = "id"
+    context: str | None = None
+    """A second column of vectors, kept as a label: the surroundings of the face."""
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """What a reader read, before any check: rows of any numeric type, possibly bad."""
+
+    source: str
+    columns: Columns
+    vectors: NDArray[np.generic]  # (n, d)
+    identities: NDArray[np.object_]  # (n,) of str, or None where missing
+    ids: NDArray[np.object_]  # (n,) of str, or None where missing
+    labels: Mapping[str, NDArray[np.generic]]
+    nulls: NDArray[np.bool_] | None = None  # (n,) rows whose vector is null or holds one
+    space: Space | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +115,7 @@ class EmbeddingSet:
 
     @classmethod
     def from_raw(cls, raw: RawRows, *, skip_bad_rows: bool) -> "EmbeddingSet":
-        """A checked set from what a reader found."""
+        """A checked set from what a reader read."""
         rows = validated(raw, skip_bad_rows=skip_bad_rows)
         vectors = rows.vectors.astype(np.float32, copy=False)
         codes, names = codes_of(rows.identities)
@@ -121,3 +166,210 @@ def _frozen(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def validated(raw: RawRows, *, skip_bad_rows: bool) -> RawRows:
+    """The same rows with float32 C-order vectors, every one usable.
+
+    The first bad row is refused by its number, or with ``skip_bad_rows`` all of them are dropped and counted.
+    """
+    _require_shape(raw)
+    raw = _as_float32(raw)
+    faults = _faults(raw)
+    bad = np.logical_or.reduce([mask for _, mask in faults])
+    if bad.any():
+        if not skip_bad_rows:
+            _refuse_first(raw, bad, faults)
+        raw = _without(raw, bad, faults)
+    _require_unique_ids(raw)
+    _require_two_identities(raw)
+    return raw
+
+
+def _require_shape(raw: RawRows) -> None:
+    shape, where = raw.vectors.shape, f"{raw.source}: {raw.columns.vector!r}"
+    if raw.vectors.ndim != 2:
+        raise UnfaceError(f"{where} has shape {shape}; expected (rows, dimensions)")
+    if shape[0] == 0:
+        raise UnfaceError(f"{raw.source}: no rows; at least two identities are needed")
+    if raw.vectors.dtype.kind not in "fiu":
+        raise UnfaceError(f"{where} holds {raw.vectors.dtype}; expected real numbers")
+    named = [(raw.columns.identity, raw.identities), (raw.columns.id, raw.ids), *raw.labels.items()]
+    for name, column in named:
+        if column.shape[:1] != shape[:1]:
+            rows = len(column) if column.ndim else "no"
+            both = f"{name!r} has {rows} rows, {raw.columns.vector!r} has {shape[0]}"
+            raise UnfaceError(f"{raw.source}: {both}; give one for each vector")
+    if shape[1] == 0 and (raw.nulls is None or not raw.nulls.all()):
+        raise UnfaceError(f"{where} has no dimensions; expected at least one number in each row")
+    if raw.space is not None and raw.space.dim != shape[1]:
+        raise UnfaceError(f"{raw.source}: the space has {raw.space.dim} dimensions, {raw.columns.vector!r} {shape[1]}")
+
+
+def _as_float32(raw: RawRows) -> RawRows:
+    given = raw.vectors.dtype
+    if given == np.float32:
+        return replace(raw, vectors=np.ascontiguousarray(raw.vectors))
+    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes Inf and is refused as such
+        vectors = raw.vectors.astype(np.float32, order="C")
+    return replace(raw, vectors=vectors, notes=(*raw.notes, f"vectors converted from {given} to float32"))
+
+
+def _faults(raw: RawRows) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Each fault a row can have, with the rows that have it; a row counts under its first fault."""
+    count, vector = len(raw.vectors), raw.columns.vector
+    null = np.zeros(count, dtype=bool) if raw.nulls is None else raw.nulls
+    nan, inf, zero = (np.zeros(count, dtype=bool) for _ in range(3))
+    step = max(1, _BLOCK_BYTES // max(1, 4 * raw.vectors.shape[1]))
+    for start in range(0, count, step):
+        rows = slice(start, start + step)
+        block = raw.vectors[rows]
+        zero[rows] = ~block.any(axis=1)
+        if not np.isfinite(block).all():
+            nan[rows] = np.isnan(block).any(axis=1)
+            inf[rows] = np.isinf(block).any(axis=1)
+    nameless = np.array([not identity for identity in raw.identities], dtype=bool)
+    idless = np.array([not row_id for row_id in raw.ids], dtype=bool)
+    faults = [
+        (f"null in {vector!r}", null),
+        (f"NaN in {vector!r}", nan),
+        (f"Inf in {vector!r}", inf),
+        (f"only zeros in {vector!r}", zero),
+        (f"no identity in {raw.columns.identity!r}", nameless),
+        (f"no id in {raw.columns.id!r}", idless),
+    ]
+    seen = np.zeros(count, dtype=bool)
+    first: list[tuple[str, NDArray[np.bool_]]] = []
+    for fault, mask in faults:
+        first.append((fault, mask & ~seen))
+        seen |= mask
+    return first
+
+
+def _refuse_first(raw: RawRows, bad: NDArray[np.bool_], faults: list[tuple[str, NDArray[np.bool_]]]) -> None:
+    row = int(np.flatnonzero(bad)[0])
+    fault = next(fault for fault, mask in faults if mask[row])
+    called = f" (id {raw.ids[row]!r})" if raw.ids[row] else ""
+    raise UnfaceError(f"{raw.source}: row {row}{called} has {fault}; drop it or pass --skip-bad-rows")
+
+
+def _without(raw: RawRows, bad: NDArray[np.bool_], faults: list[tuple[str, NDArray[np.bool_]]]) -> RawRows:
+    counts = ", ".join(f"{int(mask.sum())} with {fault}" for fault, mask in faults if mask.any())
+    dropped = int(bad.sum())
+    note = f"skipped {dropped} of {len(bad)} rows: {counts}"
+    if dropped == len(bad):
+        raise UnfaceError(f"{raw.source}: no usable rows; {note}")
+    keep = ~bad
+    return replace(
+        raw,
+        vectors=raw.vectors[keep],
+        identities=raw.identities[keep],
+        ids=raw.ids[keep],
+        labels={name: column[keep] for name, column in raw.labels.items()},
+        nulls=None,
+        notes=(*raw.notes, note),
+    )
+
+
+def _require_unique_ids(raw: RawRows) -> None:
+    first_row: dict[str, int] = {}
+    for row, row_id in enumerate(raw.ids):
+        if first_row.setdefault(row_id, row) != row:
+            raise UnfaceError(
+                f"{raw.source}: id {row_id!r} occurs more than once in {raw.columns.id!r}; make ids unique"
+            )
+
+
+def _require_two_identities(raw: RawRows) -> None:
+    if len(set(raw.identities)) < 2:
+        raise UnfaceError(
+            f"{raw.source}: every row has identity {raw.identities[0]!r} in {raw.columns.identity!r};"
+            " at least two identities are needed"
+        )
+
+
+def require_same_space(a: Space, b: Space) -> None:
+    """Refuse two different spaces; the error names both."""
+    if a != b:
+        raise UnfaceError(f"two embedding spaces never mix: {a}; and {b}")
+
+
+def space_from_json(text: bytes, source: str) -> Space:
+    """The ``unface.space`` metadata of a file; refused unless every field is there with its type."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UnfaceError(f"{source}: metadata unface.space is not JSON; write the file again") from None
+    if not isinstance(fields, dict):
+        raise UnfaceError(f"{source}: metadata unface.space is not a JSON object; write the file again")
+    for name, expected in _EXPECTED.items():
+        if name not in fields:
+            raise UnfaceError(f"{source}: metadata unface.space lacks {name!r}; write the file again")
+        # bool is an int to isinstance, and `"dim": true` is not a dimension.
+        if type(fields[name]) not in expected:
+            value = json.dumps(fields[name])[:40]
+            raise UnfaceError(f"{source}: metadata unface.space has {name} = {value}; write the file again")
+    return Space(fields["encoder"], fields["weights_sha256"], fields["dim"], fields["normalised"])
+
+
+_EXPECTED: dict[str, tuple[type, ...]] = {
+    "encoder": (str, type(None)),
+    "weights_sha256": (str, type(None)),
+    "dim": (int,),
+    "normalised": (bool,),
+}
+
+
+def codes_of(identities: Iterable[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Each row's identity as a number into the sorted names."""
+    rows = list(identities)
+    names = tuple(sorted(set(rows)))
+    code = {name: number for number, name in enumerate(names)}
+    return np.fromiter((code[name] for name in rows), dtype=np.int64, count=len(rows)), names
+
+
+def without_unused(codes: NDArray[np.int64], names: tuple[str, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Drop names that no row has; the others stay sorted."""
+    used = np.unique(codes)
+    return np.searchsorted(used, codes), tuple(names[code] for code in used)
+
+
+def as_text(values: ArrayLike, what: str) -> NDArray[np.object_]:
+    """(n,) names or ids as str; None where missing. ``what`` begins the error: "faces.npz: 'identities'"."""
+    # A list goes in as objects: numpy would make ["ann", nan] a text array with somebody called "nan".
+    array = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+    if array.ndim != 1:
+        raise UnfaceError(f"{what} has shape {array.shape}; expected one value for each row")
+    if array.dtype.kind not in "UTSiuO":
+        raise UnfaceError(f"{what} holds {array.dtype}; expected text or integers")
+    try:
+        if array.dtype.kind == "S":
+            array = np.char.decode(array, "utf-8")
+        texts = [_one_text(value, what) for value in array.tolist()]
+        "".join(text for text in texts if text is not None).encode()
+    except ValueError:  # undecodable bytes, code points beyond Unicode, lone surrogates
+        raise UnfaceError(f"{what} holds text that is not valid Unicode; save it again as UTF-8") from None
+    return object_array(texts)
+
+
+def object_array(values: list[str | None]) -> NDArray[np.object_]:
+    """An object array of exactly these values; ``np.array`` alone would make an empty list float."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def row_numbers(count: int) -> NDArray[np.object_]:
+    """Ids for rows that have none."""
+    return object_array([str(row) for row in range(count)])
+
+
+def _one_text(value: object, what: str) -> str | None:
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return str(value)
+    # NaN is how data frames say "missing" in a column of objects.
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return None
+    raise UnfaceError(f"{what} holds a value of type {type(value).__name__}; expected text or integers")

@@ -1,16 +1,27 @@
 """Opening files: what kind one is by its first bytes, and its failures as one line."""
 
-import os
-import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason, short_name
+from unface.output.taken import require_folder
+from unface.output.write import SEE_TO_IT
+from unface.output.write import staged as written_whole
 
-SEE_TO_IT = "see to that and give the same command again"
-"""What to do about a full disk, or a right that is missing."""
+__all__ = [  # the last five are defined elsewhere: import them from there
+    "PARQUET",
+    "SEE_TO_IT",
+    "ZIP",
+    "first_bytes",
+    "kind_of",
+    "parquet_files",
+    "reason",
+    "require_folder",
+    "short_name",
+    "unopened",
+    "without_parquet",
+    "written_whole",
+]
 
 PARQUET = b"PAR1"
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # with members, and without
@@ -75,22 +86,6 @@ def without_parquet(name: str) -> UnfaceError:
     )
 
 
-def require_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, or made: before any work is done for it."""
-    if folder.exists() and not folder.is_dir():
-        raise UnfaceError(f"{folder}: is a file; --out takes a folder")
-    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        why = "does not allow it" if there.is_dir() else "is a file"
-        raise UnfaceError(f"{folder}: cannot be written, {there} {why}; choose another --out")
-
-
-def short_name(path: Path) -> str:
-    """The file name alone (paths tell too much), on one line whatever is in it."""
-    name = path.name or os.fspath(path)
-    return name if name.isprintable() else ascii(name)
-
-
 def unopened(path: Path, error: Exception) -> UnfaceError:
     """What the operating system said, in our form."""
     known: dict[type[Exception], str] = {
@@ -98,36 +93,6 @@ def unopened(path: Path, error: Exception) -> UnfaceError:
         PermissionError: "permission denied; check who may read it",
     }
     return UnfaceError(f"{short_name(path)}: {known.get(type(error)) or f'cannot be opened ({reason(error)})'}")
-
-
-def reason(error: Exception) -> str:
-    """A library's message, fit for the inside of our line."""
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    words = " ".join(text.split())[:160]
-    return "".join(letter if letter.isprintable() else "?" for letter in words) or type(error).__name__
-
-
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """As ``renamed_when_whole``, its failures told in our form."""
-    try:
-        with renamed_when_whole(path) as unfinished:
-            yield unfinished
-    except (OSError, ValueError) as error:
-        raise UnfaceError(f"{short_name(path)}: cannot be written ({reason(error)}); {SEE_TO_IT}") from None
-
-
-@contextmanager
-def renamed_when_whole(path: Path) -> Iterator[Path]:
-    """A name to write under, renamed to ``path`` when all is well: nobody ever finds half a file."""
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        yield unfinished
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _is_part(entry: Path) -> bool:

@@ -1,16 +1,19 @@
-"""Parquet files as Arrow tables, whole or in batches of rows, and never another exception than ours."""
+"""Parquet files as Arrow tables, whole or in batches of rows, and embeddings written as Parquet."""
 
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from unface.data.arrow import chosen_columns, left_out
-from unface.data.files import kind_of, parquet_files, reason, short_name
-from unface.data.raw import Columns
-from unface.data.space import METADATA_KEY, require_same_space, space_from_json
+from unface.data.embeddings import METADATA_KEY, Columns, EmbeddingSet, require_same_space, space_from_json
+from unface.data.files import kind_of, parquet_files, reason, short_name, written_whole
 from unface.errors import UnfaceError
 
 # Far above what a real footer holds, far below what a corrupt one can claim.
@@ -18,13 +21,41 @@ _LONGEST_STRING = 64 << 20
 _LONGEST_LIST = 8 << 20
 # Without one (and with pre_buffer) pyarrow reads all of a row group, gigabytes of vectors, before its first row.
 _BUFFER = 1 << 20
+_ROW_GROUP_BYTES = 64 << 20
 
 
 def read_parquet(path: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
     """One file as a table; columns that cannot be labels are not even read, and named in the notes beside it."""
     source = short_name(path)
-    table, schema = _checked(path, lambda schema: chosen_columns(schema, columns, source))
-    return table, left_out(schema, table.column_names)
+    # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
+    with opened_parquet(path, source, buffer=0) as file:
+        schema = file.schema_arrow
+        table = file.read(columns=chosen_columns(schema, columns, source))
+        _require_all_rows(table.num_rows, file.metadata.num_rows, source)
+        table.validate(full=True)
+    return table.replace_schema_metadata(schema.metadata), left_out(schema, table.column_names)
+
+
+def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
+    """Every Parquet file of a directory, in sorted name order, as one table; they must agree in schema and space."""
+    paths = parquet_files(directory)
+    tables: list[pa.Table] = []
+    notes: dict[str, None] = {}
+    for path in paths:
+        if kind_of(path) != "parquet":
+            raise UnfaceError(
+                f"{short_name(path)}: not a Parquet file by its first bytes; move it out of the directory"
+            )
+        table, skipped = read_parquet(path, columns)
+        tables.append(table)
+        notes.update(dict.fromkeys(skipped))
+    first = tables[0]
+    for path, table in zip(paths[1:], tables[1:], strict=True):
+        _require_same(first.schema, table.schema, short_name(paths[0]), short_name(path))
+    # By name: the order of columns and whether they may be null do not matter to us.
+    names = first.column_names
+    alike = [pa.Table.from_arrays([table.column(name) for name in names], names=names) for table in tables]
+    return pa.concat_tables(alike).replace_schema_metadata(first.schema.metadata), tuple(notes)
 
 
 @contextmanager
@@ -61,37 +92,27 @@ def row_batches(
     _require_all_rows(there, file.metadata.num_rows, source)
 
 
-def _checked(path: Path, choose: Callable[[pa.Schema], list[str]]) -> tuple[pa.Table, pa.Schema]:
-    source = short_name(path)
-    # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
-    with opened_parquet(path, source, buffer=0) as file:
-        schema = file.schema_arrow
-        table = file.read(columns=choose(schema))
-        _require_all_rows(table.num_rows, file.metadata.num_rows, source)
-        table.validate(full=True)
-    return table.replace_schema_metadata(schema.metadata), schema
-
-
-def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
-    """Every Parquet file of a directory, in sorted name order, as one table; they must agree in schema and space."""
-    paths = parquet_files(directory)
-    tables: list[pa.Table] = []
-    notes: dict[str, None] = {}
-    for path in paths:
-        if kind_of(path) != "parquet":
-            raise UnfaceError(
-                f"{short_name(path)}: not a Parquet file by its first bytes; move it out of the directory"
+def write_embeddings(
+    embeddings: EmbeddingSet, path: str | os.PathLike[str], *, dtype: Literal["float32", "float16"] = "float32"
+) -> None:
+    """Columns id, identity, vector and the labels; replaces what is there, by a rename once all is written."""
+    target = Path(path)
+    name = short_name(target)
+    table = _table(embeddings, dtype, name)
+    row_bytes = embeddings.vectors.shape[1] * np.dtype(dtype).itemsize
+    try:
+        with written_whole(target) as unfinished:
+            pq.write_table(
+                table,
+                unfinished,
+                row_group_size=max(1, _ROW_GROUP_BYTES // max(1, row_bytes)),
+                # Vectors and ids do not repeat: a dictionary of them would only cost.
+                use_dictionary=["identity", *(name for name, column in embeddings.labels.items() if column.ndim == 1)],
+                write_statistics=["identity"],
+                write_page_checksum=True,
             )
-        table, skipped = read_parquet(path, columns)
-        tables.append(table)
-        notes.update(dict.fromkeys(skipped))
-    first = tables[0]
-    for path, table in zip(paths[1:], tables[1:], strict=True):
-        _require_same(first.schema, table.schema, short_name(paths[0]), short_name(path))
-    # By name: the order of columns and whether they may be null do not matter to us.
-    names = first.column_names
-    alike = [pa.Table.from_arrays([table.column(name) for name in names], names=names) for table in tables]
-    return pa.concat_tables(alike).replace_schema_metadata(first.schema.metadata), tuple(notes)
+    except pa.ArrowException as error:
+        raise UnfaceError(f"{name}: cannot be written ({reason(error)})") from None
 
 
 def _require_same(a: pa.Schema, b: pa.Schema, a_name: str, b_name: str) -> None:
@@ -123,3 +144,35 @@ def _require_all_rows(there: int, promised: int, source: str) -> None:
     # Where fewer values are there than promised, pyarrow gives those and says nothing.
     if there != promised:
         raise UnfaceError(f"{source}: the footer promises {promised} rows, {there} are there; copy it again")
+
+
+def _table(embeddings: EmbeddingSet, dtype: Literal["float32", "float16"], name: str) -> pa.Table:
+    vectors = _narrowed(embeddings.vectors, name) if dtype == "float16" else embeddings.vectors
+    codes = pa.array(embeddings.identities.astype(np.int32))
+    columns = {
+        "id": pa.array(embeddings.ids, type=pa.string()),
+        "identity": pa.DictionaryArray.from_arrays(
+            codes, pa.array(embeddings.names, type=pa.string())
+        ).dictionary_decode(),
+        "vector": pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1]),
+    }
+    for label, values in embeddings.labels.items():
+        if label in columns:
+            raise UnfaceError(f"{name}: a label is called {label!r}, which is a column of its own; rename it")
+        try:
+            flat = pa.array(values.reshape(-1))
+            columns[label] = flat if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise UnfaceError(f"{name}: label {label!r} cannot be written ({reason(error)})") from None
+    return pa.table(columns).replace_schema_metadata({METADATA_KEY: embeddings.space.to_json()})
+
+
+def _narrowed(vectors: NDArray[np.float32], name: str) -> NDArray[np.float16]:
+    with np.errstate(over="ignore"):
+        narrow = vectors.astype(np.float16)
+    if not np.isfinite(narrow).all():
+        raise UnfaceError(f"{name}: float16 ends at 65504, a vector has {np.abs(vectors).max():.6g}; write float32")
+    if not narrow.any(axis=1).all():
+        row = int(np.flatnonzero(~narrow.any(axis=1))[0])
+        raise UnfaceError(f"{name}: row {row} would be all zeros in float16; write float32")
+    return narrow

@@ -1,19 +1,26 @@
-"""read_embeddings: one door for files, directories, tables and arrays."""
+"""read_embeddings: one function for files, directories, tables and arrays; NumPy archives are read here too.
+
+Nothing in an .npz file is ever unpickled, and no header is trusted before its size is checked.
+"""
 
 import os
+import zipfile
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
+from numpy.lib import format as npy
+from numpy.typing import ArrayLike, NDArray
 
 from unface.data.arrow import rows_of_table
-from unface.data.embeddings import EmbeddingSet
+from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_numbers
 from unface.data.files import kind_of, reason, short_name
-from unface.data.npz import read_npz
 from unface.data.parquet import read_parquet, read_parquet_directory
-from unface.data.raw import Columns, RawRows
 from unface.errors import UnfaceError
+
+Arrays = dict[str, NDArray[np.generic]]
+_BEST_DEFLATE = 1032  # deflate cannot shrink further; a directory that promises more is corrupt
 
 
 @runtime_checkable
@@ -60,10 +67,30 @@ def read_embeddings(
     return EmbeddingSet.from_raw(raw, skip_bad_rows=skip_bad_rows)
 
 
+def read_vector_arrays(path: Path, vector: str = "vector") -> tuple[str, Arrays]:
+    """All arrays and the name of the one that holds vectors; no identity is needed."""
+    source, arrays = short_name(path), _read_arrays(path)
+    name = _array_name(arrays, vector, "vectors", source)
+    held = arrays[name]
+    if held.ndim != 2 or held.dtype.kind not in "fiu":
+        raise UnfaceError(f"{source}: {name!r} holds {held.dtype} of shape {held.shape}; expected numbers (n, d)")
+    return name, arrays
+
+
+def write_vector_arrays(arrays: Arrays, name: str, vectors: NDArray[np.float32], path: Path) -> None:
+    """Write the arrays with ``name`` replaced: in half precision if it was stored so, else in single."""
+    narrow = vectors.astype(np.float16 if arrays[name].dtype == np.float16 else np.float32)
+    # As np.savez, which takes no array by the name of one of its own arguments, such as "file".
+    with zipfile.ZipFile(path, "w") as archive:
+        for known, array in {**arrays, name: narrow}.items():
+            with archive.open(f"{known}.npy", "w", force_zip64=True) as member:
+                npy.write_array(member, array, allow_pickle=False)
+
+
 def _rows_of_path(path: Path, columns: Columns) -> RawRows:
     kind = kind_of(path)
     if kind == "npz":
-        return read_npz(path, columns)
+        return _read_npz(path, columns)
     table, notes = read_parquet(path, columns) if kind == "parquet" else read_parquet_directory(path, columns)
     return rows_of_table(table, columns, short_name(path), notes)
 
@@ -74,3 +101,88 @@ def _rows_of_stream(source: ArrowTable, columns: Columns) -> RawRows:
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UnfaceError(f"table: cannot be read as Arrow ({reason(error)})") from None
     return rows_of_table(table, columns, "table")
+
+
+def _read_npz(path: Path, columns: Columns) -> RawRows:
+    """Arrays ``vectors``, ``identities`` and maybe ``ids``, or called as the options say; others are labels."""
+    source = short_name(path)
+    arrays = _read_arrays(path)
+    vector = _array_name(arrays, columns.vector, "vectors", source)
+    identity = _array_name(arrays, columns.identity, "identities", source)
+    row_id = next((name for name in (Columns.id, "ids") if name in arrays), "ids")
+    if columns.id != Columns.id:
+        row_id = _array_name(arrays, columns.id, "ids", source)
+    vectors = arrays[vector]
+    count = len(vectors) if vectors.ndim else 0
+    others = {name: array for name, array in arrays.items() if name not in (vector, identity, row_id)}
+    labels = {name: array for name, array in others.items() if array.shape[:1] == (count,)}
+    return RawRows(
+        source=source,
+        columns=Columns(vector, identity, row_id),
+        vectors=vectors,
+        identities=as_text(arrays[identity], f"{source}: {identity!r}"),
+        ids=as_text(arrays[row_id], f"{source}: {row_id!r}") if row_id in arrays else row_numbers(count),
+        labels=labels,
+        notes=tuple(f"array {name!r} left out: shape {others[name].shape}" for name in others if name not in labels),
+    )
+
+
+def _read_arrays(path: Path) -> Arrays:
+    """Every array of an archive."""
+    source = short_name(path)
+    try:
+        # Our own handle: np.load leaves the file open when it fails on one it opened itself.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            members = cast(zipfile.ZipFile, archive.zip).namelist()
+            if members and not any(member.endswith(".npy") for member in members):
+                raise UnfaceError(
+                    f"{source}: not a readable .npz file (no array in it); for pictures name an --encoder"
+                )
+            return {name: _member(archive, name, source) for name in archive.files}
+    except UnfaceError:
+        raise
+    # A corrupt archive makes zipfile, zlib, numpy's header parser and the allocator raise nearly anything.
+    except Exception as error:
+        raise UnfaceError(f"{source}: not a readable .npz file ({reason(error)}); write or copy it again") from None
+
+
+def _member(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> NDArray[np.generic]:
+    files = cast(zipfile.ZipFile, archive.zip)
+    info = files.getinfo(name if name in files.namelist() else f"{name}.npy")
+    with files.open(info) as file:
+        shape, dtype = _header(cast(BinaryIO, file), name, source)
+        header = file.tell()
+    if dtype.hasobject:
+        raise UnfaceError(f"{source}: {name!r} is an object array, never unpickled; save it as {name}.astype(str)")
+    count = 1
+    for length in shape:
+        count *= length
+    possible = info.compress_size * (1 if info.compress_type == zipfile.ZIP_STORED else _BEST_DEFLATE)
+    if min(shape, default=0) < 0 or header + count * dtype.itemsize != info.file_size or info.file_size > possible:
+        raise UnfaceError(
+            f"{source}: {name!r} promises shape {shape}, which its bytes do not hold; copy the file again"
+        )
+    array: NDArray[np.generic] = archive[name]
+    return array
+
+
+def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+    version = npy.read_magic(file)
+    if version == (1, 0):
+        shape, _, dtype = npy.read_array_header_1_0(file)
+    elif version == (2, 0):
+        shape, _, dtype = npy.read_array_header_2_0(file)
+    else:  # (3, 0) exists for record types alone
+        raise UnfaceError(f"{source}: {name!r} has .npy version {version[0]}.{version[1]}; expected a plain array")
+    return shape, dtype
+
+
+def _array_name(arrays: Arrays, asked: str, usual: str, source: str) -> str:
+    """The name asked for; the usual one where that is a default and not there."""
+    default = asked in (Columns.vector, Columns.identity, Columns.id)
+    for name in (asked, usual) if default else (asked,):
+        if name in arrays:
+            return name
+    there = ", ".join(repr(name) for name in arrays) or "no arrays"
+    wanted = f"{asked!r} or {usual!r}" if default else repr(asked)
+    raise UnfaceError(f"{source}: no array {wanted}; there is {there}")

@@ -1,11 +1,18 @@
-"""The Gaussian identity model: sets whose truth is known, to hold every measurement against."""
+"""Sets of people who do not exist: the Gaussian identity model, and encoded portraits that a generator drew."""
+
+from dataclasses import replace
+from importlib.resources import as_file, files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.data.embeddings import EmbeddingSet
+from unface.data.read import read_embeddings
 from unface.errors import UnfaceError
 from unface.seeds import stream
+
+EMBEDDED_ENCODERS = ("sface", "sscd-int8", "dinov2-s-focus")
+"""A face recogniser and two general encoders."""
 
 
 def make_identities(
@@ -60,6 +67,23 @@ def identity_basis(dim: int, rank: int, seed: int) -> NDArray[np.float64]:
     # QR leaves the signs to LAPACK; a positive diagonal makes them ours.
     signed: NDArray[np.float64] = basis * np.sign(np.diag(triangle))
     return signed
+
+
+def nobody(encoder: str) -> EmbeddingSet:
+    """480 people × 12 portraits as one of ``EMBEDDED_ENCODERS`` sees them (docs/data.md)."""
+    return _embedded("people", encoder, "people who do not exist")
+
+
+def things(encoder: str) -> EmbeddingSet:
+    """CIFAR-10's ten classes × 100 pictures by the same encoder, column ``split``: what vectors are good for."""
+    return _embedded("things", encoder, "CIFAR-10")
+
+
+def _embedded(what: str, encoder: str, source: str) -> EmbeddingSet:
+    if encoder not in EMBEDDED_ENCODERS:
+        raise UnfaceError(f"no embedded vectors of {encoder!r}; choose from {', '.join(EMBEDDED_ENCODERS)}")
+    with as_file(files("unface.data") / "nobody" / f"{what}-{encoder}.parquet") as path:
+        return replace(read_embeddings(path), source=source)
 
 
 def _require_model(

@@ -1,4 +1,7 @@
-"""ONNX graphs as torch modules: the operators that face recognisers use, so that gradients reach the picture."""
+"""ONNX graphs as torch modules, so that gradients reach the picture.
+
+The operators that face recognisers use are read one by one; DINOv2's ViT-S/14 is a plain module filled by name.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 from torch.nn import functional
 
-from unface.encode.onnx_graph import constants, inputs
-from unface.encode.vit_s14 import holds_vit_s14, vision_transformer
+from unface.encode.onnx import constants, inputs
 from unface.errors import UnfaceError
 from unface.models import Card
 
@@ -19,15 +22,18 @@ if TYPE_CHECKING:
 Tensor = torch.Tensor
 Attributes = Mapping[str, Any]
 
+_DEPTH, _WIDTH, _HEADS, _PATCH, _GRID = 12, 384, 6, 14, 16
+_CLS_POSITION, _PATCH_POSITIONS = "onnx::Concat_1957", "onnx::Reshape_1962"
 
-def module_of(model: "onnx.ModelProto", card: Card) -> torch.nn.Module:
+
+def module_of(model: "onnx.ModelProto", card: Card) -> nn.Module:
     """A frozen module of the graph: (n, 3, size, size) float32 → (n, dim)."""
     if card.input.dtype != "float32" or card.input.layout != "NCHW":
         raise UnfaceError(
             f"{card.name}: takes {card.input.dtype} {card.input.layout}; gradients need float32 NCHW pictures"
         )
-    if holds_vit_s14(model):
-        return vision_transformer(model).eval().requires_grad_(False)
+    if _holds_vit_s14(model):
+        return _vision_transformer(model).eval().requires_grad_(False)
     unknown = sorted({node.op_type for node in model.graph.node} - {*_OPERATORS, "Constant"})
     if unknown:
         raise UnfaceError(f"{card.name}: its graph has {', '.join(unknown)}, which are not read into torch")
@@ -47,7 +53,7 @@ class _Step:
         self.numbers = {place: fixed[name].tolist() for place, name in enumerate(self.inputs) if name in fixed}
 
 
-class _Graph(torch.nn.Module):
+class _Graph(nn.Module):
     def __init__(self, model: "onnx.ModelProto", class_token: bool) -> None:
         super().__init__()
         fixed = constants(model)
@@ -199,3 +205,102 @@ _OPERATORS: dict[str, Operator] = {
     "Sub": lambda g, a, n: g[0] - g[1],
     "Transpose": lambda g, a, n: g[0].permute(a["perm"]),
 }
+
+
+class _VisionTransformer(nn.Module):
+    """DINOv2's ViT-S/14: pictures (n, 3, 224, 224) to the class token of the last layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, _WIDTH, _PATCH, _PATCH)
+        self.token = nn.Parameter(torch.zeros(1, 1, _WIDTH))
+        self.positions = nn.Parameter(torch.zeros(1, 1 + _GRID * _GRID, _WIDTH))
+        self.layers = nn.Sequential(*(_Layer() for _ in range(_DEPTH)))
+        self.norm = nn.LayerNorm(_WIDTH, eps=1e-6)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        """(n, 384)."""
+        patches = self.patches(pictures).flatten(2).transpose(1, 2)
+        tokens = torch.cat([self.token.expand(len(pictures), -1, -1), patches], dim=1) + self.positions
+        vectors: Tensor = self.norm(self.layers(tokens)[:, 0])
+        return vectors
+
+
+class _Layer(nn.Module):
+    """Attention, then two dense layers; each is scaled and added to what came in."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(_WIDTH, eps=1e-6), nn.LayerNorm(_WIDTH, eps=1e-6)
+        self.query, self.key, self.value = (nn.Linear(_WIDTH, _WIDTH) for _ in range(3))
+        self.dense = nn.Linear(_WIDTH, _WIDTH)
+        self.fc1, self.fc2 = nn.Linear(_WIDTH, 4 * _WIDTH), nn.Linear(4 * _WIDTH, _WIDTH)
+        self.scale1, self.scale2 = nn.Parameter(torch.ones(_WIDTH)), nn.Parameter(torch.ones(_WIDTH))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        seen = self.norm1(tokens)
+        heads = (part(seen).unflatten(2, (_HEADS, -1)).transpose(1, 2) for part in (self.query, self.key, self.value))
+        attended = functional.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2)
+        tokens = tokens + self.scale1 * self.dense(attended)
+        dense: Tensor = self.fc2(functional.gelu(self.fc1(self.norm2(tokens))))
+        return tokens + self.scale2 * dense
+
+
+def _holds_vit_s14(model: "onnx.ModelProto") -> bool:
+    """Whether the graph is the one whose weights are known here by name."""
+    return {_CLS_POSITION, _PATCH_POSITIONS} <= {entry.name for entry in model.graph.initializer}
+
+
+def _vision_transformer(model: "onnx.ModelProto") -> _VisionTransformer:
+    """The module with the graph's weights."""
+    from onnx import numpy_helper
+
+    given = {entry.name: torch.from_numpy(numpy_helper.to_array(entry).copy()) for entry in model.graph.initializer}
+    state = {
+        "patches.weight": given["backbone.embeddings.patch_embeddings.projection.weight"],
+        "patches.bias": given["backbone.embeddings.patch_embeddings.projection.bias"],
+        "token": given["backbone.embeddings.cls_token"],
+        "positions": _positions(given[_CLS_POSITION], given[_PATCH_POSITIONS]),
+        "norm.weight": given["backbone.layernorm.weight"],
+        "norm.bias": given["backbone.layernorm.bias"],
+    }
+    factors = _factors(model.graph)
+    for layer in range(_DEPTH):
+        root, mine = f"backbone.encoder.layer.{layer}.", f"layers.{layer}."
+        for norm in ("norm1", "norm2"):
+            state |= {f"{mine}{norm}.{part}": given[f"{root}{norm}.{part}"] for part in ("weight", "bias")}
+        for number in "12":
+            state[f"{mine}scale{number}"] = given[f"{root}layer_scale{number}.lambda1"]
+        for ours, theirs in _DENSE.items():
+            state[f"{mine}{ours}.weight"] = given[factors[f"/{root}{theirs}".replace(".", "/")]].T
+            state[f"{mine}{ours}.bias"] = given[f"{root}{theirs}.bias"]
+    module = _VisionTransformer()
+    module.load_state_dict(state)
+    return module
+
+
+_DENSE = {
+    "query": "attention.attention.query",
+    "key": "attention.attention.key",
+    "value": "attention.attention.value",
+    "dense": "attention.output.dense",
+    "fc1": "mlp.fc1",
+    "fc2": "mlp.fc2",
+}
+
+
+def _factors(graph: "onnx.GraphProto") -> dict[str, str]:
+    """The constant factor of each product, by the product's place: exporting took the names off dense weights."""
+    return {
+        node.name.removesuffix("/MatMul").replace("layer.", "layer/"): node.input[1]
+        for node in graph.node
+        if node.op_type == "MatMul"
+    }
+
+
+def _positions(token: Tensor, patches: Tensor) -> Tensor:
+    """The table of 37 × 37 places, drawn at 16 × 16 as the graph draws it."""
+    side = round(patches.shape[1] ** 0.5)
+    table = patches.reshape(1, side, side, _WIDTH).permute(0, 3, 1, 2)
+    drawn = functional.interpolate(table, size=(_GRID, _GRID), mode="bicubic", align_corners=False)
+    return torch.cat([token, drawn.flatten(2).transpose(1, 2)], dim=1)

@@ -2,29 +2,36 @@
 
 import csv
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data import BadPicture, ImageRef, ImageSet, Space
-from unface.encode.ahead import ahead
+from unface.data.embeddings import METADATA_KEY
+from unface.encode.encoder import Encoder, space_of
 from unface.encode.parts import Parts, opened_parts
-from unface.encode.ports import Encoder, space_of
 from unface.encode.prepare import Prepared, Preparer
-from unface.encode.table import part_schema, part_table, skipped_of
 from unface.errors import UnfaceError
-from unface.faces import Detector
+from unface.faces import CONTEXT_DIM, Detector
 from unface.faces.face import TINY
 from unface.progress import Progress, Silent
 from unface.threads import available_cores
 
 _PART = 1024  # pictures, whole batches of which are made again after a cut
+_SKIPPED = b"unface.skipped"
+_ENCODED = b"unface.encoded"
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -62,14 +69,20 @@ def encode_images(
     batch: int = 32,
     threads: int | None = None,
     force: bool = False,
+    keep: bool = False,
     progress: Progress | None = None,
 ) -> Encoded:
     """Columns id, identity, vector, context, phash, faces, face_score, face_px; the space in the file's metadata.
 
-    A run that was cut off is gone on with by the same call and ends in the same bytes. Pictures that cannot be
-    decoded, and for encoders of aligned faces those without a face, are left out and counted. Without a detector
-    pictures are taken to be aligned already, and their surroundings stay unknown.
+    A run that was cut off is resumed by the same call and ends in the same bytes. A finished file is refused; with
+    ``force`` it is made again, with ``keep`` it is used if it is of these pictures, weights and detector.
+    Pictures that cannot be decoded, and for encoders of aligned faces those without a face, are left out and counted.
+    Without a detector pictures are taken to be aligned already, and their surroundings stay unknown.
     """
+    if keep and not force and out.is_file():
+        if not made_of(out).fits(images, encoder, detector):
+            raise UnfaceError(f"{out}: is of other pictures, weights or detector; choose another --out or pass --force")
+        return _finished(out, images)
     if batch < 1:
         raise UnfaceError(f"a batch of {batch}; expected at least 1")
     progress = progress or Silent()
@@ -97,6 +110,43 @@ def encode_images(
         return _finish(parts, len(chunks), images, space_of(encoder), plan)
 
 
+@dataclass(frozen=True)
+class Made:
+    """How a finished file says it was made; empty where it does not say."""
+
+    plan: Mapping[str, object]
+
+    def fits(self, images: ImageSet, encoder: Encoder, detector: Detector | None) -> bool:
+        """Whether these pictures, this encoder and this detector would make the same file."""
+        wanted = {
+            "pictures": images.sha256(),
+            "weights": encoder.card.sha256,
+            "detector": None if detector is None else detector.name,
+        }
+        return all(name in self.plan and self.plan[name] == value for name, value in wanted.items())
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """Pictures left out, by reason."""
+        skipped = self.plan.get("skipped")
+        return skipped if isinstance(skipped, dict) else {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out, for users of the vectors."""
+        return tuple(f"pictures left out, {reason}: {number}" for reason, number in self.skipped.items())
+
+
+def made_of(path: Path) -> Made:
+    """Read the metadata of a file that ``encode_images`` finished."""
+    try:
+        said = (pq.read_schema(path).metadata or {}).get(_ENCODED)
+        found = json.loads(said) if said else {}
+    except (pa.ArrowException, OSError, ValueError):
+        raise UnfaceError(f"{path}: not a readable Parquet file; remove it, or pass --force") from None
+    return Made(found if isinstance(found, dict) else {})
+
+
 def contents(refs: Iterable[ImageRef]) -> Iterator[bytes | BadPicture]:
     """Bytes in order, on one thread: from some sources that is the only fast way."""
     for ref in refs:
@@ -104,6 +154,23 @@ def contents(refs: Iterable[ImageRef]) -> Iterator[bytes | BadPicture]:
             yield ref.read()
         except BadPicture as bad:
             yield bad
+
+
+def ahead(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int, most: int
+) -> Generator[Result, None, None]:
+    """``map(work, items)`` with at most ``most`` results begun and not yet taken; items are drawn on this thread."""
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="unface-ahead")
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _part(
@@ -127,20 +194,47 @@ def _part(
         progress.advance("encoding")
     if frames:
         vectors.append(encoder.encode(frames))
-    return part_table(rows, vectors, skipped, encoder.dim)
+    return _part_table(rows, vectors, skipped, encoder.dim)
+
+
+def _part_table(
+    rows: Sequence[tuple[ImageRef, Prepared]],
+    vectors: Sequence[NDArray[np.float32]],
+    skipped: Sequence[tuple[str, str]],
+    dim: int,
+) -> pa.Table:
+    """One part; rows whose vector says nothing (not finite, all zeros) join the skipped."""
+    matrix = np.concatenate(vectors) if vectors else np.empty((0, dim), dtype=np.float32)
+    if matrix.shape != (len(rows), dim):
+        raise UnfaceError(f"the encoder gave vectors of shape {matrix.shape}; expected {(len(rows), dim)}")
+    good: NDArray[np.bool_] = np.logical_and(np.isfinite(matrix).all(axis=1), matrix.any(axis=1))
+    left_out = [
+        *skipped,
+        *((ref.id, "no usable vector") for (ref, _), fine in zip(rows, good, strict=True) if not fine),
+    ]
+    kept = [row for row, fine in zip(rows, good, strict=True) if fine]
+    seen = [picture for _, picture in kept]
+    context = np.stack([picture.context for picture in seen]) if seen else np.empty((0, CONTEXT_DIM), dtype=np.float32)
+    columns = [
+        pa.array([ref.id for ref, _ in kept], pa.string()),
+        pa.array([ref.identity for ref, _ in kept], pa.string()),
+        pa.FixedSizeListArray.from_arrays(pa.array(matrix[good].reshape(-1), pa.float32()), dim),
+        pa.FixedSizeListArray.from_arrays(pa.array(context.reshape(-1), pa.float32()), CONTEXT_DIM),
+        pa.array([picture.phash for picture in seen], pa.uint64()),
+        pa.array([picture.faces for picture in seen], pa.int32()),
+        pa.array([picture.face_score for picture in seen], pa.float32()),
+        pa.array([picture.face_px for picture in seen], pa.float32()),
+    ]
+    schema = _part_schema(dim).with_metadata({_SKIPPED: json.dumps(left_out)})
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapping[str, object]) -> Encoded:
     skipped: list[tuple[str, str]] = []
-    notes: Counter[str] = Counter()
     rows = 0
     for table in parts.tables(count):
         rows += table.num_rows
-        skipped += skipped_of(table)
-        faces, side = (table.column(name).to_numpy() for name in ("faces", "face_px"))  # unknown is NaN
-        notes["no face"] += int(np.count_nonzero(faces == 0))
-        notes["several faces"] += int(np.count_nonzero(faces > 1))
-        notes["tiny face"] += int(np.count_nonzero((faces > 0) & (side < TINY)))
+        skipped += _skipped_of(table)
     counted = dict(Counter(reason for _, reason in skipped))
     if not rows:
         parts.drop()
@@ -153,5 +247,49 @@ def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapp
             csv.writer(file, lineterminator="\n").writerows([("id", "reason"), *skipped])
     else:
         listing.unlink(missing_ok=True)
-    parts.join(count, part_schema(space.dim, space, json.dumps({**plan, "skipped": counted})))
-    return Encoded(parts.out, len(images), rows, space.dim, counted, {note: n for note, n in notes.items() if n})
+    parts.join(count, _part_schema(space.dim, space, json.dumps({**plan, "skipped": counted})))
+    return _finished(parts.out, images)
+
+
+def _finished(path: Path, images: ImageSet) -> Encoded:
+    """What a finished file of these pictures holds."""
+    table = pq.read_table(path, columns=["faces", "face_px"])
+    faces, side = (table.column(name).to_numpy() for name in ("faces", "face_px"))  # unknown is NaN
+    notes = {
+        "no face": int(np.count_nonzero(faces == 0)),
+        "several faces": int(np.count_nonzero(faces > 1)),
+        "tiny face": int(np.count_nonzero((faces > 0) & (side < TINY))),
+    }
+    return Encoded(
+        path=path,
+        pictures=len(images),
+        rows=table.num_rows,
+        dim=pq.read_schema(path).field("vector").type.list_size,
+        skipped=made_of(path).skipped,
+        notes={note: count for note, count in notes.items() if count},
+    )
+
+
+def _part_schema(dim: int, space: Space | None = None, encoded: str | None = None) -> pa.Schema:
+    """The columns; with the space and a count of pictures for a finished file."""
+    metadata = {} if space is None else {METADATA_KEY: space.to_json()}
+    if encoded is not None:
+        metadata[_ENCODED] = encoded
+    return pa.schema(
+        [
+            ("id", pa.string()),
+            ("identity", pa.string()),
+            ("vector", pa.list_(pa.float32(), dim)),
+            ("context", pa.list_(pa.float32(), CONTEXT_DIM)),
+            ("phash", pa.uint64()),
+            ("faces", pa.int32()),
+            ("face_score", pa.float32()),
+            ("face_px", pa.float32()),
+        ],
+        metadata=metadata or None,
+    )
+
+
+def _skipped_of(table: pa.Table) -> list[tuple[str, str]]:
+    """(id, reason) of the pictures that a part had to leave out."""
+    return [(str(picture), str(reason)) for picture, reason in json.loads(table.schema.metadata[_SKIPPED])]

@@ -9,11 +9,11 @@ from scipy.linalg import eigh
 from scipy.special import ndtri
 
 from unface.data import EmbeddingSet
-from unface.erase.certificate import Certificate, Estimate
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
 from unface.metrics import Replicates, Scheme, identity_weights
 from unface.moments import class_moments
+from unface.result.numbers import Certificate, Estimate
 from unface.seeds import stream
 from unface.threads import one_blas_thread
 
@@ -35,10 +35,12 @@ def certificate(
     """
     people = EmbeddingSet.from_arrays(X, y, source="certificate")
     several = np.bincount(people.identities) >= 2
-    if int(several.sum()) < _LEAST_IDENTITIES:
-        found = int(several.sum())
-        raise UnfaceError(f"certificate: {found} identities with two images; at least {_LEAST_IDENTITIES} are needed")
+    usable = int(several.sum())
+    if usable < _LEAST_IDENTITIES:
+        raise UnfaceError(f"certificate: {usable} identities with two images; at least {_LEAST_IDENTITIES} are needed")
     people = people.take(several[people.identities])
+    if projection.space.normalised:
+        people = people.unit()
     count = len(people.names)
     weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, count, _REPLICATES, seed, "certificate")
     before = _spread(people.vectors, people.identities)

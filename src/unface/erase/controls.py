@@ -5,8 +5,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from unface.erase.eraser import ClosedFormEraser, Eraser, Removal
-from unface.erase.rank import FitError, require_rank
+from unface.erase.eraser import ClosedFormEraser, Eraser, FitError, Removal, require_rank
 from unface.erase.spectrum import symmetric_spectrum
 from unface.moments import MomentStream
 from unface.seeds import stream
@@ -50,6 +49,8 @@ class LabelFreePCA(ClosedFormEraser):
         moments = seen.moments()
         spectrum = symmetric_spectrum(moments.total_covariance())
         if self.rank > len(spectrum.values):
-            found = len(spectrum.values)
-            raise FitError(f"{self.kind}: rank {self.rank}, but the vectors vary in {found} directions only; lower it")
+            varying = len(spectrum.values)
+            raise FitError(
+                f"{self.kind}: rank {self.rank}, but the vectors vary in {varying} directions only; lower it"
+            )
         return Removal(spectrum.leading(self.rank), spectrum.values)

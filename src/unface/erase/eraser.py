@@ -12,11 +12,15 @@ from sklearn.utils.validation import validate_data
 
 from unface.data import EmbeddingSet, Space
 from unface.erase.projection import Projection
-from unface.erase.rank import FitError
+from unface.errors import UnfaceError
 from unface.moments import MomentStream
 from unface.threads import one_blas_thread
 
 Matrix = NDArray[np.float64]
+
+
+class FitError(UnfaceError, ValueError):
+    """An eraser cannot be fitted as asked; also a ValueError, which is what scikit-learn's tools look for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +54,10 @@ class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     @property
     def projection_(self) -> Projection:
         """What was learned; of an unknown space, unless ``fit_projection`` named it."""
-        found: Projection | None = getattr(self, "_projection", None)
-        if found is None:
+        projection: Projection | None = getattr(self, "_projection", None)
+        if projection is None:
             raise NotFittedError(f"{type(self).__name__} is not fitted yet; call fit first")
-        return found
+        return projection
 
     def __sklearn_is_fitted__(self) -> bool:
         return getattr(self, "_projection", None) is not None
@@ -175,6 +179,34 @@ def fit_projection(eraser: Eraser, embeddings: EmbeddingSet) -> Projection:
     """Fit on a set and name its space in the projection."""
     eraser.fit(embeddings.vectors, embeddings.identities)
     return replace(eraser.projection_, space=embeddings.space)
+
+
+def chosen_rank(
+    kind: str, spectrum: NDArray[np.float64], dim: int, identities: int, rank: int | None, energy: float | None
+) -> int:
+    """``energy`` decides where it is given, then ``rank``; neither means every direction there is."""
+    if energy is not None:
+        if not 0 < energy <= 1:
+            raise FitError(f"{kind}: energy {energy:g}; expected a share of more than 0 and at most 1")
+        share = np.cumsum(spectrum**2)
+        return int(np.searchsorted(share, energy * share[-1] * (1 - 1e-12))) + 1 if len(share) else 0
+    if rank is None:
+        return len(spectrum)
+    require_rank(kind, rank, dim)
+    if rank > identities - 1:
+        raise FitError(f"{kind}: rank {rank} with {identities} identities; expected at most {identities - 1}")
+    if rank > len(spectrum):
+        advice = "lower it" if len(spectrum) else "are vectors and identities the right ones?"
+        raise FitError(f"{kind}: rank {rank}, but class means differ in {len(spectrum)} directions only; {advice}")
+    return rank
+
+
+def require_rank(kind: str, rank: int, dim: int) -> None:
+    """A whole number from 0 to the number of dimensions."""
+    if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
+        raise FitError(f"{kind}: rank {rank!r}; expected a whole number")
+    if not 0 <= rank <= dim:
+        raise FitError(f"{kind}: rank {rank} with {dim} dimensions; expected 0 to {dim}")
 
 
 def _one_line(error: ValueError) -> str:

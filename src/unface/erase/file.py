@@ -15,10 +15,11 @@ from safetensors.numpy import load as parse_tensors
 from safetensors.numpy import save as tensor_bytes
 
 from unface.data import Space
-from unface.data.files import reason, short_name, unopened, written_whole
-from unface.erase.certificate import Certificate
+from unface.data.files import unopened
 from unface.erase.projection import Projection
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason, short_name
+from unface.output.write import write_file
+from unface.result.numbers import Certificate
 
 KEY = "unface.projection"
 SCHEMA = "unface.projection/1"
@@ -29,7 +30,7 @@ _LARGEST = 1 << 32  # bytes; 20,000 dimensions of which half are removed by an o
 class Header(BaseModel):
     """The metadata: everything but the arrays, and a hash over both."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid")
 
     schema_: Literal["unface.projection/1"] = Field(alias="schema")
     kind: str = Field(max_length=64)
@@ -43,17 +44,17 @@ class Header(BaseModel):
 
 def save_projection(projection: Projection, path: Path) -> None:
     """Replace what is there."""
-    write_whole(to_bytes(projection), path)
+    write_file(path, to_bytes(projection))
 
 
 def load_projection(path: Path) -> Projection:
     """Read a file whole and check all of it."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise UnfaceError(f"{short_name(path)}: not a file; give the .safetensors that a projection was saved to")
-        if found.st_size > _LARGEST:
-            raise UnfaceError(f"{short_name(path)}: {found.st_size} bytes are too many for a projection")
+        if status.st_size > _LARGEST:
+            raise UnfaceError(f"{short_name(path)}: {status.st_size} bytes are too many for a projection")
         return from_bytes(path.read_bytes(), short_name(path))
     except (OSError, ValueError) as error:
         raise unopened(path, error) from None
@@ -81,10 +82,10 @@ def from_bytes(data: bytes, source: str) -> Projection:
         arrays = parse_tensors(data)
         metadata = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}
         fields = json.loads(metadata[KEY])
-        header = Header.model_validate_json(metadata[KEY])
+        header = Header.model_validate_json(metadata[KEY], strict=True)
     except (SafetensorError, UnicodeDecodeError, TypeError) as error:
-        told = f"{source}: not a whole .safetensors file ({reason(error)}); give one that 'unface fit' saved"
-        raise UnfaceError(told) from None
+        message = f"{source}: not a whole .safetensors file ({reason(error)}); give one that 'unface fit' saved"
+        raise UnfaceError(message) from None
     except KeyError as error:
         lacking = f"no metadata {KEY!r}" if error.args == (KEY,) else f"numbers of kind {error.args[0]}"
         raise UnfaceError(f"{source}: {lacking}; expected a projection that unface saved") from None
@@ -100,20 +101,14 @@ def from_bytes(data: bytes, source: str) -> Projection:
     return _projection(header, arrays, source)
 
 
-def write_whole(content: bytes, path: Path) -> None:
-    """Replace what is there, by a rename."""
-    with written_whole(path) as unfinished:
-        unfinished.write_bytes(content)
-
-
 def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: str) -> Projection:
     needed, allowed = {"directions", "spectrum"}, {"directions", "spectrum", "readers", "mean"}
     if not needed <= arrays.keys() <= allowed:
-        found = ", ".join(sorted(arrays))[:120]
-        raise UnfaceError(f"{source}: holds {found}; expected directions, spectrum and perhaps readers and mean")
+        names = ", ".join(sorted(arrays))[:120]
+        raise UnfaceError(f"{source}: holds {names}; expected directions, spectrum and perhaps readers and mean")
     if arrays["directions"].shape != (header.dim, header.rank):
-        said = (header.dim, header.rank)
-        raise UnfaceError(f"{source}: directions have shape {arrays['directions'].shape}, its metadata says {said}")
+        shape = (header.dim, header.rank)
+        raise UnfaceError(f"{source}: directions have shape {arrays['directions'].shape}, its metadata says {shape}")
     try:
         return Projection(
             kind=header.kind,

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from unface.erase.eraser import ClosedFormEraser, Matrix, Removal
-from unface.erase.rank import FitError, require_rank
+from unface.erase.eraser import ClosedFormEraser, FitError, Matrix, Removal, require_rank
 from unface.erase.spectrum import NEGLIGIBLE
 from unface.moments import ClassMoments, MomentStream
 
@@ -42,8 +41,8 @@ class INLP(ClosedFormEraser):
         while removed.shape[1] < self.rank:
             inside = kept.T @ cross @ kept
             if not np.trace(inside) > NEGLIGIBLE * total:
-                found = removed.shape[1]
-                raise FitError(f"{self.kind}: rank {self.rank}, but class means differ in {found} directions only")
+                differing = removed.shape[1]
+                raise FitError(f"{self.kind}: rank {self.rank}, but class means differ in {differing} directions only")
             energy, turn = _classifier(kept.T @ scatter @ kept, inside, alpha)
             telling = int(np.count_nonzero(energy > NEGLIGIBLE * energy[0]))
             step = min(self.per_round, self.rank - removed.shape[1], seen.identities - 1, telling)

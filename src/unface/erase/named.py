@@ -6,14 +6,11 @@ from importlib.metadata import entry_points
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.erase.class_means import ISP, LEACE, SAL, FairPCA
 from unface.erase.controls import LabelFreePCA, RandomSubspace
 from unface.erase.eraser import Eraser
-from unface.erase.fair_pca import FairPCA
 from unface.erase.inlp import INLP
-from unface.erase.isp import ISP
-from unface.erase.leace import LEACE
 from unface.erase.rlace import RLACE
-from unface.erase.sal import SAL
 from unface.erase.utility_aware import UtilityLEACE, UtilityPCA
 from unface.errors import UnfaceError
 

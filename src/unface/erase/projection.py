@@ -1,8 +1,9 @@
 """Projection: what an eraser learned, as the one thing that is applied, saved, shipped and hashed."""
 
 import hashlib
+import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unface.data import Space
-from unface.erase.certificate import Certificate
-from unface.erase.linear import LinearMap, cheapest_map
-from unface.erase.rows import map_one, map_rows
+from unface.erase.kernel import Kernel, LinearMap, cheapest_map
 from unface.errors import UnfaceError
+from unface.result.numbers import Certificate
 
 if TYPE_CHECKING:
     import faiss
@@ -27,6 +27,8 @@ _ROUNDING = 1e-9
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection:
     """z ↦ z − A Bᵀ(z − mean), then scaled to length one if ``normalise``. Holds no identity and no sample.
+
+    If its ``space`` is normalised, z is the given vector scaled to length one; else the vector as it is (see Kernel).
 
     ``directions`` A (d, r) are orthonormal and span what is removed. ``readers`` B (d, r) with BᵀA = I say how much of
     it a vector has; None means B = A, an orthogonal projection. ``spectrum`` holds the values by which the eraser of
@@ -69,16 +71,16 @@ class Projection:
         return hashlib.sha256(to_bytes(self)).hexdigest()
 
     def apply(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """The erased vectors, (n, d) or (d,) as given; one of which less than 1e-6 is left becomes zero."""
-        return self._mapped(vectors, normalise=self.normalise)[0]
+        """The erased vectors, (n, d) or (d,) as given, of whatever length: ``Kernel`` states what is done to them."""
+        return self._erased(vectors, self.kernel)[0]
 
     def apply_linear(self, vectors: ArrayLike) -> NDArray[np.float32]:
         """The same before it is scaled to length one: the map that the theorems speak of."""
-        return self._mapped(vectors, normalise=False)[0]
+        return self._erased(vectors, replace(self.kernel, unit_output=False))[0]
 
     def count_degenerate(self, vectors: ArrayLike) -> int:
         """How many of the vectors become zero."""
-        return self._mapped(vectors, normalise=False)[1]
+        return self._erased(vectors, self.kernel)[1]
 
     def require_space(self, space: Space) -> None:
         """Refuse vectors of another encoder, other weights or another dimension; the sentence names both."""
@@ -101,7 +103,7 @@ class Projection:
 
     def export(self, path: str | os.PathLike[str]) -> None:
         """An ONNX model from ``vectors`` (batch, d) to ``erased`` (batch, d), scaling included; needs ``onnx``."""
-        from unface.erase.onnx_model import save_onnx
+        from unface.erase.exported import save_onnx
 
         save_onnx(self, Path(path))
 
@@ -115,10 +117,8 @@ class Projection:
 
     def faiss_transform(self) -> "list[faiss.VectorTransform]":
         """For queries to an index of erased vectors, each to stand before it in order; needs ``faiss``."""
-        try:
-            from unface.erase.faiss_transform import faiss_transforms
-        except ImportError:
-            raise UnfaceError("faiss_transform: FAISS is not installed; pip install 'unface[stores]'") from None
+        from unface.erase.exported import faiss_transforms
+
         return faiss_transforms(self)
 
     @cached_property
@@ -126,7 +126,12 @@ class Projection:
         """The cheapest form of the map, made on first use."""
         return cheapest_map(self.directions, self.readers, self.mean)
 
-    def _mapped(self, vectors: ArrayLike, *, normalise: bool) -> tuple[NDArray[np.float32], int]:
+    @cached_property
+    def kernel(self) -> Kernel:
+        """What every form of this projection does to a vector."""
+        return Kernel(self.linear, unit_input=self.space.normalised, unit_output=self.normalise)
+
+    def _erased(self, vectors: ArrayLike, kernel: Kernel) -> tuple[NDArray[np.float32], int]:
         array = np.asarray(vectors)
         if array.shape[-1:] != (self.dim,) or array.ndim > 2 or array.dtype.kind not in "fiu":
             raise UnfaceError(
@@ -134,8 +139,47 @@ class Projection:
                 f" expected numbers of shape (n, {self.dim}) or ({self.dim},)"
             )
         if array.ndim == 1:
-            return map_one(array, self.linear, normalise=normalise)
-        return map_rows(array, self.linear, normalise=normalise)
+            erased = kernel.one(array)
+            if erased is None:
+                raise _unusable(0)
+            return erased
+        done = kernel.rows(array)
+        if len(done.bad):
+            raise _unusable(int(done.bad[0]))
+        return done.vectors, done.degenerate
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalCosines:
+    """Cosines of the principal angles between what two projections remove, falling; and the largest by chance."""
+
+    values: NDArray[np.float64]
+    chance: float
+    """Where the largest cosine of two random subspaces of these ranks concentrates; 1 says that dimensions alone
+    force them to meet."""
+
+
+def principal_cosines(a: Projection, b: Projection) -> PrincipalCosines:
+    """All cosines σ(U_AᵀU_B); neither projection's encoder matters, only its dimensions."""
+    if a.dim != b.dim:
+        raise UnfaceError(f"principal cosines: {a.dim} and {b.dim} dimensions; both projections need the same number")
+    if not a.rank or not b.rank:
+        raise UnfaceError(f"principal cosines: ranks {a.rank} and {b.rank}; expected at least 1")
+    overlap = a.directions.T @ b.directions
+    values = np.minimum(np.linalg.svd(overlap, compute_uv=False), 1.0)
+    return PrincipalCosines(values, chance_cosine(a.rank, b.rank, a.dim))
+
+
+def chance_cosine(first: int, second: int, dim: int) -> float:
+    """The upper edge of the Jacobi ensemble; for equal ranks its square is 4p(1 − p), p = r/d (Johnstone 2008)."""
+    p, q = first / dim, second / dim
+    if p + q >= 1:
+        return 1.0
+    return math.sqrt(p * (1 - q)) + math.sqrt(q * (1 - p))
+
+
+def _unusable(row: int) -> UnfaceError:
+    return UnfaceError(f"apply: vector {row} has NaN, Inf or values too large for float32; drop it")
 
 
 def _require_projection(projection: Projection) -> None:

@@ -6,8 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unface.erase.eraser import Eraser, Matrix, Removal
-from unface.erase.rank import FitError, require_rank
+from unface.erase.eraser import Eraser, FitError, Matrix, Removal, require_rank
 from unface.seeds import stream
 from unface.threads import one_blas_thread
 

@@ -1,4 +1,5 @@
-"""Where class means lie: singular values and left singular vectors of the matrix of their deviations, from sums alone.
+"""Where class means lie: singular values and left singular vectors of the matrix of their deviations, from sums alone;
+and whitening, which turns an orthogonal projection of whitened vectors into an oblique one of the vectors.
 
 The one-hot matrix of identities is never built: column i of Σ_xz is (n_i / N)(μ_i − μ).
 """
@@ -17,6 +18,10 @@ Matrix = NDArray[np.float64]
 # Relative to the largest squared singular value: the noise of float32 samples and of the Gram matrix lies below it.
 # An absolute cut-off would grow with the number of identities m, since Σ_xz shrinks as 1/√m.
 NEGLIGIBLE = 1e-12
+
+# Relative to the largest variance. Below it lie directions in which float32 samples hold little but rounding, and
+# whitening them would multiply that rounding by more than a hundred thousand.
+_NO_VARIANCE = 1e-10
 
 # Of the largest squared singular value to the smallest kept. M v / σ is orthonormal to about eps times that, or to
 # 2e-15 where that is more, which is as good as the Cholesky QR that could follow.
@@ -76,6 +81,32 @@ def symmetric_spectrum(covariance: Matrix) -> Spectrum:
     """Principal directions of a covariance; the values are standard deviations."""
     energy, vectors = np.linalg.eigh(covariance)
     return _sorted(energy, vectors, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """x ↦ x @ ``whiten`` has the identity as its covariance; ``restore`` (d, k) leads back: whitenᵀ restore = I."""
+
+    whiten: Matrix
+    restore: Matrix
+
+    def oblique(self, basis: Matrix) -> tuple[Matrix, Matrix]:
+        """(A, B) of I − A Bᵀ, which removes the orthonormal ``basis`` (k, r) of the whitened space.
+
+        A is made orthonormal, so that B is as short as this projection allows and float32 loses least.
+        """
+        directions, triangle = np.linalg.qr(self.restore @ basis)
+        return directions, self.whiten @ (basis @ triangle.T)
+
+
+def whitening(covariance: Matrix) -> Whitening | None:
+    """From the eigenvectors of a covariance with variance in them; None if there is no variance at all."""
+    values, vectors = np.linalg.eigh(covariance)
+    real = values > _NO_VARIANCE * max(values[-1], 0.0)
+    if not real.any():
+        return None
+    scale = np.sqrt(values[real])
+    return Whitening(vectors[:, real] / scale, vectors[:, real] * scale)
 
 
 def _sorted(energy: NDArray[np.float64], vectors: Matrix, columns: Matrix | None) -> Spectrum:

@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
+from unface.erase.kernel import UNIT, VANISHED
 from unface.erase.projection import Projection
-from unface.erase.rows import VANISHED
 from unface.errors import UnfaceError
 
 
@@ -21,8 +21,8 @@ class Erasure(nn.Module):
 
     def __init__(self, projection: Projection) -> None:
         super().__init__()
-        linear = projection.linear
-        self.subtract, self.normalise = linear.subtract, projection.normalise
+        kernel, linear = projection.kernel, projection.linear
+        self.unit_input, self.subtract, self.unit_output = kernel.unit_input, linear.subtract, kernel.unit_output
         for name, array in (("left", linear.left), ("right", linear.right), ("offset", linear.offset)):
             self.register_buffer(name, None if array is None else torch.tensor(array))
 
@@ -30,18 +30,23 @@ class Erasure(nn.Module):
         if not vectors.is_floating_point():
             # Numbers below one, as they come out, would all be zero.
             raise UnfaceError(f"torch_module: vectors of {vectors.dtype}; expected a float type, convert them first")
-        exact = vectors.to(torch.float64)
-        mapped = exact @ self.left
+        given = vectors.to(torch.float64)
+        before = given.square().sum(dim=-1, keepdim=True)
+        nothing = before == 0
+        if self.unit_input:
+            as_it_is = nothing | ((before - 1).abs() <= UNIT)
+            given = (given / torch.where(as_it_is, 1, before).sqrt()).to(torch.float32).to(torch.float64)
+            before = torch.ones_like(before)
+        mapped = given @ self.left
         if self.right is not None:
             mapped = mapped @ self.right
         if self.subtract:
-            mapped = exact - mapped
+            mapped = given - mapped
         if self.offset is not None:
             mapped = mapped + self.offset
-        before = exact.square().sum(dim=-1, keepdim=True)
         after = mapped.square().sum(dim=-1, keepdim=True)
-        vanished = after <= VANISHED**2 * before
-        if self.normalise:
+        vanished = nothing | (after <= VANISHED**2 * before)
+        if self.unit_output:
             # Before the root: its slope at zero is infinite, and NaN would come back through what is thrown away.
             mapped = mapped / torch.where(vanished, 1, after).sqrt()
         return torch.where(vanished, 0, mapped).to(vectors.dtype)

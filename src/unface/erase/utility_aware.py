@@ -5,10 +5,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unface.erase.eraser import ClosedFormEraser, Matrix, Removal
-from unface.erase.rank import FitError, chosen_rank, require_rank
-from unface.erase.spectrum import Weighting, mean_spectrum, symmetric_spectrum
-from unface.erase.whitening import Whitening, whitening
+from unface.erase.eraser import ClosedFormEraser, FitError, Matrix, Removal, chosen_rank, require_rank
+from unface.erase.spectrum import Weighting, Whitening, mean_spectrum, symmetric_spectrum, whitening
 from unface.moments import MomentStream
 
 # Of the utility covariance towards its mean variance. Where utility hardly varies, removing costs nothing and the
@@ -37,8 +35,10 @@ class UtilityPCA(ClosedFormEraser):
         mean, scale = _utility_units(self.kind, self.utility, seen.dim)
         spectrum = symmetric_spectrum(scale.whiten.T @ seen.moments().total_covariance() @ scale.whiten)
         if self.rank > len(spectrum.values):
-            found = len(spectrum.values)
-            raise FitError(f"{self.kind}: rank {self.rank}, but the vectors vary in {found} directions only; lower it")
+            varying = len(spectrum.values)
+            raise FitError(
+                f"{self.kind}: rank {self.rank}, but the vectors vary in {varying} directions only; lower it"
+            )
         directions, readers = scale.oblique(spectrum.leading(self.rank))
         return Removal(directions, spectrum.values, readers, mean)
 
@@ -83,8 +83,8 @@ def _utility_units(kind: str, utility: ArrayLike | None, dim: int) -> tuple[NDAr
         raise FitError(f"{kind}: no utility vectors; give utility= an array of shape (n, {dim})")
     array = np.asarray(utility)
     if array.ndim != 2 or array.shape[1] != dim or len(array) < 2 or array.dtype.kind not in "fiu":
-        found = f"utility vectors of shape {array.shape} and type {array.dtype}"
-        raise FitError(f"{kind}: {found}; expected numbers of shape (n, {dim}) with n at least 2")
+        given = f"utility vectors of shape {array.shape} and type {array.dtype}"
+        raise FitError(f"{kind}: {given}; expected numbers of shape (n, {dim}) with n at least 2")
     exact = np.asarray(array, np.float64)
     if not np.isfinite(exact).all():
         raise FitError(f"{kind}: utility vectors have NaN or Inf; drop those rows")

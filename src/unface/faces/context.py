@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.faces.mask import face_ellipse
+from unface.faces.face import face_ellipse
 
 _GRID = 8
 CONTEXT_DIM = _GRID * _GRID * 3

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.faces.align import align_face
-from unface.faces.face import TINY
-from unface.faces.mask import face_ellipse
+from unface.faces.face import TINY, align_face, face_ellipse
 
 _FEATHER = 3  # pixels around the ellipse over which the donor fades (the ISP paper, App. D)
 _SEAM = _FEATHER + 3  # where the host's colours are taken up; OpenCV draws the region it is given in by 3 pixels

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
-from unface.faces.align import ARCFACE_112, align_face
+from unface.faces.detect import session_of
+from unface.faces.face import ARCFACE_112, align_face
 from unface.faces.face_swap import Swapped, put_face, swap_place, unswapped
-from unface.faces.session import session_of
 
 _SIDE, _DIM = 128, 512
 _TEMPLATE = ARCFACE_112 + np.array([8.0, 0.0])  # InsightFace's crop of 128: wider on both sides, longer at the chin

@@ -3,11 +3,11 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-from unface.auditing.together import write_whole
 from unface.errors import UnfaceError
 from unface.gate.outcome import Verdict
 from unface.gate.result import GateResult
 from unface.gate.words import measured
+from unface.output.write import write_file
 
 _ELEMENT = {Verdict.FAILED: "failure", Verdict.CANNOT_TELL: "error"}
 
@@ -16,7 +16,7 @@ def write_junit(result: GateResult, path: Path) -> None:
     """Write the XML; replaces what is there, by a rename once all is written."""
     if path.is_dir():
         raise UnfaceError(f"{path}: is a folder; --junit takes a file")
-    write_whole(path, junit_xml(result), "--junit")
+    write_file(path, junit_xml(result), option="--junit")
 
 
 def junit_xml(result: GateResult) -> bytes:

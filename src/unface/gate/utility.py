@@ -21,7 +21,7 @@ def _held(rule: UtilityRule, kept: Kept) -> Outcome:
         value=kept.retained.value,
         low=min(kept.retained.value, kept.retained.low),
         high=kept.retained.high,
-        level=kept.level,
+        level=kept.retained.level,
         limit=rule.retained_min,
         unit="share",
     )

@@ -10,7 +10,6 @@ from unface.metrics.bootstrap import (
 )
 from unface.metrics.curves import Roc, eer, equal_error, mean_tar, partial_auc, roc
 from unface.metrics.intervals import (
-    Interval,
     Replicates,
     difference_interval,
     effective_trials,
@@ -20,6 +19,7 @@ from unface.metrics.intervals import (
 )
 from unface.metrics.rates import TarAtFar, allowed_accepts, just_above, tar_at_far, threshold_allowing
 from unface.metrics.resolution import RESOLVED_ACCEPTS, Resolution, identities_needed, resolution
+from unface.result.numbers import Interval
 
 __all__ = [
     "RESOLVED_ACCEPTS",

@@ -7,16 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from unface.result.numbers import Interval
+
 _SHARE = 1 / 3
-
-
-@dataclass(frozen=True)
-class Interval:
-    """From ``low`` to ``high`` with a nominal coverage of ``level``."""
-
-    low: float
-    high: float
-    level: float
 
 
 def wilson(successes: float, trials: float, level: float = 0.95) -> Interval:

@@ -1,40 +1,71 @@
-"""Adding one's own file: for a model that has a card, or for a new one whose card is made here."""
+"""Adding a user's own file of weights: for a model that has a card, or for a new one whose card is made here.
 
-from dataclasses import dataclass
+The file is inspected without running what it may hide; a pickle that would run code is refused.
+"""
+
+import zipfile
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
 
 from unface.errors import UnfaceError
-from unface.models.card import Alignment, Card, Channels, Family, Input, Licence, Part, Resize, Triple
-from unface.models.inspect_file import graph_of, kind_of
+from unface.models.card import (
+    Alignment,
+    Card,
+    Channels,
+    Family,
+    Input,
+    Layout,
+    Licence,
+    Part,
+    Pixels,
+    Resize,
+    Triple,
+)
 from unface.models.resolve import require_accepted
 from unface.models.shelf import CARD_FILE, card_json, shipped
 from unface.models.store import Mismatch, blocks_of, place, sha256_of, staging
 
+Kind = Literal["onnx", "torchscript", "safetensors", "state dict"]
 _NOTHING_BUT_WEIGHTS = ("safetensors", "state dict")
 _GRAPHS = ("onnx", "torchscript")
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a file cannot say of itself. ``architecture`` and ``dim`` are for weights that come without a graph."""
+    """What a file does not say itself; what is left out is none, RGB, crop, general and "not stated".
+
+    ``architecture`` and ``dim`` are for weights that come without a graph.
+    """
 
     size: int | None = None
     mean: Triple | None = None
     std: Triple | None = None
-    alignment: Alignment = "none"
-    channels: Channels = "RGB"
-    resize: Resize = "crop"
-    family: Family = "general"
-    licence: str = "not stated"
+    alignment: Alignment | None = None
+    channels: Channels | None = None
+    resize: Resize | None = None
+    family: Family | None = None
+    licence: str | None = None
     architecture: str | None = None
     dim: int | None = None
 
+    def refuse(self, *names: str, why: str) -> None:
+        """An option that would have no effect is refused."""
+        given = [f"--{name}" for name in names if getattr(self, name) is not None]
+        if given:
+            raise UnfaceError(f"{why}; leave out {', '.join(given)}")
+
 
 def add_model(path: Path, name: str, description: Description, *, accept_licence: bool = False) -> Card:
-    """Copy a file into the cache under ``name``, verified, and give back its card."""
+    """Copy a file into the cache under ``name``, verified, and return its card."""
     known = next((one for one in shipped() if one.name == name), None)
     if known is not None:
+        everything = [field.name for field in fields(description)]
+        description.refuse(*everything, why=f"{name}: has a card that describes it")
         require_accepted(known, accept_licence)
         _require_fitting(path, known)
         _copy(path, known)
@@ -44,30 +75,40 @@ def add_model(path: Path, name: str, description: Description, *, accept_licence
     return made
 
 
-def _described(path: Path, name: str, said: Description) -> Card:
-    kind = kind_of(path)
+def _described(path: Path, name: str, description: Description) -> Card:
+    kind = _kind_of(path)
+    channels, alignment, resize = (
+        description.channels or "RGB",
+        description.alignment or "none",
+        description.resize or "crop",
+    )
     if kind in _NOTHING_BUT_WEIGHTS:
-        if said.architecture is None or said.dim is None or said.size is None:
+        if description.architecture is None or description.dim is None or description.size is None:
             raise UnfaceError(f"{path.name}: holds weights without a graph; say --architecture, --dim and --size")
-        architecture, dim = said.architecture, said.dim
-        given = Input(said.size, "NCHW", said.channels, "float32", *_scale(path, said), said.alignment, said.resize)
+        architecture, dim = description.architecture, description.dim
+        pixels = Input(description.size, "NCHW", channels, "float32", *_scale(path, description), alignment, resize)
     else:
-        graph = graph_of(path, kind, said.size)
+        description.refuse("architecture", "dim", why=f"{path.name}: its graph says that itself")
+        graph = _graph_of(path, kind, description.size)
         architecture, dim = kind, graph.dim
-        scale = _scale(path, said) if graph.dtype == "float32" else ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-        given = Input(graph.size, graph.layout, said.channels, graph.dtype, *scale, said.alignment, said.resize)
+        if graph.dtype == "float32":
+            scale = _scale(path, description)
+        else:
+            description.refuse("mean", "std", why=f"{path.name}: takes bytes, which are not scaled")
+            scale = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+        pixels = Input(graph.size, graph.layout, channels, graph.dtype, *scale, alignment, resize)
     cautions = ["a program as well as weights: it runs when it encodes"] if kind == "torchscript" else []
     try:
         return Card(
             name=name,
             task="encoder",
             architecture=architecture,
-            family=said.family,
-            input=given,
+            family=description.family or "general",
+            input=pixels,
             output=None,
             pool="none",
             dim=dim,
-            licence=Licence(said.licence, research_only=False),
+            licence=Licence(description.licence or "not stated", research_only=False),
             paper="",
             cautions=("added by hand", *cautions),
             sources=(),
@@ -79,31 +120,31 @@ def _described(path: Path, name: str, said: Description) -> Card:
         raise UnfaceError(f"{path.name}: {error}") from None
 
 
-def _scale(path: Path, said: Description) -> tuple[Triple, Triple]:
-    if said.mean is None or said.std is None:
+def _scale(path: Path, description: Description) -> tuple[Triple, Triple]:
+    if description.mean is None or description.std is None:
         raise UnfaceError(f"{path.name}: takes numbers, so say --mean and --std of pixels from 0 to 255")
-    if max(said.std) < 1:
-        suggested = ",".join(f"{255 * value:g}" for value in said.std)
+    if max(description.std) < 1:
+        suggested = ",".join(f"{255 * value:g}" for value in description.std)
         raise UnfaceError(f"{path.name}: --std is for pixels from 0 to 255; yours times 255 is {suggested}")
-    if min(said.std) <= 0:
-        raise UnfaceError(f"{path.name}: --std has {min(said.std):g}; expected numbers above 0")
-    return said.mean, said.std
+    if min(description.std) <= 0:
+        raise UnfaceError(f"{path.name}: --std has {min(description.std):g}; expected numbers above 0")
+    return description.mean, description.std
 
 
 def _require_fitting(path: Path, known: Card) -> None:
     """A pinned file is known by its hash; any other must be safe to load and give the right vectors."""
     if known.sha256:
         return
-    kind = kind_of(path)
+    kind = _kind_of(path)
     if kind in _NOTHING_BUT_WEIGHTS and known.architecture not in _GRAPHS:
         return
     if kind != known.architecture:
         raise UnfaceError(f"{path.name}: is {kind}, {known.name} is {known.architecture}")
-    graph = graph_of(path, kind, known.input.size)
+    graph = _graph_of(path, kind, known.input.size)
     if (graph.dim, graph.layout, graph.dtype) != (known.dim, known.input.layout, known.input.dtype):
-        found = f"{graph.dim} dimensions from {graph.layout} {graph.dtype}"
+        actual = f"{graph.dim} dimensions from {graph.layout} {graph.dtype}"
         expected = f"{known.dim} from {known.input.layout} {known.input.dtype}"
-        raise UnfaceError(f"{path.name}: gives {found}, {known.name} {expected}")
+        raise UnfaceError(f"{path.name}: gives {actual}, {known.name} {expected}")
 
 
 def _copy(path: Path, card: Card, own_card: bytes | None = None) -> None:
@@ -113,7 +154,7 @@ def _copy(path: Path, card: Card, own_card: bytes | None = None) -> None:
                 source = path if part.file == card.file else path.with_name(part.file)
                 aside.write(part, blocks_of(source))
             if own_card is not None:
-                aside.write(_card_part(own_card), [own_card])
+                aside.write(Part(CARD_FILE, len(own_card), sha256(own_card).hexdigest()), [own_card])
             aside.publish(place(card).parent)
     except Mismatch as wrong:
         raise UnfaceError(f"{path.name}: not {card.name}, {wrong}; nothing was kept") from None
@@ -121,5 +162,125 @@ def _copy(path: Path, card: Card, own_card: bytes | None = None) -> None:
         raise UnfaceError(f"{Path(missing.filename).name}: no such file; {card.name} needs it") from None
 
 
-def _card_part(content: bytes) -> Part:
-    return Part(CARD_FILE, len(content), sha256(content).hexdigest())
+@dataclass(frozen=True)
+class _Graph:
+    """What running a model once on an empty picture shows."""
+
+    size: int
+    layout: Layout
+    dtype: Pixels
+    dim: int
+
+
+def _kind_of(path: Path) -> Kind:
+    """By its suffix, and by content where a suffix can mean two things; a pickle that would run code is refused."""
+    if not path.is_file():
+        raise UnfaceError(f"{path.name}: {'is a folder; name the file in it' if path.is_dir() else 'no such file'}")
+    if path.suffix == ".onnx":
+        return "onnx"
+    if path.suffix == ".safetensors":
+        _require_safetensors(path)
+        return "safetensors"
+    if path.suffix in (".pt", ".pth", ".bin"):
+        if _is_torchscript(path):
+            return "torchscript"
+        _require_plain_tensors(path)
+        return "state dict"
+    raise UnfaceError(f"{path.name}: expected .onnx, .safetensors, .pt, .pth or .bin")
+
+
+def _graph_of(path: Path, kind: Kind, size: int | None) -> _Graph:
+    """Run an ONNX or TorchScript file once; ``size`` is needed where the file does not fix it."""
+    return _run_onnx(path, size) if kind == "onnx" else _run_torchscript(path, size)
+
+
+def _run_onnx(path: Path, size: int | None) -> _Graph:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise UnfaceError(f"{path.name}: an .onnx file needs onnxruntime; pip install 'unface[images]'") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        # From bytes, so that a graph cannot name other files of this machine as its weights.
+        session = onnxruntime.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise UnfaceError(f"{path.name}: ONNX Runtime cannot load it alone ({type(error).__name__})") from None
+    inputs = session.get_inputs()
+    shape = list(inputs[0].shape) if inputs else []
+    kinds: dict[str, Pixels] = {"tensor(float)": "float32", "tensor(uint8)": "uint8"}
+    if len(inputs) != 1 or len(shape) != 4 or 3 not in (shape[1], shape[3]) or inputs[0].type not in kinds:
+        raise UnfaceError(f"{path.name}: takes {[one.shape for one in inputs]}; expected one batch of colour pictures")
+    layout: Layout = "NCHW" if shape[1] == 3 else "NHWC"
+    dtype = kinds[inputs[0].type]
+    side = _agreed(path, shape[2] if layout == "NCHW" else shape[1], size)
+    picture = np.zeros((1, 3, side, side) if layout == "NCHW" else (1, side, side, 3), np.dtype(dtype))
+    try:
+        given = session.run([session.get_outputs()[0].name], {inputs[0].name: picture})[0]
+    except Exception as error:
+        raise UnfaceError(f"{path.name}: does not run on one {side} px picture ({type(error).__name__})") from None
+    return _Graph(side, layout, dtype, _dim(path, np.shape(given)))
+
+
+def _run_torchscript(path: Path, size: int | None) -> _Graph:
+    torch = _torch(path)
+    side = _agreed(path, None, size)
+    try:
+        module = torch.jit.load(str(path), map_location="cpu").eval()
+        with torch.inference_mode():
+            given = module(torch.zeros(1, 3, side, side))
+        shape = tuple(given.shape)
+    except Exception as error:
+        raise UnfaceError(f"{path.name}: does not run on one {side} px picture ({type(error).__name__})") from None
+    return _Graph(side, "NCHW", "float32", _dim(path, shape))
+
+
+def _agreed(path: Path, fixed: object, size: int | None) -> int:
+    if not isinstance(fixed, int):
+        if size is None:
+            raise UnfaceError(f"{path.name}: takes pictures of any size; say which with --size")
+        return size
+    if size not in (None, fixed):
+        raise UnfaceError(f"{path.name}: takes pictures of {fixed} px, --size says {size}")
+    return fixed
+
+
+def _dim(path: Path, shape: tuple[int, ...]) -> int:
+    if len(shape) < 2 or shape[0] != 1 or any(side != 1 for side in shape[2:]):
+        raise UnfaceError(f"{path.name}: gives {shape} for one picture; expected one vector, export the model with it")
+    return shape[1]
+
+
+def _require_safetensors(path: Path) -> None:
+    try:
+        with safe_open(path, framework="numpy") as opened:
+            opened.keys()
+    except (SafetensorError, OSError) as error:
+        kind = type(error).__name__
+        raise UnfaceError(f"{path.name}: not a whole .safetensors file ({kind}); copy it again") from None
+
+
+def _is_torchscript(path: Path) -> bool:
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as opened:
+        return any(name.endswith("/constants.pkl") for name in opened.namelist())
+
+
+def _require_plain_tensors(path: Path) -> None:
+    torch = _torch(path)
+    try:
+        torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # whatever it is, it is not what may be loaded
+        raise UnfaceError(
+            f"{path.name}: holds more than tensors, so loading it could run code; it was not loaded, "
+            "save its state dict as .safetensors"
+        ) from None
+
+
+def _torch(path: Path) -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise UnfaceError(f"{path.name}: needs PyTorch to be looked into; pip install 'unface[torch]'") from None
+    return torch

@@ -46,14 +46,14 @@ def card(name: str) -> Card:
 @cache
 def shipped() -> tuple[Card, ...]:
     """The cards that come with unface."""
-    found = []
+    known = []
     for source in sorted(files("unface.models").joinpath("cards").iterdir(), key=lambda file: file.name):
         if source.name.endswith(".toml"):
             for fields in tomllib.loads(source.read_text(encoding="utf-8"))["card"]:
-                found.append(_validated(_filled(fields), f"{source.name}: {fields.get('name')}"))
-    if len({one.name for one in found}) != len(found):
+                known.append(_validated(_filled(fields), f"{source.name}: {fields.get('name')}"))
+    if len({one.name for one in known}) != len(known):
         raise UnfaceError("cards: two have the same name")
-    return tuple(found)
+    return tuple(known)
 
 
 def read_card(path: Path) -> Card:
@@ -82,18 +82,17 @@ _JSON = TypeAdapter(dict[str, Any])
 
 def _added() -> dict[str, Path]:
     """The cards of added models by name; folders with a dot are files on their way in."""
-    found = sorted(models_folder().glob(f"[!.]*/{CARD_FILE}"))
-    return {path.parent.name: path for path in found}
+    return {path.parent.name: path for path in sorted(models_folder().glob(f"[!.]*/{CARD_FILE}"))}
 
 
 def _of_file(path: Path) -> Card:
     beside = path.with_name(path.name + CARD_SUFFIX)
     if not beside.is_file():
         raise UnfaceError(f"{path.name}: has no {beside.name} beside it; add the model with `unface models add {path}`")
-    found = read_card(beside)
-    if not found.sha256:
+    described = read_card(beside)
+    if not described.sha256:
         raise UnfaceError(f"{beside.name}: has no sha256; add the model with `unface models add {path}`")
-    return replace(found, file=path.name, sources=(Local(str(path)),))
+    return replace(described, file=path.name, sources=(Local(str(path)),))
 
 
 def _filled(fields: dict[str, Any]) -> dict[str, Any]:

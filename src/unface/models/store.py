@@ -2,32 +2,34 @@
 
 import hashlib
 import os
-import secrets
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
+from platformdirs import user_cache_path
+
 from unface.errors import UnfaceError
 from unface.models.card import Card, Part
+from unface.output.write import publish, scratch_folder
 
 BLOCK = 1 << 20
 _RECORD = ".sha256"  # beside a file that no card pins: what it was when it came
 
 
 class Mismatch(Exception):
-    """What came is not what the card promises; the words say how."""
+    """What arrived is not what the card describes; the text says how."""
 
 
 def models_folder() -> Path:
-    """$UNFACE_CACHE, else $XDG_CACHE_HOME/unface, else ~/.cache/unface; in it the folder of models."""
+    """The folder of models in $UNFACE_CACHE, else in the user's cache folder (on Linux ~/.cache/unface)."""
     named = os.environ.get("UNFACE_CACHE")
     if named:
         return Path(named).expanduser() / "models"
-    shared = os.environ.get("XDG_CACHE_HOME")
-    return (Path(shared) if shared else Path.home() / ".cache") / "unface" / "models"
+    # Earlier versions used this folder on every system; on Linux platformdirs gives the same.
+    earlier = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "unface"
+    return (earlier if earlier.is_dir() else user_cache_path("unface", appauthor=False)) / "models"
 
 
 def place(card: Card) -> Path:
@@ -57,7 +59,7 @@ class Staging:
     def write(self, part: Part, blocks: Iterable[bytes]) -> None:
         """Take one file of the model; anything but the promised bytes is a Mismatch."""
         digest, size = hashlib.sha256(), 0
-        with _told_of_the_cache():
+        with _cache_errors():
             file = (self._folder / part.file).open("wb")
         with file:
             for block in blocks:
@@ -65,45 +67,41 @@ class Staging:
                 if part.bytes and size > part.bytes:
                     raise Mismatch(f"{part.file} has more than the {part.bytes:,} bytes it should")
                 digest.update(block)
-                with _told_of_the_cache():
+                with _cache_errors():
                     file.write(block)
-            with _told_of_the_cache():
+            with _cache_errors():
                 file.flush()
-                os.fsync(file.fileno())
         if part.bytes and size != part.bytes:
             raise Mismatch(f"{part.file} has {size:,} bytes, {part.bytes:,} expected")
-        found = digest.hexdigest()
-        if part.sha256 and found != part.sha256:
-            raise Mismatch(f"{part.file} has sha256 {found[:12]}…, {part.sha256[:12]}… expected")
-        self._digests[part.file] = (part, found)
+        sha256 = digest.hexdigest()
+        if part.sha256 and sha256 != part.sha256:
+            raise Mismatch(f"{part.file} has sha256 {sha256[:12]}…, {part.sha256[:12]}… expected")
+        self._digests[part.file] = (part, sha256)
 
     def scratch(self) -> IO[bytes]:
         """A nameless file for an archive that has to be fetched whole."""
-        with _told_of_the_cache():
+        with _cache_errors():
             return tempfile.TemporaryFile(dir=self._folder)
 
     def publish(self, target: Path) -> None:
         """Rename everything into the folder ``target``."""
-        with _told_of_the_cache():
+        with _cache_errors():
             target.mkdir(parents=True, exist_ok=True)
             for file, (part, digest) in self._digests.items():
                 if not part.sha256:
                     record = self._folder / (file + _RECORD)
                     record.write_text(digest + "\n", encoding="ascii")
-                    record.replace(target / record.name)
-                (self._folder / file).replace(target / file)
+                    publish(record, target / record.name)
+                publish(self._folder / file, target / file)
 
 
 @contextmanager
 def staging() -> Iterator[Staging]:
-    """A folder of our own in the cache, so that a rename is enough; gone afterwards whatever happens."""
-    aside = models_folder() / f".{secrets.token_hex(8)}.tmp"
-    with _told_of_the_cache():
-        aside.mkdir(parents=True)
-    try:
+    """A folder in the cache itself, so that a rename is enough; removed at the end, whatever happens."""
+    with ExitStack() as stack:
+        with _cache_errors():
+            aside = stack.enter_context(scratch_folder(models_folder()))
         yield Staging(aside)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
 
 
 def blocks_of(path: Path) -> Iterator[bytes]:
@@ -115,14 +113,12 @@ def blocks_of(path: Path) -> Iterator[bytes]:
 
 def sha256_of(path: Path) -> str:
     """Of a whole file."""
-    digest = hashlib.sha256()
-    for block in blocks_of(path):
-        digest.update(block)
-    return digest.hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager
-def _told_of_the_cache() -> Iterator[None]:
+def _cache_errors() -> Iterator[None]:
     """Around what touches the disk and nothing else: a network's failure is an OSError too, and another matter."""
     try:
         yield

@@ -1,7 +1,6 @@
 """Small pictures for a fraction of the work: MobileStyleGAN stopped at 128 px, its colours fitted by least squares."""
 
 import hashlib
-import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.nn import functional
 
+from unface.output.write import OutputError, write_file
 from unface.prior.mobilestylegan import MobileSynthesis
 from unface.prior.style import StylePrior, Synthesis
 from unface.progress import Progress
@@ -73,21 +73,16 @@ def _read(path: Path, network: str) -> Tensor | None:
     try:
         with safe_open(path, framework="pt") as file:
             head: Tensor = file.get_tensor("head")
-            said = file.metadata()
+            metadata = file.metadata()
     except (OSError, SafetensorError):
         return None
-    return head if said == {"network": network, "head": _sha256(head)} else None
+    return head if metadata == {"network": network, "head": _sha256(head)} else None
 
 
 def _write(head: Tensor, path: Path, network: str) -> None:
-    """By a rename, so that nobody reads half of it; a cache that cannot be written only costs the next start."""
-    aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    with suppress(OSError):
-        try:
-            aside.write_bytes(save({"head": head}, {"network": network, "head": _sha256(head)}))
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+    """Keep it for the next start; a cache that cannot be written only costs time then."""
+    with suppress(OutputError):
+        write_file(path, save({"head": head}, {"network": network, "head": _sha256(head)}))
 
 
 def _sha256(*tensors: Tensor) -> str:

@@ -1,7 +1,9 @@
 """MobileStyleGAN (arXiv:2104.04767) as a torch module: 23 affine maps of w steer separable convolutions in wavelets."""
 
+import math
 from collections.abc import Mapping as Named
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import torch
@@ -11,7 +13,6 @@ from torch.nn import functional
 
 from unface.data.files import reason
 from unface.errors import UnfaceError
-from unface.prior.openvino_ir import constants
 from unface.prior.style import Mapping, Synthesis
 
 Constants = Named[str, NDArray[np.float32]]
@@ -19,9 +20,9 @@ Constants = Named[str, NDArray[np.float32]]
 
 def read_mapping(path: Path) -> Mapping:
     """The mapping of ``MappingNetwork.bin``."""
-    found = [torch.from_numpy(array) for array in constants(path).values() if array.size > 1]
+    arrays = [torch.from_numpy(array) for array in constants(path).values() if array.size > 1]
     try:
-        return Mapping([array for array in found if array.ndim == 2], [array for array in found if array.ndim == 1])
+        return Mapping([array for array in arrays if array.ndim == 2], [array for array in arrays if array.ndim == 1])
     except (IndexError, ValueError, RuntimeError) as error:
         raise UnfaceError(f"{path.name}: not MobileStyleGAN's mapping ({reason(error)}); fetch it again") from None
 
@@ -128,3 +129,42 @@ def from_haar(x: Tensor) -> Tensor:
 
 def _fixed(array: NDArray[np.float32]) -> torch.nn.Parameter:
     return torch.nn.Parameter(torch.from_numpy(np.ascontiguousarray(array)), requires_grad=False)
+
+
+def constants(weights: Path) -> dict[str, NDArray[np.float32]]:
+    """The float constants of an OpenVINO graph by name, in its order: ``<name>.bin``, described by ``<name>.xml``."""
+    content = _read(weights)
+    arrays: dict[str, NDArray[np.float32]] = {}
+    for layer in _graph(weights.with_suffix(".xml")).iterfind("./layers/layer[@type='Const']"):
+        name, data = layer.get("name", ""), layer.find("data")
+        if data is None or data.get("element_type") != "f32":
+            continue
+        try:
+            shape = tuple(int(size) for size in data.attrib["shape"].split(",") if size.strip())
+            offset, size = int(data.attrib["offset"]), int(data.attrib["size"])
+        except (KeyError, ValueError):
+            raise UnfaceError(f"{weights.stem}.xml: constant {name!r} has no shape, offset and size") from None
+        if min(shape, default=0) < 0 or size != 4 * math.prod(shape) or not 0 <= offset <= len(content) - size:
+            raise UnfaceError(
+                f"{weights.name}: constant {name!r} is {size} bytes at {offset} for shape {shape}, which do not fit "
+                f"in {len(content)} bytes; fetch both files again"
+            )
+        arrays[name] = np.frombuffer(content, "<f4", size // 4, offset).reshape(shape).astype(np.float32)
+    return arrays
+
+
+def _graph(path: Path) -> ElementTree.Element:
+    try:
+        text = _read(path).decode("utf-8")
+        if "<!DOCTYPE" in text:  # entities, which can be made to grow without end, are declared there and nowhere else
+            raise UnfaceError(f"{path.name}: has a document type, which no graph needs; fetch it again")
+        return ElementTree.fromstring(text)
+    except (UnicodeDecodeError, ElementTree.ParseError) as error:
+        raise UnfaceError(f"{path.name}: not a readable graph ({type(error).__name__}); fetch it again") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnfaceError(f"{path.name}: cannot be opened ({error.strerror}); fetch it again") from None

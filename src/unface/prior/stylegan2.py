@@ -34,8 +34,9 @@ def read_stylegan2(path: Path, device: str = "cpu") -> StylePrior:
     except KeyError as absent:
         raise UnfaceError(f"{path.name}: has no {absent}; expected the layout of StyleGAN2-ADA") from None
     except (IndexError, ValueError, RuntimeError) as error:
-        told = f"{path.name}: has weights of another shape ({reason(error)}); expected the layout of StyleGAN2-ADA"
-        raise UnfaceError(told) from None
+        raise UnfaceError(
+            f"{path.name}: has weights of another shape ({reason(error)}); expected the layout of StyleGAN2-ADA"
+        ) from None
 
 
 def _require_fitting(mapping: Mapping, synthesis: "StyleGAN2Synthesis", mean: Tensor) -> None:
@@ -152,7 +153,7 @@ def _opened(path: Path) -> dict[str, Tensor]:
 
 def _numbers(state: State, pattern: str) -> list[int]:
     """What stands for the group in the names that the pattern fits."""
-    return [int(found[1]) for found in (re.fullmatch(pattern, name) for name in state) if found]
+    return [int(match[1]) for match in (re.fullmatch(pattern, name) for name in state) if match]
 
 
 def _each(kernel: Tensor, channels: int) -> Tensor:

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.linear import ShrunkCovariance
 from unface.moments import ClassMoments
 
 SHRINKAGES = (0.05, 0.2, 0.5, 0.9)
@@ -44,13 +45,12 @@ class Fisher:
         return (stand_in,) if self.images == 1 else ()
 
     @cached_property
-    def _within(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _within(self) -> ShrunkCovariance:
         if self.images == 1:
             covariance = self.moments.total_covariance() / 2
         else:
             covariance = self.moments.within_covariance()
-        values, vectors = np.linalg.eigh(covariance)
-        return np.maximum(values, 0), vectors
+        return ShrunkCovariance.of(covariance, self.moments.energy)
 
     def basis(self, shrinkage: float) -> FisherBasis:
         """Directions for Σ_w shrunk towards its mean variance."""
@@ -59,11 +59,7 @@ class Fisher:
         return self._bases[shrinkage]
 
     def _basis(self, shrinkage: float) -> FisherBasis:
-        values, vectors = self._within
-        # Images that do not vary at all cannot be whitened; a trace of their mean energy keeps that finite.
-        energy = np.trace(self.moments.scatter) / (self.moments.counts.sum() * len(values))
-        least = max(values.mean(), 1e-12 * energy, np.finfo(float).tiny)
-        whiten = vectors / np.sqrt((1 - shrinkage) * values + shrinkage * least)
+        whiten = self._within.axes / np.sqrt(self._within.variances(shrinkage))
         means = self.moments.means
         mean = means.mean(axis=0)
         centred = (means - mean) @ whiten

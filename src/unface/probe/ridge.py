@@ -1,10 +1,11 @@
 """Ridge regression onto the attacker's identities (the ISP paper, §3.1 and A.5), for all α from one decomposition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.linear import RidgeFit, spectrum
 from unface.pairs import PairSpace
 from unface.probe.cosine import cosine_of_seen
 from unface.probe.ports import Setting, Support
@@ -18,23 +19,19 @@ class Ridge:
     settings: tuple[Setting, ...] = tuple({"alpha": alpha} for alpha in (1e-3, 1e-2, 1e-1, 1.0, 10.0))
 
     def fit(self, support: Support) -> "RidgeScorer":
-        moments = support.moments
-        energy, basis = np.linalg.eigh(moments.scatter)
-        targets = basis.T @ moments.sums.T
-        if targets.shape[1] > targets.shape[0]:
+        fit = RidgeFit.of(support.moments.scatter, support.moments.sums.T)
+        if fit.targets.shape[1] > fit.targets.shape[0]:
             # More identities than dimensions: only inner products of z W matter, and a square factor keeps them.
-            values, vectors = np.linalg.eigh(targets @ targets.T)
-            targets = vectors * np.sqrt(np.maximum(values, 0))
-        return RidgeScorer(np.maximum(energy, 0), basis, targets)
+            values, vectors = spectrum(fit.targets @ fit.targets.T)
+            fit = replace(fit, targets=vectors * np.sqrt(values))
+        return RidgeScorer(fit)
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeScorer:
-    energy: NDArray[np.float64]
-    basis: NDArray[np.float64]
-    targets: NDArray[np.float64]
+    fit: RidgeFit
     notes: tuple[str, ...] = ()
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
-        weights = self.basis @ (self.targets / (self.energy + setting["alpha"])[:, None])
+        weights = self.fit.basis @ self.fit.weights(setting["alpha"])
         return cosine_of_seen(vectors @ weights.astype(np.float32))

@@ -1,131 +1,83 @@
-"""Face-context attribution in words: the paper's table, what it rests on, and what was left out of it."""
+"""attribution.html and the same on the terminal: drawn from attribution.json alone."""
 
+import base64
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
-from unface.auditing.schema import AttributedSpace, AttributionQuality, Averaged, EncoderAttribution, Share
-from unface.auditing.words import count, interval, percent
-from unface.report.cells import NOT_MEASURED, Cell, Table, difference, pairs, table
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-MEASURES = ("FII", "CPI(0)", "CPI(8)", "ΔCPI, points", "σ*", "B*", "B* = 0", "B* = 1", "nearer to donor")
-_COUNTED = {"picture": "pictures", "pairing": "pictures without a pair", "ring": "without a ring", "swap": "swaps"}
+from unface.auditing.attribution.page import section
+from unface.auditing.attribution.words import MEASURES, left_out_words, measures, people
+from unface.output.write import write_file
+from unface.page.templates import render_page
+from unface.result.attribution import AttributionResult, EncoderAttribution
+from unface.result.words import count
+
+_HALF = 4
 
 
-@dataclass(frozen=True)
-class Said:
-    """A number, how sure it is, and what it was counted on."""
-
-    value: str
-    interval: str = ""
-    counted: str = ""
+class Shown(Protocol):
+    """A picture to be put into the page, and what was done to it."""
 
     @property
-    def cell(self) -> Cell:
-        """For the page."""
-        return Cell(f"{self.value} {self.interval}".strip(), self.counted)
+    def caption(self) -> str: ...
+
+    @property
+    def jpeg(self) -> bytes: ...
 
 
-def said(space: AttributedSpace) -> tuple[Said, ...]:
-    """One for each of the measures."""
-    fii = _signed(space.fii.index, "pair") if space.fii else Said(NOT_MEASURED)
-    if space.cpi is None or space.b_star is None:
-        return fii, *[Said(NOT_MEASURED)] * (len(MEASURES) - 1)
-    cpi, b_star = space.cpi, space.b_star
-    change, _, ends = difference(cpi.change.value, cpi.change.low, cpi.change.high).partition(" ")
-    return (
-        fii,
-        _share(cpi.at[0].preferred),
-        _share(cpi.at[-1].preferred),
-        Said(change, ends, count(cpi.change.of, "triplet")),
-        _crossover(space),
-        _threshold(space),
-        _share(b_star.at_zero),
-        _share(b_star.at_one),
-        _share(cpi.donor_nearer),
+def write_attribution(
+    result: AttributionResult, path: str | os.PathLike[str], *, faces: Sequence[Sequence[Shown]] = ()
+) -> Path:
+    """Write the page, whole or not at all; replaces what is there."""
+    write_file(Path(path), render_attribution(result, faces).encode(), option="--out")
+    return Path(path)
+
+
+def render_attribution(result: AttributionResult, faces: Sequence[Sequence[Shown]] = ()) -> str:
+    """The page; the same bytes for the same file, and no picture of anybody unless ``faces`` are given."""
+    return render_page(
+        "unface.report:attribution.html.jinja",
+        result=result,
+        attribution=section(result.encoders),
+        faces=[[(one.caption, base64.b64encode(one.jpeg).decode()) for one in row] for row in faces],
     )
 
 
-def attribution_table(encoders: Sequence[EncoderAttribution]) -> Table:
-    """A row for each encoder and space."""
-    rows = [
-        (Cell(one.encoder, _what(space)), *(part.cell for part in said(space)))
-        for one in encoders
-        for space in one.spaces
-    ]
-    return table("Face against surroundings", ("encoder, space", *MEASURES), rows)
+def print_attribution(result: AttributionResult, console: Console) -> None:
+    """The paper's table in two halves, which fit eighty columns; then denominators and what was left out."""
+    for part in (slice(0, _HALF), slice(_HALF, None)):
+        console.print(_table(result, part))
+        console.print()
+    for one in result.encoders:
+        for line in _below(one):
+            console.print(Text(line), soft_wrap=True)
+    for note in result.source.notes:
+        console.print(Text(f"· reading: {note}"), style="dim", soft_wrap=True)
 
 
-def quality_table(encoders: Sequence[EncoderAttribution]) -> Table:
-    """What the numbers rest on."""
-    columns = ("encoder", "pictures used", "pairs", "swaps", "face's share", "padding", "ring's area off", "monotone")
-    return table("What this rests on", columns, [_quality(one) for one in encoders])
+def _table(result: AttributionResult, part: slice) -> Table:
+    """Two lines for each encoder and space: the numbers, and under them their intervals."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in ("encoder, space", *MEASURES[part]):
+        table.add_column(column, overflow="fold")
+    for one in result.encoders:
+        for space in one.spaces:
+            cells = [Text(f"{found.value}\n{found.interval}") for found in measures(space)[part]]
+            table.add_row(Text(f"{one.encoder}\n{space.name}"), *cells)
+    return table
 
 
-def left_out_table(encoders: Sequence[EncoderAttribution]) -> Table | None:
-    """How many could not be used, by reason; None where all could."""
-    found = {(one.step, one.reason): None for each in encoders for one in each.quality.left_out}
-    counts = [{(one.step, one.reason): one.count for one in each.quality.left_out} for each in encoders]
-    rows = [[Cell(key[1], key[0]), *(Cell(f"{of.get(key, 0):,}") for of in counts)] for key in found]
-    return table("Left out, by reason", ("reason", *(one.encoder for one in encoders)), rows) if rows else None
-
-
-def left_out_words(quality: AttributionQuality) -> str:
-    """Counted and named by reason, in one line."""
-    parts = []
-    for step, what in _COUNTED.items():
-        reasons = [f"{one.count:,} {one.reason}" for one in quality.left_out if one.step == step]
-        if reasons:
-            parts.append(f"{what}: {', '.join(reasons)}")
-    return "; ".join(parts) or "nothing"
-
-
-def _what(space: AttributedSpace) -> str:
-    return space.name if space.rank is None else f"{space.name}, {count(space.rank, 'dimension')} removed"
-
-
-def _signed(found: Averaged, noun: str) -> Said:
-    value, low, high = (f"{number:+.3f}".replace("-", "−") for number in (found.value, found.low, found.high))
-    return Said(value, f"[{low}, {high}]", f"{count(found.of, noun)} of {people(found.identities)}")
-
-
-def people(number: int) -> str:
-    """1 person, 2 people."""
-    return count(number, "person", "people")
-
-
-def _share(found: Share) -> Said:
-    return Said(percent(found.value), interval(found.low, found.high), f"{pairs(found)} triplets")
-
-
-def _crossover(space: AttributedSpace) -> Said:
-    assert space.cpi is not None
-    crossover = space.cpi.crossover
-    drawn = f"{percent(crossover.crossing)} of draws cross ½"
-    if crossover.value is None:
-        return Said("never", "", drawn)
-    ends = "" if crossover.low is None or crossover.high is None else f"[{crossover.low:.1f}, {crossover.high:.1f}]"
-    return Said(f"{crossover.value:.1f}", ends, drawn)
-
-
-def _threshold(space: AttributedSpace) -> Said:
-    assert space.b_star is not None
-    median, crossing = space.b_star.median, space.b_star.crossing
-    between = f"{crossing.value:.2f} [{crossing.low:.2f}, {crossing.high:.2f}] between grid points"
-    return Said(f"{median.value:g}", f"[{median.low:g}, {median.high:g}]", between)
-
-
-def _quality(one: EncoderAttribution) -> tuple[Cell | str, ...]:
-    found, raw = one.quality, one.spaces[0].b_star
-    monotone = Cell(NOT_MEASURED)
-    if raw is not None:
-        monotone = Cell(f"{percent(raw.rising.value)} rising", f"{percent(raw.flat.value)} flat, in the raw space")
-    return (
-        Cell(one.encoder, f"{one.canvas} pixels; faces by {one.detector}, swaps by {one.swap}"),
-        Cell(f"{found.usable:,} of {found.pictures:,}", people(found.identities)),
-        f"{found.pairs:,}",
-        Cell(f"{found.swaps:,} of {found.swaps_tried:,}"),
-        Cell(f"{found.fcr.mean:.3f} ± {found.fcr.std:.3f}", f"{one.axes} axes; 0.33 is wanted"),
-        Cell(percent(found.padding.mean), f"at most {percent(found.padding.largest)}"),
-        Cell(percent(found.area_difference.mean), f"at most {percent(found.area_difference.largest)}"),
-        monotone,
+def _below(one: EncoderAttribution) -> tuple[str, str]:
+    found, raw = one.quality, one.spaces[0]
+    triplets = count(raw.cpi.change.of, "triplet") if raw.cpi else "no triplets"
+    ringed = count(raw.fii.index.of, "pair") if raw.fii else "no pairs"
+    used = (
+        f"{one.encoder}: {found.usable:,} of {count(found.pictures, 'picture')} used, {people(found.identities)}; "
+        f"FII on {ringed}, CPI and B* on {triplets} ({found.swaps:,} of {count(found.swaps_tried, 'swap')} worked)"
     )
+    return used, f"{one.encoder}: left out {left_out_words(found)}"

@@ -1,61 +1,108 @@
 """report.html: one file that needs nothing else, drawn from an audit alone."""
 
+import hashlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from markupsafe import Markup
-
-from unface.auditing.schema import AuditResult
-from unface.report.attribution_page import panel
-from unface.report.comparisons import change_table, comparisons
-from unface.report.curves import curve_figures
-from unface.report.erasers import covered, eraser_table, spectrum_figures
-from unface.report.figures import key_figures
-from unface.report.frontier import frontiers, identity_figures
-from unface.report.leakage import context_table, control_table, probe_tables, worst_tables
-from unface.report.looks import looks
-from unface.report.maps import map_figures
-from unface.report.repeat import citation, repeat, sha256_of
-from unface.report.sections import absent
-from unface.report.templates import environment, page_file, policy, write_page
-from unface.report.transfer import cosine_figure, transfer_tables
-from unface.report.usefulness import swap_table, utility_table
-
-
-def render_report(result: AuditResult) -> str:
-    """The page; the same bytes for the same audit."""
-    style, script = page_file("report.css"), page_file("report.js")
-    page = environment().get_template("report.html.jinja")
-    return page.render(
-        result=result,
-        figures=key_figures(result),
-        worst=worst_tables(result),
-        probes=probe_tables(result),
-        context=context_table(result),
-        control=control_table(result),
-        compared=comparisons(result),
-        changes=change_table(result),
-        curves=curve_figures(result),
-        frontiers=frontiers(result),
-        identities=identity_figures(result),
-        erasers=eraser_table(result),
-        covered=covered(result),
-        spectra=spectrum_figures(result),
-        transfers=[(one, transfer_tables(one), cosine_figure(one)) for one in result.transfers],
-        maps=map_figures(result),
-        swaps=swap_table(result),
-        attribution=None if result.attribution is None else panel([result.attribution], looks(result)),
-        utility=utility_table(result),
-        absent=absent(result),
-        repeat=repeat(result),
-        citation=citation(result),
-        audit_sha256=sha256_of(result),
-        style=Markup(style),
-        script=Markup(script),
-        policy=policy(script),
-    )
+from unface.output.write import write_file
+from unface.page.tables import NOT_MEASURED, pairs
+from unface.page.templates import page_file, render_page
+from unface.report.repeat import citation, repeat
+from unface.result.audit import AuditResult, Headline, Point, SpaceResult
+from unface.result.numbers import Kept
+from unface.result.parts import Section, parts_of
+from unface.result.verdict import leaks_more
+from unface.result.words import factor, interval, percent, rate
 
 
 def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
     """Write the page, whole or not at all; replaces what is there."""
-    return write_page(render_report(result), path)
+    write_file(Path(path), render_report(result).encode(), option="--out")
+    return Path(path)
+
+
+def render_report(result: AuditResult) -> str:
+    """The page; the same bytes for the same audit."""
+    pieces = [piece for part in parts_of(result) for piece in part.page(result)]
+    return render_page(
+        "unface.report:report.html.jinja",
+        script=page_file("report.js"),
+        result=result,
+        figures=key_figures(result),
+        sections=[piece for piece in pieces if isinstance(piece, Section)],
+        absent=[piece for piece in pieces if isinstance(piece, str)],
+        repeat=repeat(result),
+        citation=citation(result),
+        audit_sha256=hashlib.sha256(result.file_text().encode()).hexdigest(),
+    )
+
+
+@dataclass(frozen=True)
+class KeyFigure:
+    """A number, how certain it is, and what it was counted on."""
+
+    title: str
+    value: str
+    interval: str = ""
+    counted: str = ""
+
+
+def key_figures(result: AuditResult) -> list[KeyFigure]:
+    """Worst case before and after each eraser, as multiples of chance, and what is left of usefulness.
+
+    None where the audit is invalid: a number that looks like one would be quoted.
+    """
+    if not result.valid:
+        return []
+    head = result.headline
+    figures = [_leak("Raw vectors, worst case", result.raw, head)]
+    figures += [_leak(f"After {space.name}, worst case", space, head) for space in result.erased]
+    if not result.erased:
+        figures.append(KeyFigure("After an eraser", NOT_MEASURED))
+    figures.append(_chance([result.raw, *result.erased], head))
+    figures += [_useful(space) for space in result.erased]
+    return figures
+
+
+def _leak(title: str, space: SpaceResult, head: Headline | None) -> KeyFigure:
+    point = None if head is None else head.of(space)
+    if head is None or point is None or point.tar is None:
+        return KeyFigure(title, "not resolved", counted="too few calibrate identities for the rates asked for")
+    counted = f"{pairs(point.tar)} photo pairs of one person linked; {point.tar.identities:,} people; {_where(point)}"
+    more = leaks_more(space, head)
+    if more is not None and more.tar is not None:
+        counted += f"; {percent(more.tar.value)} at k = {more.k}, where this space leaks most"
+    return KeyFigure(title, percent(point.tar.value), interval(point.tar.low, point.tar.high), counted)
+
+
+def _chance(spaces: list[SpaceResult], head: Headline | None) -> KeyFigure:
+    names, values, ends, counted = [], [], [], []
+    for space in spaces:
+        point = None if head is None else head.of(space)
+        if point is None or point.tar is None or point.chance is None or point.achieved_far is None:
+            continue
+        names.append(space.name)
+        values.append(factor(point.tar.value / point.chance))
+        ends.append(f"[{factor(point.tar.low / point.chance)}, {factor(point.tar.high / point.chance)}]")
+        counted.append(f"{space.name}: chance {percent(point.chance)}, {pairs(point.achieved_far)} strangers accepted")
+    if not names:
+        return KeyFigure("Times chance", "not resolved")
+    title = "Times chance" if len(names) == 1 else f"Times chance: {' → '.join(names)}"
+    return KeyFigure(title, f"{' → '.join(values)}\u00a0×", " → ".join(ends), "; ".join(counted))
+
+
+def _useful(space: SpaceResult) -> KeyFigure:
+    title = f"Usefulness kept after {space.name}"
+    if not space.utility:
+        return KeyFigure(title, NOT_MEASURED)
+    least: Kept = min(space.utility, key=lambda kept: kept.retained.value)
+    which = f"{least.measure} on {least.on}, {least.queries:,} queries"
+    if len(space.utility) > 1:
+        which += f"; the least of {len(space.utility)} measures"
+    return KeyFigure(title, percent(least.retained.value), interval(least.retained.low, least.retained.high), which)
+
+
+def _where(point: Point) -> str:
+    coarse = ", coarse" if point.resolution == "coarse" else ""
+    return f"{point.probe}, k = {point.k}, FAR {rate(point.far)}{coarse}"

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from unface.auditing.words import count, percent
-from unface.erase import Estimate, Projection
+from unface.erase import Projection
+from unface.result.numbers import Estimate
 
 
 def projection_lines(projection: Projection, path: Path) -> Iterator[str]:

@@ -4,31 +4,34 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from markupsafe import Markup
+import altair as alt
 from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from unface.auditing import AuditResult, headline
-from unface.auditing.schema import SpaceResult
-from unface.auditing.words import percent, rate
-from unface.report.cells import Cell, Table, multiple, point_tar, table
-from unface.report.side_by_side_charts import worst_cases
-from unface.report.templates import environment, page_file, policy, write_page
+from unface.output.write import write_file
+from unface.page.charts import Figure, colour, dash, data, draw, looks, shape
+from unface.page.tables import Cell, Table, multiple, point_tar, table
+from unface.page.templates import render_page
+from unface.result.audit import AuditResult, Point, SpaceResult
+from unface.result.words import percent, rate
 
+_ROW, _FRAME = 22, 52  # pixels of a space's line in a chart, and of axis and padding
 Audits = Mapping[str, AuditResult]
 """By encoder."""
 
 
 def write_side_by_side(audits: Audits, links: Mapping[str, str], path: str | os.PathLike[str]) -> Path:
     """The page; ``links`` lead to each encoder's own report, from the folder of ``path``."""
-    style = page_file("report.css")
-    page = environment().get_template("side_by_side.html.jinja")
-    drawn = worst_cases(audits)
-    text = page.render(
-        audits=audits, links=links, charts=drawn, table=comparison(audits), style=Markup(style), policy=policy("")
+    text = render_page(
+        "unface.report:side_by_side.html.jinja",
+        audits=audits,
+        links=links,
+        charts=worst_cases(audits),
+        table=comparison(audits),
     )
-    return write_page(text, path)
+    write_file(Path(path), text.encode(), option="--out")
+    return Path(path)
 
 
 def print_side_by_side(audits: Audits, console: Console) -> None:
@@ -78,7 +81,7 @@ def side_by_side_table(audits: Audits) -> Drawn:
 
 
 def _fars(audits: Audits) -> list[float]:
-    return list(dict.fromkeys(far for result in audits.values() for far in result.protocol.fars))
+    return list(dict.fromkeys(far for result in audits.values() for far in result.protocol.far))
 
 
 def _uses(audits: Audits) -> list[tuple[str, str]]:
@@ -88,8 +91,8 @@ def _uses(audits: Audits) -> list[tuple[str, str]]:
 
 
 def _cell(result: AuditResult, space: SpaceResult, far: float) -> Cell:
-    head = headline(result.raw.points)
-    k = result.protocol.ks[-1] if head is None else head.k
+    head = result.headline
+    k = result.protocol.k[-1] if head is None else head.k
     point = space.worst_at(k, far)
     if not result.valid:
         return Cell("invalid")
@@ -107,3 +110,45 @@ def _space(space: SpaceResult) -> Cell:
 def _used(result: AuditResult) -> str:
     licence = f"; weights: {result.source.licence}" if result.source.licence else ""
     return f"{result.source.rows:,} pictures, {result.curated.identities:,} identities used{licence}"
+
+
+def worst_cases(audits: Audits) -> list[Figure]:
+    """The worst case of every space with its interval, at the k and rate of the encoder's verdict."""
+    points = {name: _points(result) for name, result in audits.items()}
+    highest = max((p.tar.high for one in points.values() for p in one.values() if p.tar), default=0.0)
+    return [_figure(name, audits[name], one, highest) for name, one in points.items() if one]
+
+
+def _points(result: AuditResult) -> dict[str, Point]:
+    """By space; nothing where a number would be one that nobody may quote."""
+    head = result.headline
+    if head is None or not result.valid:
+        return {}
+    at = {space.name: head.of(space) for space in result.spaces}
+    return {name: point for name, point in at.items() if point is not None and point.tar is not None}
+
+
+def _figure(name: str, result: AuditResult, points: Mapping[str, Point], highest: float) -> Figure:
+    shown = [looks(result)[space] for space in points]
+    tars = {space: point.tar for space, point in points.items() if point.tar is not None}
+    base = data(
+        [
+            {"look": space, "line": line, "tar": tar.value, "low": tar.low, "high": tar.high}
+            for line, (space, tar) in enumerate(tars.items())
+        ]
+    )
+    scale = alt.Scale(domain=[0, highest], nice=True)
+    x = alt.X("tar:Q", title="worst-case TAR", axis=alt.Axis(format="~%"), scale=scale)
+    y, of = alt.Y("line:O", title=None, axis=None), colour(shown)
+    layers = [
+        base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+            x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=of, strokeDash=dash(shown)
+        ),
+        base.mark_point(filled=True, size=64, opacity=1).encode(x=x, y=y, color=of, shape=shape(shown)),
+    ]
+    said = "; ".join(f"{space} {point_tar(point)}" for space, point in points.items())
+    first = next(iter(points.values()))
+    drawn = draw(layers, f"Worst-case TAR of {name}: {said}", height=_FRAME + _ROW * len(points))
+    level = f"{100 * result.protocol.level:g}"
+    note = f"k = {first.k}, FAR {rate(first.far)}; lines are {level} % intervals"
+    return Figure(name, drawn, tuple(shown), note=note)

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
-from unface.auditing import AuditResult, Finding, Point
-from unface.auditing.words import count, rate
-from unface.report.attribution_lines import attribution_line
-from unface.report.spaces import plain_table, spaces_tables, tar_cells
+from unface.result.audit import AuditResult
+from unface.result.file import Finding
+from unface.result.parts import parts_of
+from unface.result.words import count
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
@@ -20,11 +19,10 @@ def print_audit(result: AuditResult, console: Console) -> None:
     console.print(_verdict(result))
     console.print(Text(_caption(result)), style="dim")
     console.print()
-    if len(result.spaces) > 1:
-        for table in spaces_tables(result):
-            console.print(table)
-            console.print()
-    console.print(_table(result, result.raw.points))
+    leakage, *others = parts_of(result)
+    for shown in (shown for part in (*others, leakage) for shown in part.terminal(result)):
+        console.print(shown)
+        console.print()
     console.print(Group(*_below(result)), highlight=False)
 
 
@@ -44,36 +42,6 @@ def _caption(result: AuditResult) -> str:
     )
 
 
-def _table(result: AuditResult, points: list[Point]) -> Table:
-    table = plain_table("raw space, probe by probe" if len(result.spaces) > 1 else None)
-    table.add_column("probe")
-    for far in result.protocol.fars:
-        table.add_column(f"TAR % at FAR {rate(far)}")
-        table.add_column("× chance", justify="right")
-        table.add_column("")
-    for k in result.protocol.ks:
-        at_k = [point for point in points if point.k == k]
-        shares = [cell for far in result.protocol.fars for cell in _denominators(at_k, far)]
-        table.add_row(f"k = {k}", *shares, style="dim")
-        for probe in result.protocol.probes:
-            row = [point for point in at_k if point.probe == probe]
-            table.add_row(probe, *(cell for far in result.protocol.fars for cell in _cells(row, far)))
-        table.add_row()
-    return table
-
-
-def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:
-    """What the rows below are shares of."""
-    tar = next(point.tar for point in at_k if point.far == far)
-    return f"of {tar.denominator:,} pairs" if tar else "", "", ""
-
-
-def _cells(row: list[Point], far: float) -> tuple[Text, Text, Text]:
-    point = next(point for point in row if point.far == far)
-    style, mark = ("bold", "◂") if point.worst else ("", "")
-    return *tar_cells(point, style), Text(mark, style=style)
-
-
 def _below(result: AuditResult) -> Iterator[RenderableType]:
     controls = result.controls.shuffled_identities
     passed = sum(point.passed for point in controls)
@@ -87,8 +55,6 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",
     )
-    if result.attribution is not None:
-        yield Text(attribution_line(result.attribution))
     for finding in result.findings:
         yield _finding(finding)
     for note in result.source.notes:

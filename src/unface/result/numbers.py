@@ -4,11 +4,15 @@ Plain frozen dataclasses, so that rooms which compute them need no pydantic and 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 # How pydantic treats these where a result file is read: unknown keys, NaN and infinity are errors.
 _STRICT = {"extra": "forbid", "allow_inf_nan": False}
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,8 @@ class Share(Estimate):
     denominator: int
     identities: int
     """People behind the counts."""
-    effective_n: float | None = None
-    """Independent trials that would vary as much."""
+    effective_n: float | None = field(default=None, metadata={"exclude_if": _is_none})
+    """Independent trials that would vary as much; files leave it out where it was not computed."""
 
     def __post_init__(self) -> None:
         _require_share(self.value, self.numerator, self.denominator)
@@ -87,6 +91,44 @@ class Share(Estimate):
         """From its counts and the interval that was computed for them."""
         ends = (interval.low, interval.high, interval.level)
         return Share(numerator / denominator, *ends, numerator, denominator, identities, effective_n)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One measure of usefulness on the same queries, before and after erasure."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    measure: str = field(
+        metadata={"description": "knn, linear, copy recall@1, copy µAP, overlap@10 (of nearest neighbours) …"}
+    )
+    on: str
+    queries: int
+    raw: Estimate
+    erased: Estimate
+    retained: Estimate = field(
+        metadata={"description": "erased as a share of raw, which may exceed 1; the interval is paired"}
+    )
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Identity left after a projection, on people it was not fitted on; 0 is none for all three estimates."""
+
+    __pydantic_config__: ClassVar[Any] = _STRICT
+
+    identities: int
+    images: int
+    energy_left: Estimate
+    """Share of the between-identity variance left by the linear map, without sampling noise."""
+    fisher_before: Estimate
+    fisher_left: Estimate
+    """Largest ratio of between- to within-identity variance along one direction of the released vectors: chosen on one
+    half of the identities and measured on the other, so that the choice costs no optimism."""
+    covers: str = (
+        "linear access to single vectors, on the identities and images it was measured on;"
+        " not verification at any false-accept rate, not other data, not non-linear attackers"
+    )
 
 
 def _require_share(value: float, numerator: int, denominator: int) -> None:

@@ -11,16 +11,16 @@ from unface.data.parquet import opened_parquet
 from unface.erase import Projection
 from unface.erase.file import to_bytes
 from unface.errors import UnfaceError
+from unface.output.lock import run_lock
+from unface.output.place import Entry, Place, place_at
+from unface.output.write import OutputError
 from unface.progress import Progress, Silent
 from unface.scale.check import Check
 from unface.scale.executor import Executor, local_executor
-from unface.scale.lock import held
 from unface.scale.manifest import RECEIPT, Manifest, agree, finished, records, require_ours
 from unface.scale.part import PartDone, PartJob, sanitise_part, still_done
-from unface.scale.place import Found, Place, place_at
 from unface.scale.readback import ReadBackJob, read_back
 from unface.scale.receipt import Receipt, Verified
-from unface.scale.sink import OutputError
 from unface.scale.stream import checked_space
 from unface.threads import available_cores
 
@@ -60,7 +60,7 @@ def sanitise_directory(
     # A cluster gives a file one core, whatever this machine has.
     cores = 1 if executor else threads or available_cores()
     progress = progress or Silent()
-    with held(made):
+    with run_lock(made, "OUT"):
         agree(made, plan, force=force)
         jobs = _jobs(to_bytes(projection), given, made, files, vector, cores)
         done = _all_done(jobs, files, made, run, progress)
@@ -81,7 +81,7 @@ def sanitise_directory(
 
 
 def _jobs(
-    projection: bytes, given: Place, made: Place, files: Sequence[Found], vector: str, cores: int
+    projection: bytes, given: Place, made: Place, files: Sequence[Entry], vector: str, cores: int
 ) -> list[PartJob]:
     # Few files leave cores for the rows of each.
     threads = max(1, cores // len(files))
@@ -89,7 +89,7 @@ def _jobs(
 
 
 def _all_done(
-    jobs: Sequence[PartJob], files: Sequence[Found], made: Place, run: Executor, progress: Progress
+    jobs: Sequence[PartJob], files: Sequence[Entry], made: Place, run: Executor, progress: Progress
 ) -> dict[str, PartDone]:
     known, there = records(made), {found.name: found for found in made.parquet_files()}
     done, todo = {}, []
@@ -150,10 +150,10 @@ def _require_apart(given: Place, made: Place) -> None:
         raise UnfaceError(f"{made.shown}: lies in the source or around it; write to another folder")
 
 
-def _require_usable(projection: Projection, given: Place, files: Sequence[Found], vector: str) -> None:
+def _require_usable(projection: Projection, given: Place, files: Sequence[Entry], vector: str) -> None:
     """Before a byte is written: a projection of another space is for none of the files, so not for the first either."""
 
-    def schema(found: Found) -> pa.Schema | None:
+    def schema(found: Entry) -> pa.Schema | None:
         try:
             with given.opened(found.name) as file, opened_parquet(file, found.name) as opened:
                 return opened.schema_arrow

@@ -10,10 +10,11 @@ from unface.data.files import SEE_TO_IT, kind_of, short_name, written_whole
 from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.errors import UnfaceError
+from unface.output.place import Sink
+from unface.output.write import OutputError
 from unface.scale.check import Check
 from unface.scale.receipt import Verified
 from unface.scale.released import released_vectors
-from unface.scale.sink import OutputError, Sink
 from unface.scale.stream import batch_rows, batch_vectors, erase_parquet
 from unface.threads import available_cores
 

@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface.errors import UnfaceError
+from unface.output.place import OWN, Entry, Place
 from unface.scale.part import DONE, PartDone
-from unface.scale.place import OWN, Found, Place
 from unface.scale.receipt import Receipt
 
 _MANIFEST = f"{OWN}/manifest.json"
@@ -29,7 +29,7 @@ class Manifest(BaseModel):
     """Names and sizes in bytes."""
 
     @classmethod
-    def of(cls, projection: str, source: Place, vector: str, files: list[Found]) -> "Manifest":
+    def of(cls, projection: str, source: Place, vector: str, files: list[Entry]) -> "Manifest":
         return cls.model_validate(
             {
                 "projection": projection,

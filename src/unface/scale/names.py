@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from unface.data import Role, split_identities, split_order
 from unface.data.arrow import text_of
-from unface.data.identities import object_array
+from unface.data.embeddings import object_array
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
+from unface.output.place import place_at
 from unface.scale.executor import Executor
-from unface.scale.place import place_at
 
 NOBODY, FITTED, HELD = range(3)
 _ROWS_AT_ONCE = 1 << 16

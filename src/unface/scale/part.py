@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from unface.erase import Projection
 from unface.erase.file import from_bytes
 from unface.errors import UnfaceError
-from unface.scale.place import OWN, Found, place_at
+from unface.output.place import OWN, Entry, place_at
 from unface.scale.stream import erase_parquet
 
 DONE = f"{OWN}/done"
@@ -75,7 +75,7 @@ def sanitise_part(job: PartJob) -> PartDone:
     return done
 
 
-def still_done(done: PartDone, job: PartJob, source: Found, out: Found | None) -> bool:
+def still_done(done: PartDone, job: PartJob, source: Entry, out: Entry | None) -> bool:
     """Whether a record still speaks of these files; a source is read again only if it was touched since."""
     if out is None or out.bytes != done.bytes or source.bytes != done.source_bytes:
         return False

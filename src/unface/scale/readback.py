@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
+from unface.output.place import place_at
 from unface.scale.check import Check
 from unface.scale.part import PartJob, loaded
-from unface.scale.place import place_at
 from unface.scale.receipt import Verified
 from unface.scale.stream import batch_rows, batch_vectors, rows_at_once
 

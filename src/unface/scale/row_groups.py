@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from unface.data.files import reason
 from unface.errors import UnfaceError
-from unface.scale.sink import Sink
+from unface.output.place import Sink
 
 # A page is encoded, summed, hashed and written one after the other, and stays in a core's own cache meanwhile.
 _PAGE_BYTES = 1 << 18

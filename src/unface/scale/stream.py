@@ -12,15 +12,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data import Space
-from unface.data.matrix import list_type, lists_of, matrix_of
+from unface.data.arrow import list_type, lists_of, matrix_of
+from unface.data.embeddings import METADATA_KEY, space_from_json
 from unface.data.parquet import opened_parquet, row_batches
-from unface.data.space import METADATA_KEY, space_from_json
 from unface.erase import Projection
+from unface.erase.kernel import ErasedRows
 from unface.errors import UnfaceError
+from unface.output.place import Sink
 from unface.scale.overlap import overlapped
-from unface.scale.released import Released, bad_rows, is_named, release, released_space, require_dim, require_raw
+from unface.scale.released import bad_rows, is_named, released_space, require_dim, require_raw
 from unface.scale.row_groups import row_groups
-from unface.scale.sink import Sink
 from unface.threads import one_blas_thread
 
 _BATCH_BYTES = 16 << 20
@@ -130,9 +131,9 @@ def require_length(column: pa.Array, vector: str, dim: int, source: str, first: 
 
 def _erased_batch(
     projection: Projection, schema: pa.Schema, vector: str, source: str, given: tuple[int, pa.RecordBatch]
-) -> tuple[pa.RecordBatch, Released]:
+) -> tuple[pa.RecordBatch, ErasedRows]:
     first, batch = given
-    done = release(projection, batch_vectors(batch, vector, projection.dim, source, first), threads=1)
+    done = projection.kernel.rows(batch_vectors(batch, vector, projection.dim, source, first), threads=1)
     kind = schema.field(vector).type
     numbers = _narrowed(done, kind.value_type, source, first)
     column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), type=kind)
@@ -140,7 +141,7 @@ def _erased_batch(
     return pa.RecordBatch.from_arrays(columns, schema=schema), done
 
 
-def _narrowed(done: Released, number: pa.DataType, source: str, first: int) -> NDArray[np.floating]:
+def _narrowed(done: ErasedRows, number: pa.DataType, source: str, first: int) -> NDArray[np.floating]:
     """In the type they are stored in. An oblique projection that does not normalise may lengthen vectors."""
     with np.errstate(over="ignore"):
         numbers = done.vectors.astype(number.to_pandas_dtype(), copy=False)

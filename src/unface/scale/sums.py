@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unface.data.matrix import lists_of, matrix_of
+from unface.data.arrow import lists_of, matrix_of
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
 from unface.moments import MomentStream
+from unface.output.place import place_at
 from unface.progress import Progress
 from unface.scale.names import FITTED, HELD, NOBODY, Cut, coded_identities
 from unface.scale.overlap import overlapped
-from unface.scale.place import place_at
 from unface.scale.stream import NO_IDS, batch_rows, require_length
 
 _BLOCK_BYTES = 1 << 20

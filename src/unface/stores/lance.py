@@ -1,38 +1,38 @@
-"""A LanceDB table: erased vectors go into data files beside the raw ones, and one commit puts them in their place."""
+"""A LanceDB table: erased vectors go into data files beside the raw ones, and one commit replaces the column."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from unface.data.files import reason
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
+from unface.output.write import write_file
 from unface.progress import Progress
-from unface.stores.lance_index import IndexPlan, indices_on
-from unface.stores.lance_refusals import require_no_nulls, require_plain, require_unreferenced, required_kind
-from unface.stores.lance_staging import Staging, erased_fragment, holds_raw, vectors_of
 from unface.stores.ports import Erase, Holding
 
 if TYPE_CHECKING:
-    from lance import LanceDataset, LanceOperation
+    from lance import LanceDataset, LanceFragment, LanceOperation
 
 # Keys in the metadata of the vector column: they are committed together with the vectors.
 _MARK, _RAW, _INDICES = "unface.sanitised_with", "unface.raw", "unface.indices"
-_PLANS = TypeAdapter(list[IndexPlan])
+_BATCH_BYTES = 1 << 23
+# Lance's own sign for a column that a data file still holds but that is no longer read from there.
+_TOMBSTONE = -2
 
 
 class LanceStore:
-    """Column, name, place and type stay. No version of the table ever shows both raw and erased vectors.
+    """The column keeps its name, place and type. No version of the table ever shows both raw and erased vectors.
 
-    ``stage`` goes on after the last whole fragment, as long as nobody has written to the table since.
-    ``swap`` drops indices on the raw vectors, commits, and makes them again from erased ones; a table killed before
-    the last of them is there counts as not yet sanitised, and the same call goes on.
+    ``stage`` continues after the last complete fragment, if nobody has written to the table since. ``swap`` drops the
+    indices on the raw vectors, commits, and rebuilds them from erased vectors; a table killed before the last of them
+    exists counts as not yet sanitised, and the same call continues.
     """
 
     def __init__(self, directory: str, table: str, column: str = "vector", id_column: str | None = None) -> None:
@@ -45,49 +45,51 @@ class LanceStore:
 
     def inspect(self) -> Holding:
         data = self._open()
-        kind = required_kind(data, self._column, self._where)
-        require_plain(data, self._folder, self._where)
-        require_no_nulls(data, self._column, self._id_column, self._where)
-        told = self._told(data)
+        self._require_column(data, self._column)
+        kind = data.schema.field(self._column).type
+        if not pa.types.is_fixed_size_list(kind) or not pa.types.is_floating(kind.value_type):
+            raise UnfaceError(f"{self._where}: {kind}; expected a fixed_size_list of float16, float32 or float64")
+        self._require_own_data_files(data)
+        self._require_no_nulls(data)
+        metadata = self._metadata(data)
         return Holding(
             where=self._where,
             rows=data.count_rows(),
             dim=kind.list_size,
-            sanitised_with=None if _INDICES in told else told.get(_MARK),
-            raw_kept=told.get(_RAW) == "kept",
+            sanitised_with=None if _INDICES in metadata else metadata.get(_MARK),
+            raw_kept=metadata.get(_RAW) == "kept",
         )
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         data = self._open()
         if self._is_swapped(data, mark):
             return
-        note = self._begun(data, mark)
+        note = self._resume_or_begin(data, mark)
         progress.start("erase", data.count_rows())
-        with self._in_words():
+        with self._lance_errors():
             for fragment in data.get_fragments():
                 if fragment.fragment_id in note.fragments:
                     progress.advance("erase", fragment.count_rows())
                     continue
-                described = erased_fragment(
-                    fragment, self._column, _field(data, self._column), erase, progress, self._where
-                )
+                field = _field_id(data, self._column)
+                described = _erased_fragment(fragment, self._column, field, erase, progress, self._where)
                 note.fragments[fragment.fragment_id] = described
                 note.save(self._note)
             if note.read_back is None:
-                self._show(data, note)
+                self._commit_for_read_back(data, note)
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
         data = self._open()
-        if _MARK not in self._told(data):
-            data = self._open(self._staging().read_back)
+        if _MARK not in self._metadata(data):
+            data = self._open(self._complete_note().read_back)
         for batch in data.to_batches(columns=[self._column]):
-            yield vectors_of(batch.column(0), self._where)
+            yield _vectors_of(batch.column(0), self._where)
 
     def unmatched(self) -> int:
         data = self._open()
-        if _MARK in self._told(data):
+        if _MARK in self._metadata(data):
             return 0
-        note = self._staging()
+        note = self._complete_note()
         if note.version == data.version:
             return 0  # the same fragments, and no row of them has changed
         return len(np.setxor1d(_row_ids(data), _row_ids(self._open(note.read_back))))
@@ -95,35 +97,39 @@ class LanceStore:
     def swap(self, mark: str) -> None:
         data = self._open()
         if not self._is_swapped(data, mark):
-            note = self._staging()
+            note = self._complete_note()
             if not note.is_of(mark, data.version):
                 raise UnfaceError(f"{self._where}: was written to since it was staged; stop writers and run it again")
-            with self._in_words():
-                for plan in indices_on(data, self._column):
+            with self._lance_errors():
+                for plan in _index_plans(data, self._column):
                     data.drop_index(plan.name)
-                # From here on the plans are in the note alone, so it must stay valid.
+                # From here on only the note knows the dropped indices, so it must stay valid.
                 note.version = data.version
                 note.save(self._note)
                 self._commit(_replacement(note, self._open(note.read_back)), note.version)
-        self._make_indices()
-        self._forget()
+        self._rebuild_indices()
+        self._delete_note()
 
     def purge(self) -> list[str]:
-        """Lance deletes files of other writers' unfinished work too: there must be none."""
+        """Lance also deletes files of other writers' unfinished work: there must be none."""
         data = self._open()
-        if _MARK not in self._told(data):
+        if _MARK not in self._metadata(data):
             raise UnfaceError(f"{self._where}: not sanitised yet; there is nothing to purge")
-        require_unreferenced(data, self._where)
-        self._make_indices()
+        # Lance never cleans up what a tag or a branch refers to.
+        kept = [f"tag {name!r}" for name in data.tags.list()] + [f"branch {name!r}" for name in data.branches.list()]
+        if kept:
+            raise UnfaceError(f"{self._where}: {', '.join(kept)} would keep raw vectors; delete them and purge again")
+        self._rebuild_indices()
         data = self._open()
-        with self._in_words():
-            # Data files hold columns that are no longer shown until they are rewritten; below zero means all of them.
+        with self._lance_errors():
+            # Data files keep replaced columns until they are rewritten; a threshold below zero rewrites all of them.
             data.optimize.compact_files(materialize_deletions_threshold=-1.0)
             data = self._open()
-            if any(holds_raw(fragment) for fragment in data.get_fragments()):
-                raise UnfaceError(f"{self._where}: Lance did not rewrite all data files; raw vectors are still there")
+            files = (file for fragment in data.get_fragments() for file in fragment.data_files())
+            if any(_TOMBSTONE in file.fields for file in files):
+                raise UnfaceError(f"{self._where}: Lance did not rewrite all data files; they still hold raw vectors")
             data.cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
-            self._forget()
+            self._delete_note()
             data.update_field_metadata({self._column: {_RAW: "purged"}})
         return []
 
@@ -133,42 +139,80 @@ class LanceStore:
         except ImportError:
             raise UnfaceError("LanceDB tables need the package 'pylance'; pip install 'unface[stores]'") from None
         if not self._folder.is_dir():
-            told = f"there is no folder {self._folder.name!r} in the database's; check both names"
-            raise UnfaceError(f"{self._where}: {told}")
-        with self._in_words():
+            raise UnfaceError(f"{self._where}: the database has no folder {self._folder.name!r}; check both names")
+        with self._lance_errors():
             return lance.dataset(self._folder, version=version)
 
-    def _told(self, data: "LanceDataset") -> dict[str, str]:
-        found = data.schema.field(self._column).metadata or {}
-        return {key.decode(): value.decode() for key, value in found.items()}
+    @contextmanager
+    def _lance_errors(self) -> Iterator[None]:
+        """Errors of Lance become one line."""
+        try:
+            yield
+        except UnfaceError:
+            raise
+        except (OSError, ValueError, RuntimeError) as error:
+            raise UnfaceError(f"{self._where}: Lance reported: {reason(error)}") from error
+
+    def _require_column(self, data: "LanceDataset", column: str) -> None:
+        names = data.schema.names
+        if column not in names:
+            raise UnfaceError(f"{self._where}: no column {column!r}; there is {', '.join(map(repr, names))}")
+
+    def _require_own_data_files(self, data: "LanceDataset") -> None:
+        """No raw vectors outside of the data files that are replaced, or in another table."""
+        made = [fragment.metadata for fragment in data.get_fragments()]
+        if any(file.base_id is not None for fragment in made for file in fragment.files):
+            raise UnfaceError(
+                f"{self._where}: a shallow clone, whose vectors are in another table; sanitise a deep clone of it"
+            )
+        if (self._folder / "_mem_wal").exists() or any(getattr(fragment, "overlays", ()) for fragment in made):
+            raise UnfaceError(f"{self._where}: has writes that are not in its data files yet; compact the table first")
+
+    def _require_no_nulls(self, data: "LanceDataset") -> None:
+        """Lance itself would accept them. The message names the id of the first, if there is an id column."""
+        if self._id_column is not None:
+            self._require_column(data, self._id_column)
+        missing = f"`{self._column}` IS NULL"
+        count = data.count_rows(filter=missing)
+        if not count:
+            return
+        first = ""
+        if self._id_column is not None:
+            row_id = data.to_table(columns=[self._id_column], filter=missing, limit=1).column(0)[0]
+            first = f" (first {self._id_column} {row_id.as_py()!r})"
+        raise UnfaceError(f"{self._where}: {count:,} rows have no vector{first}; fill or delete them")
+
+    def _metadata(self, data: "LanceDataset") -> dict[str, str]:
+        metadata = data.schema.field(self._column).metadata or {}
+        return {key.decode(): value.decode() for key, value in metadata.items()}
 
     def _is_swapped(self, data: "LanceDataset", mark: str) -> bool:
-        found = self._told(data).get(_MARK)
-        if found not in (None, mark):
-            raise UnfaceError(f"{self._where}: sanitised already, with the projection {found[:12]}…")
-        return found is not None
+        swapped_with = self._metadata(data).get(_MARK)
+        if swapped_with not in (None, mark):
+            raise UnfaceError(f"{self._where}: already sanitised with projection {swapped_with[:12]}…")
+        return swapped_with is not None
 
-    def _begun(self, data: "LanceDataset", mark: str) -> Staging:
-        """What an earlier run staged, or a new beginning."""
+    def _resume_or_begin(self, data: "LanceDataset", mark: str) -> "Staging":
+        """The note of an earlier run if it is still valid, or else a new one."""
         earlier = Staging.load(self._note)
         if earlier is not None and earlier.is_of(mark, data.version) and earlier.is_whole(self._folder):
             return earlier
-        # A run that was killed in ``swap`` may have dropped some already.
+        # A run that was killed in ``swap`` may already have dropped some.
         indices = {plan.name: plan for plan in (earlier.indices if earlier else [])}
-        indices |= {plan.name: plan for plan in indices_on(data, self._column)}
-        self._forget()
+        indices |= {plan.name: plan for plan in _index_plans(data, self._column)}
+        self._delete_note()
         note = Staging(mark=mark, version=data.version, indices=list(indices.values()))
         note.save(self._note)
         return note
 
-    def _show(self, data: "LanceDataset", note: Staging) -> None:
-        """Commit what the table will be as a version that is in nobody's history, to be read back."""
+    def _commit_for_read_back(self, data: "LanceDataset", note: "Staging") -> None:
+        """Commit the future table as a detached version, which is in no history, so that it can be read back."""
         import lance
 
-        told: dict[str, str | None] = {_MARK: note.mark, _RAW: "kept"}
+        metadata: dict[str, str | None] = {_MARK: note.mark, _RAW: "kept"}
         if note.indices:
-            told[_INDICES] = _PLANS.dump_json(note.indices).decode()
-        changed = {_field(data, self._column): lance.LanceOperation.UpdateMap(told)}
+            metadata[_INDICES] = _INDEX_PLANS.dump_json(note.indices).decode()
+        changed = {_field_id(data, self._column): lance.LanceOperation.UpdateMap(metadata)}
         marked = self._commit(
             lance.LanceOperation.UpdateConfig(field_metadata_updates=changed), note.version, detached=True
         )
@@ -182,61 +226,184 @@ class LanceStore:
     ) -> "LanceDataset":
         import lance
 
-        # Tried again, a commit to the table would go over what others have written meanwhile.
+        # A retried commit to the table would overwrite what others have written meanwhile.
         retries = 20 if detached else 0
         return lance.LanceDataset.commit(
             self._folder, operation, read_version=version, detached=detached, max_retries=retries
         )
 
-    def _make_indices(self) -> None:
+    def _rebuild_indices(self) -> None:
         data = self._open()
-        wanted = self._told(data).get(_INDICES)
-        if wanted is None:
+        plans = self._metadata(data).get(_INDICES)
+        if plans is None:
             return
         failed = []
-        for plan in _PLANS.validate_json(wanted):
+        for plan in _INDEX_PLANS.validate_json(plans):
             try:
                 plan.build(data, self._column)
             except (OSError, ValueError, RuntimeError) as error:
-                failed.append(f"{plan.sentence()}: {reason(error)}")
+                failed.append(f"{plan.describe()}: {reason(error)}")
         data.update_field_metadata({self._column: {_INDICES: None}})
         if failed:
-            raise UnfaceError(f"{self._where}: sanitised, but make its index anew yourself: {'; '.join(failed)}")
+            raise UnfaceError(
+                f"{self._where}: sanitised, but an index could not be rebuilt; create it yourself: {'; '.join(failed)}"
+            )
 
-    def _staging(self) -> Staging:
+    def _complete_note(self) -> "Staging":
         note = Staging.load(self._note)
         if note is None or note.read_back is None:
             raise UnfaceError(f"{self._where}: nothing is staged; run it again")
         return note
 
-    def _forget(self) -> None:
+    def _delete_note(self) -> None:
+        """And the manifests that it lists; data files are Lance's to clean up."""
         note = Staging.load(self._note)
         if note is not None:
-            note.forget(self._note, self._folder)
+            for name in note.manifests:
+                (self._folder / "_versions" / name).unlink(missing_ok=True)
+            self._note.unlink(missing_ok=True)
 
-    @contextmanager
-    def _in_words(self) -> Iterator[None]:
-        """What Lance says, as one line."""
+
+class IndexPlan(BaseModel):
+    """How to build an index again; what Lance does not report (training samples, rounds) takes the default."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    kind: str
+    """IVF_PQ, IVF_HNSW_SQ, …"""
+    metric: str
+    parameters: dict[str, int]
+
+    def build(self, data: "LanceDataset", column: str) -> None:
+        parameters: dict[str, Any] = dict(self.parameters)
+        data.create_index(column, self.kind, name=self.name, metric=self.metric, replace=True, **parameters)
+
+    def describe(self) -> str:
+        parameters = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
+        return f"{self.name!r} ({self.kind}, {self.metric}, {parameters})"
+
+
+_INDEX_PLANS = TypeAdapter(list[IndexPlan])
+
+
+class Staging(BaseModel):
+    """The note beside the table that lists what is staged, as JSON; one that cannot be read starts staging again."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    mark: str
+    version: int
+    """Of the table that was staged; rows of another version may differ."""
+    fragments: dict[int, dict[str, Any]] = {}
+    """By number: Lance's description of each fragment as it will be."""
+    indices: list[IndexPlan] = []
+    """Recorded here before they are dropped."""
+    read_back: int | None = None
+    """Detached version that shows the whole table as it will be."""
+    manifests: list[str] = []
+    """Files that exist only for the detached versions."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Staging | None":
         try:
-            yield
-        except UnfaceError:
+            return cls.model_validate_json(path.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+    def save(self, path: Path) -> None:
+        write_file(path, self.model_dump_json().encode())
+
+    def is_of(self, mark: str, version: int) -> bool:
+        return (self.mark, self.version) == (mark, version)
+
+    def is_whole(self, folder: Path) -> bool:
+        """Whether all files that it lists still exist: somebody may have cleaned up the table."""
+        files = [folder / "data" / file["path"] for made in self.fragments.values() for file in made["files"]]
+        return all(file.exists() for file in [*files, *(folder / "_versions" / name for name in self.manifests)])
+
+
+def _index_plans(data: "LanceDataset", column: str) -> list[IndexPlan]:
+    """Of the indices on a column, sorted by name. They hold raw vectors or codes of them, so they are rebuilt."""
+    plans = []
+    for name in sorted(index.name for index in data.describe_indices() if index.field_names == [column]):
+        stats = data.stats.index_stats(name)
+        # Rows added later may be in an index of their own, which has the parameters of the first.
+        first = stats["indices"][0]
+        inner = first["sub_index"]
+        graph = inner.get("params", {})
+        reported = {
+            "num_partitions": first.get("num_partitions"),
+            "num_sub_vectors": inner.get("num_sub_vectors"),
+            "num_bits": inner.get("nbits", inner.get("num_bits")),
+            "m": graph.get("m"),
+            "ef_construction": graph.get("ef_construction"),
+            "max_level": graph.get("max_level"),
+        }
+        parameters = {key: int(value) for key, value in reported.items() if value is not None}
+        plans.append(IndexPlan(name=name, kind=stats["index_type"], metric=first["metric_type"], parameters=parameters))
+    return plans
+
+
+def _erased_fragment(
+    fragment: "LanceFragment", column: str, field: int, erase: Erase, progress: Progress, where: str
+) -> dict[str, Any]:
+    """Write the erased vectors of one fragment; returns its description with them in place of the raw ones."""
+    import lance
+
+    kind = fragment.schema.field(column).type
+    failed: list[BaseException] = []
+
+    def erased(batch: pa.RecordBatch) -> pa.RecordBatch:
+        try:
+            values = erase(_vectors_of(batch.column(0), where))
+            progress.advance("erase", len(values))
+            numbers = values.astype(kind.value_type.to_pandas_dtype(), copy=False)
+            lists = pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), type=kind)
+            return pa.record_batch([lists], schema=schema)
+        except BaseException as error:
+            failed.append(error)
             raise
-        except (OSError, ValueError, RuntimeError) as error:
-            raise UnfaceError(f"{self._where}: Lance says: {reason(error)}") from error
+
+    schema = pa.schema([pa.field(f"{column} erased by unface", kind)])
+    rows = max(1, _BATCH_BYTES // (kind.list_size * kind.value_type.bit_width // 8))
+    try:
+        made, _ = fragment.merge_columns(lance.batch_udf(schema)(erased), columns=[column], batch_size=rows)
+    except Exception:
+        # Lance wraps errors of our function in a message of its own.
+        if failed:
+            raise failed[0] from None
+        raise
+    described: dict[str, Any] = made.to_json()
+    *kept, new = described["files"]
+    for file in kept:
+        file["fields"] = [_TOMBSTONE if number == field else number for number in file["fields"]]
+    new["fields"] = [field]
+    described["files"] = [file for file in kept if set(file["fields"]) != {_TOMBSTONE}] + [new]
+    return described
+
+
+def _vectors_of(lists: pa.FixedSizeListArray, where: str) -> NDArray[np.floating]:
+    """(n, d) in the type they are stored in."""
+    flat = lists.flatten()
+    if lists.null_count or flat.null_count:
+        raise UnfaceError(f"{where}: a vector is null or contains a null; fill or delete such rows")
+    values: NDArray[np.floating] = flat.to_numpy(zero_copy_only=False)
+    return values.reshape(-1, lists.type.list_size)
 
 
 def _replacement(note: Staging, marked: "LanceDataset") -> "LanceOperation.Merge":
-    """The table with erased vectors and the mark, and but for them as it is."""
+    """The table with erased vectors and the mark, otherwise unchanged."""
     import lance
 
     made = [lance.FragmentMetadata.from_json(json.dumps(described)) for described in note.fragments.values()]
     return lance.LanceOperation.Merge(made, marked.lance_schema)
 
 
-def _field(data: "LanceDataset", column: str) -> int:
-    """Lance's number for a column, which stays when its data changes."""
+def _field_id(data: "LanceDataset", column: str) -> int:
+    """Lance's number for a column, which stays the same when its data changes."""
     field = data.lance_schema.field(column)
-    assert field is not None  # inspect has found it
+    assert field is not None  # inspect has checked it
     return field.id()
 
 

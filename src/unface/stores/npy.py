@@ -1,4 +1,4 @@
-"""A .npy file of vectors, block by block through memory maps: its size is no limit."""
+"""A .npy file of vectors, read and written in blocks through memory maps, so it may be larger than memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,31 +6,30 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data.files import short_name, unopened
-from unface.errors import UnfaceError
+from unface.data.files import unopened
+from unface.errors import UnfaceError, short_name
 from unface.progress import Progress
-from unface.stores.beside import BesideFile
+from unface.stores.beside import BesideFile, new_array
 from unface.stores.ports import Erase, Holding
-from unface.stores.room import new_array
 
 _BLOCK_BYTES = 1 << 24
 
 
 class NpyStore:
-    """(n, d) float16, float32 or float64, which it stays. A killed ``stage`` begins anew: it only reads and writes."""
+    """(n, d) float16, float32 or float64, which it stays. A killed ``stage`` begins again."""
 
     def __init__(self, path: Path) -> None:
         self._file = BesideFile(path)
 
     def inspect(self) -> Holding:
-        rows, dim = _opened(self._file.path).shape
+        rows, dim = _open(self._file.path).shape
         return self._file.holding(rows, dim)
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         if self._file.is_staged(mark):
             return
         with self._file.staging(mark) as unfinished:
-            raw = _opened(self._file.path)
+            raw = _open(self._file.path)
             column_by_column = raw.flags.f_contiguous and not raw.flags.c_contiguous
             progress.start("erase", len(raw))
             out = new_array(unfinished, raw.dtype, raw.shape, column_by_column=column_by_column)
@@ -40,12 +39,12 @@ class NpyStore:
             out.flush()
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
-        vectors = _opened(self._file.staged())
+        vectors = _open(self._file.staged())
         for rows in _blocks(vectors):
             yield np.array(vectors[rows])
 
     def unmatched(self) -> int:
-        return abs(len(_opened(self._file.path)) - len(_opened(self._file.staged())))
+        return abs(len(_open(self._file.path)) - len(_open(self._file.staged())))
 
     def swap(self, mark: str) -> None:
         self._file.swap(mark)
@@ -54,26 +53,28 @@ class NpyStore:
         return self._file.purge()
 
 
-def _opened(path: Path) -> "np.memmap[tuple[int, ...], np.dtype[np.floating]]":
-    """A memory map of vectors, or UnfaceError."""
+def _open(path: Path) -> "np.memmap[tuple[int, ...], np.dtype[np.floating]]":
+    """A read-only memory map; refuses all but one array of vectors."""
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise unopened(path, error) from None
     except (ValueError, EOFError):
-        # NumPy's own words advise to load it as a pickle, which would run what is in it.
+        # NumPy's own message advises to load it as a pickle, which would execute it.
         raise UnfaceError(f"{short_name(path)}: not a .npy array of numbers; give one that numpy.save wrote") from None
-    if not isinstance(found, np.memmap):
+    if not isinstance(array, np.memmap):
         raise UnfaceError(f"{short_name(path)}: a .npz archive; give it to `unface apply` as a file")
-    if found.ndim != 2 or found.dtype.name not in {"float16", "float32", "float64"}:
+    if array.ndim != 2 or array.dtype.name not in {"float16", "float32", "float64"}:
         raise UnfaceError(
-            f"{short_name(path)}: {found.dtype} of shape {found.shape};"
+            f"{short_name(path)}: {array.dtype} of shape {array.shape};"
             " expected float16, float32 or float64 of shape (n, d)"
         )
-    more = path.stat().st_size - found.offset - found.nbytes
-    if more > 0:
-        raise UnfaceError(f"{short_name(path)}: {more:,} bytes after its array would be lost; save one array in a file")
-    return found
+    trailing = path.stat().st_size - array.offset - array.nbytes
+    if trailing > 0:
+        raise UnfaceError(
+            f"{short_name(path)}: {trailing:,} bytes after its array would be lost; save one array in a file"
+        )
+    return array
 
 
 def _blocks(vectors: NDArray[np.floating]) -> Iterator[slice]:

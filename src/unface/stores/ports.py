@@ -1,4 +1,4 @@
-"""What a store must do so that erased vectors can take the place of raw ones."""
+"""What a store must do so that erased vectors can replace raw ones."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,21 +18,21 @@ class Holding:
     """What a store holds now."""
 
     where: str
-    """The store in words, without a password; begins every sentence about it."""
+    """The store as messages name it, without a password."""
     rows: int
     dim: int
     sanitised_with: str | None = None
-    """Hash of the projection that its vectors have gone through, as the store itself remembers; None for raw ones."""
+    """Hash of the projection that erased its vectors, as recorded in the store; None for raw ones."""
     raw_kept: bool = False
-    """Whether raw vectors still lie beside the sanitised ones, for ``purge`` to remove."""
+    """Whether raw vectors are still kept beside the sanitised ones, for ``purge`` to remove."""
 
 
 class Store(Protocol):
-    """One collection. Every step may be killed at any point and called again: nothing is lost, nothing doubled.
+    """One collection. Every step may be killed at any point and called again: nothing is lost, nothing duplicated.
 
     ``inspect`` changes nothing and refuses what cannot be sanitised. ``stage`` puts erased vectors beside the raw
-    ones, which stay searchable; it goes on where one with the same ``mark`` stopped, and begins anew after another
-    mark. ``staged`` reads them back. ``swap`` puts them in the raw ones' place in one step and remembers the mark.
+    ones, which stay searchable; it continues an interrupted run with the same ``mark``, and begins again after one with
+    another mark. ``staged`` reads them back. ``swap`` replaces the raw ones in one step and records the mark.
     ``purge`` removes the raw vectors from the store's own files.
     """
 
@@ -41,18 +41,18 @@ class Store(Protocol):
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None: ...
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
-        """Batches of what lies staged, in the type it is stored in; after ``swap``, of what is there now.
+        """Batches of the staged vectors, in the type they are stored in; after ``swap``, of the vectors there now.
 
-        None after ``swap`` where only codes are left, which cannot be checked and have not changed.
+        No batches after ``swap`` if only codes are left, which cannot be checked and have not changed.
         """
         ...
 
     def unmatched(self) -> int:
-        """How many ids (or rows, where there are none) are in only one of the raw and the staged vectors."""
+        """How many ids (or rows, if there are no ids) have only a raw or only a staged vector."""
         ...
 
     def swap(self, mark: str) -> None: ...
 
     def purge(self) -> list[str]:
-        """What it could not reach (archives, replicas, …), a sentence each, for the receipt."""
+        """What it could not reach (archives, replicas, …), one sentence each, for the receipt."""
         ...

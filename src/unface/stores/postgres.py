@@ -1,8 +1,8 @@
-"""A pgvector column: erased vectors staged by COPY beside their table, which is then rewritten in one transaction.
+"""A pgvector column: erased vectors are staged by COPY beside the table, which one transaction then rewrites.
 
-The table keeps everything but its vectors: ALTER COLUMN … TYPE … USING puts new values into a column that stays in
-place, so that keys, grants, policies, triggers, views of other columns, sequences and publications stay too, and makes
-every index anew from its own definition. Vectors that are NULL stay NULL.
+The table keeps everything but its vectors: ALTER COLUMN … TYPE … USING gives the same column new values, so keys,
+grants, policies, triggers, views of other columns, sequences and publications stay, and PostgreSQL rebuilds every index
+from its own definition. Vectors that are NULL stay NULL.
 """
 
 from __future__ import annotations
@@ -16,122 +16,252 @@ from numpy.typing import NDArray
 from unface.errors import UnfaceError
 from unface.progress import Progress
 from unface.stores.ports import Erase, Holding
-from unface.stores.postgres_copy import ROW_VERSION, VERSION, read_records, record_type, vectors_of, write_records
-from unface.stores.postgres_purge import purge_raw
-from unface.stores.postgres_session import Session, place, session
-from unface.stores.postgres_staging import begin, count_unmatched, keep_raw, rewrite, rows_staged
+from unface.stores.postgres_session import (
+    ROW_VERSION,
+    ROW_VERSION_TYPES,
+    SELECT_ROW_VERSION,
+    Connection,
+    connect,
+    count,
+    literal,
+    lock_out_other_runs,
+    name_of,
+    read_records,
+    record_type,
+    vectors_of,
+    write_records,
+)
 from unface.stores.postgres_table import (
     VectorColumn,
     comment_of,
+    count_vectors,
     dim_of,
     exists,
-    rows_of,
+    key_columns,
     set_comment,
     vector_column,
 )
 
-PATIENCE = "30s"
-"""How long a run waits for another one on the same column, which may be dead already without its server knowing."""
+# ANALYZE keeps whole values of up to 1 KB in these tables; only VACUUM FULL removes deleted ones from the files.
+_STATISTICS = ("pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data")
 
 
 class PostgresStore:
     """``table`` as in SQL (``faces``, ``media.faces``), ``column`` of type vector or halfvec.
 
-    Reads and writes go on while vectors are staged. ``swap`` locks the table while it is rewritten, and refuses if a
-    row came, went or changed since.
+    Reads and writes continue while vectors are staged. ``swap`` locks the table while it is rewritten, and refuses if
+    a row was added, removed or changed since.
     """
 
     def __init__(self, uri: str, table: str, column: str) -> None:
         self._uri, self._table, self._column = uri, table, column
-        self._where = place(uri, table)
+        self._where = name_of(uri, table)
 
     def inspect(self) -> Holding:
-        with self._session() as opened:
-            column = self._look(opened)
-            kept = exists(opened, column.kept)
-            # Raw vectors are kept before the swap, which takes the staged ones away and sets the mark.
-            if kept and column.sanitised_with is None and not exists(opened, column.staged):
+        with self._connect() as connection:
+            column = self._look_up(connection)
+            raw_kept = exists(connection, column.raw_copy)
+            # The raw copy is made before the swap, which removes the staged table and sets the mark.
+            if raw_kept and column.sanitised_with is None and not exists(connection, column.staged):
                 raise UnfaceError(
-                    f"{self._where}: raw vectors of an earlier run lie in {column.kept}, but the comment on column"
-                    f" {column.column} that says with what it was erased is gone; put it or the raw vectors back"
+                    f"{self._where}: {column.raw_copy} holds raw vectors of an earlier run, but the comment on column"
+                    f" {column.column} that records the projection is missing; restore the comment or the raw vectors"
                 )
-            rows, dim = rows_of(opened, column), dim_of(opened, column, self._where)
-        return Holding(self._where, rows, dim, column.sanitised_with, kept and column.sanitised_with is not None)
+            rows, dim = count_vectors(connection, column), dim_of(connection, column, self._where)
+        mark = column.sanitised_with
+        return Holding(self._where, rows, dim, mark, raw_kept=raw_kept and mark is not None)
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
-        with self._session() as source, self._session() as target:
-            self._alone(target)
-            column = self._look(source)
-            begin(target, column, mark)
-            progress.start("stage", rows_of(target, column))
-            progress.advance("stage", rows_staged(target, column))
-            query = f"SELECT {VERSION}, {column.column} {column.filled}"
-            missing = f"SELECT raw.* FROM ({query}) raw LEFT JOIN {column.staged} s USING ({ROW_VERSION})"
+        with self._connect() as source, self._connect() as target:
+            lock_out_other_runs(target, self._table, self._where)
+            column = self._look_up(source)
+            _prepare_staged_table(target, column, mark)
+            progress.start("stage", count_vectors(target, column))
+            progress.advance("stage", count(target, f"SELECT count(*) FROM {column.staged}"))
+            raw = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
+            missing = f"SELECT raw.* FROM ({raw}) raw LEFT JOIN {column.staged} s USING ({ROW_VERSION})"
             missing += " WHERE s.part IS NULL"
             for records in read_records(source, missing, self._layout(source, column), self._where):
                 records["vector"] = erase(vectors_of(records))
                 write_records(target, column.staged, records)
                 progress.advance("stage", len(records))
             target.execute(f"CREATE UNIQUE INDEX ON {column.staged} (part, at)")
-            # Made after staging: if no row has changed by the swap, none had here.
-            keep_raw(target, column)
+            # After staging: a row that has not changed by the time of the swap had not changed here either.
+            _copy_raw_vectors(target, column)
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
-        with self._session() as opened:
-            column = self._look(opened)
+        with self._connect() as connection:
+            column = self._look_up(connection)
             query = f"SELECT {ROW_VERSION}, vector FROM {column.staged}"
             if column.sanitised_with is not None:
-                query = f"SELECT {VERSION}, {column.column} {column.filled}"
-            for records in read_records(opened, query, self._layout(opened, column), self._where):
+                query = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
+            for records in read_records(connection, query, self._layout(connection, column), self._where):
                 yield vectors_of(records)
 
     def unmatched(self) -> int:
-        with self._session() as opened:
-            return count_unmatched(opened, self._look(opened))
+        with self._connect() as connection:
+            return _count_unmatched(connection, self._look_up(connection))
 
     def swap(self, mark: str) -> None:
-        with self._session() as opened:
-            self._alone(opened)
-            column = self._look(opened)
-            with opened.transaction():
-                opened.execute(f"LOCK TABLE {column.table} IN ACCESS EXCLUSIVE MODE")
-                column = self._look(opened)
-                if column.sanitised_with is not None or comment_of(opened, column.staged) != mark:
-                    raise UnfaceError(f"{self._where}: another run came between; run it again")
-                apart = count_unmatched(opened, column)
-                if apart:
+        with self._connect() as connection:
+            lock_out_other_runs(connection, self._table, self._where)
+            column = self._look_up(connection)
+            with connection.transaction():
+                connection.execute(f"LOCK TABLE {column.table} IN ACCESS EXCLUSIVE MODE")
+                column = self._look_up(connection)
+                if column.sanitised_with is not None or comment_of(connection, column.staged) != mark:
+                    raise UnfaceError(f"{self._where}: another run changed it in the meantime; run it again")
+                unmatched = _count_unmatched(connection, column)
+                if unmatched:
                     raise UnfaceError(
-                        f"{self._where}: {apart:,} rows came, went or changed since vectors were staged;"
+                        f"{self._where}: {unmatched:,} rows were added, removed or changed since staging;"
                         " stop writers and run it again"
                     )
-                rewrite(opened, column)
-                set_comment(opened, f"COLUMN {column.table}.{column.column}", column.comment_with(mark))
-                opened.execute(f"DROP TABLE {column.staged}")
-            # Rewritten rows are not yet marked as visible to all, which index-only scans want.
-            opened.execute(f"VACUUM (ANALYZE) {column.table}")
+                _rewrite(connection, column)
+                set_comment(connection, f"COLUMN {column.table}.{column.column}", column.comment_with(mark))
+                connection.execute(f"DROP TABLE {column.staged}")
+            # Rewritten rows are not yet marked as visible to all, which index-only scans need.
+            connection.execute(f"VACUUM (ANALYZE) {column.table}")
 
     def purge(self) -> list[str]:
-        with self._session() as opened:
-            self._alone(opened)
-            return purge_raw(opened, self._look(opened))
+        with self._connect() as connection:
+            lock_out_other_runs(connection, self._table, self._where)
+            column = self._look_up(connection)
+            # The copy is emptied first and dropped last, so an interrupted purge can be recognised.
+            if exists(connection, column.raw_copy):
+                with connection.transaction():
+                    connection.execute(f"TRUNCATE {column.raw_copy}")
+                    # This also drops the column's statistics.
+                    connection.execute(f"ALTER TABLE {column.raw_copy} DROP COLUMN IF EXISTS {column.column}")
+            notes = _clear_statistics(connection) + _advance_write_ahead_log(connection)
+            connection.execute(f"DROP TABLE IF EXISTS {column.raw_copy}")
+            return notes + _out_of_reach(connection, column)
 
-    def _session(self) -> AbstractContextManager[Session]:
-        return session(self._uri, self._where)
+    def _connect(self) -> AbstractContextManager[Connection]:
+        return connect(self._uri, self._where)
 
-    def _look(self, opened: Session) -> VectorColumn:
-        return vector_column(opened, self._table, self._column, self._where)
+    def _look_up(self, connection: Connection) -> VectorColumn:
+        return vector_column(connection, self._table, self._column, self._where)
 
-    def _layout(self, opened: Session, column: VectorColumn) -> np.dtype[np.void]:
-        return record_type(dim_of(opened, column, self._where), half=column.half)
+    def _layout(self, connection: Connection, column: VectorColumn) -> np.dtype[np.void]:
+        return record_type(dim_of(connection, column, self._where), half=column.half)
 
-    def _alone(self, opened: Session) -> None:
-        """One run at a time: two would stage every row twice."""
-        from psycopg.errors import LockNotAvailable
 
-        opened.execute(f"SET lock_timeout = '{PATIENCE}'")
-        lock = "SELECT pg_advisory_lock(hashtext('unface'), hashtext(to_regclass(%s)::oid::text))"
-        try:
-            opened.execute(lock, (self._table,))
-        except LockNotAvailable:
-            raise UnfaceError(f"{self._where}: another run is at work on it; wait for its end") from None
-        opened.execute("RESET lock_timeout")
+def _prepare_staged_table(connection: Connection, column: VectorColumn, mark: str) -> None:
+    """Afterwards the staged table holds only vectors of this mark whose rows have not changed, or none."""
+    with connection.transaction():
+        if comment_of(connection, column.staged) != mark:
+            connection.execute(f"DROP TABLE IF EXISTS {column.staged}")
+            # Unlogged: after a crash of the server, vectors are just staged again. Never analysed: statistics would be
+            # another place that holds vectors.
+            connection.execute(
+                f"CREATE UNLOGGED TABLE {column.staged} ({ROW_VERSION_TYPES}, vector {column.type} NOT NULL)"
+                " WITH (autovacuum_enabled = false)"
+            )
+            set_comment(connection, f"TABLE {column.staged}", mark)
+            _hide(connection, column.staged)
+            return
+        connection.execute(f"DROP INDEX IF EXISTS {column.staged}_part_at_idx")
+        now = f"SELECT {SELECT_ROW_VERSION} {column.from_filled}"
+        same = " AND ".join(f"raw.{each} = s.{each}" for each in ROW_VERSION.split(", "))
+        connection.execute(f"DELETE FROM {column.staged} s WHERE NOT EXISTS (SELECT FROM ({now}) raw WHERE {same})")
+
+
+def _copy_raw_vectors(connection: Connection, column: VectorColumn) -> None:
+    """Until they are purged, users can restore raw vectors from this copy."""
+    with connection.transaction():
+        connection.execute(f"DROP TABLE IF EXISTS {column.raw_copy}")
+        connection.execute(
+            f"CREATE TABLE {column.raw_copy} WITH (autovacuum_enabled = false) AS"
+            f" SELECT {key_columns(connection, column)} {column.from_filled}"
+        )
+        text = f"raw vectors of {column.table}, kept by unface until purged"
+        set_comment(connection, f"TABLE {column.raw_copy}", text)
+        _hide(connection, column.raw_copy)
+
+
+def _hide(connection: Connection, table: str) -> None:
+    """From everybody but its owner: hosted servers give everybody access to new tables by default."""
+    connection.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+
+
+def _count_unmatched(connection: Connection, column: VectorColumn) -> int:
+    query = f"""
+        SELECT count(*) FROM (SELECT {SELECT_ROW_VERSION} {column.from_filled}) raw
+        FULL JOIN {column.staged} s USING ({ROW_VERSION}) WHERE raw.born IS NULL OR s.vector IS NULL"""
+    return count(connection, query)
+
+
+def _rewrite(connection: Connection, column: VectorColumn) -> None:
+    """Replace the vector of every row; PostgreSQL then rebuilds all indexes."""
+    function = f"{column.schema}.unface_erased(oid, tid)"
+    body = f"""DECLARE erased {column.type}; BEGIN
+        SELECT vector INTO STRICT erased FROM {column.staged} WHERE part = $1 AND at = $2; RETURN erased; END"""
+    connection.execute(
+        f"CREATE FUNCTION {function} RETURNS {column.type} LANGUAGE plpgsql STABLE AS {literal(connection, body)}"
+    )
+    connection.execute(
+        f"ALTER TABLE {column.table} ALTER COLUMN {column.column} TYPE {column.type} USING CASE"
+        f" WHEN {column.column} IS NOT NULL THEN {column.schema}.unface_erased(tableoid, ctid) END,"
+        # Without these two, the column falls back to the storage settings of its type.
+        f" ALTER COLUMN {column.column} SET STORAGE {column.storage},"
+        f" ALTER COLUMN {column.column} SET COMPRESSION {column.compression}"
+    )
+    connection.execute(f"DROP FUNCTION {function}")
+
+
+def _clear_statistics(connection: Connection) -> list[str]:
+    refusals: list[str] = []
+    # VACUUM of a table that one may not touch is a warning, not an error.
+    connection.add_notice_handler(lambda notice: refusals.append(str(notice.message_primary)))
+    for table in _STATISTICS:
+        connection.execute(f"VACUUM (FULL) {table}")
+    if not refusals:
+        return []
+    return [
+        "the server's statistics may hold raw vectors of up to 250 dimensions until an administrator runs"
+        " VACUUM FULL pg_statistic"
+    ]
+
+
+def _advance_write_ahead_log(connection: Connection) -> list[str]:
+    """A checkpoint that begins in a new log file removes files of dropped tables and old log files."""
+    from psycopg.errors import InsufficientPrivilege
+
+    try:
+        connection.execute("CHECKPOINT")
+        connection.execute("SELECT pg_switch_wal()")
+        connection.execute("CHECKPOINT")
+    except InsufficientPrivilege:
+        return [
+            "the write-ahead log holds raw vectors until it is recycled and overwritten; an administrator can speed"
+            " that up with SELECT pg_switch_wal() and CHECKPOINT"
+        ]
+    return []
+
+
+def _out_of_reach(connection: Connection, column: VectorColumn) -> list[str]:
+    """Where raw vectors may still be, as far as the server can tell."""
+    row = connection.execute(
+        """SELECT current_setting('wal_recycle')::bool, current_setting('archive_mode') <> 'off',
+            (SELECT count(*) FROM pg_stat_replication) + (SELECT count(*) FROM pg_replication_slots)
+                + (SELECT setting::int FROM pg_settings WHERE name = 'wal_keep_size') > 0,
+            (SELECT string_agg(DISTINCT pubname, ', ') FROM pg_publication_tables p
+                WHERE format('%%I.%%I', schemaname, tablename)::regclass = ANY(
+                    SELECT %(oid)s::oid UNION SELECT relid FROM pg_partition_tree(%(oid)s::oid)))""",
+        {"oid": column.oid},
+    ).fetchone()
+    recycles, archives, replicates, publications = row or (True, True, True, None)
+    notes = ["backups and dumps made before this run hold raw vectors"]
+    if recycles:
+        notes.append("wal_recycle is on: files of the write-ahead log hold raw vectors until they are overwritten")
+    if archives:
+        notes.append("archived files of the write-ahead log hold raw vectors")
+    if replicates:
+        notes.append("the write-ahead log is kept for replicas, and holds raw vectors until they have caught up")
+    if publications:
+        notes.append(
+            f"subscribers of {publications} keep raw vectors: replication does not send a rewritten table;"
+            " sanitise them too"
+        )
+    return notes

@@ -1,45 +1,45 @@
-"""The vector column of a PostgreSQL table, as its catalogue tells; what cannot be sanitised is refused by name."""
+"""The vector column of a PostgreSQL table, as the catalogue describes it; refuses what cannot be rewritten."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from unface.errors import UnfaceError
-from unface.stores.postgres_session import Session, literal, number
+from unface.stores.postgres_session import Connection, count, literal
 
 _MARK = "unface: erased with projection "
 
 _COLUMN = """
-SELECT to_jsonb(found) FROM (SELECT c.oid::int8 AS oid, format('%%I.%%I', n.nspname, c.relname) AS table,
-    quote_ident(a.attname) AS column, format_type(a.atttypid, a.atttypmod) AS kind, t.typname = 'halfvec' AS half,
-    a.atttypmod AS declared, col_description(c.oid, a.attnum) AS comment,
+SELECT to_jsonb(described) FROM (SELECT c.oid::int8 AS oid, format('%%I.%%I', n.nspname, c.relname) AS table,
+    quote_ident(a.attname) AS column, format_type(a.atttypid, a.atttypmod) AS type, t.typname = 'halfvec' AS half,
+    a.atttypmod AS declared_dim, col_description(c.oid, a.attnum) AS comment,
     CASE attstorage WHEN 'p' THEN 'PLAIN' WHEN 'm' THEN 'MAIN' WHEN 'x' THEN 'EXTENDED' ELSE 'EXTERNAL' END AS storage,
     CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' ELSE 'default' END AS compression,
     format('%%I.unface_staged_%%s_%%s', n.nspname, c.oid, a.attnum) AS staged,
-    format('%%I.unface_raw_%%s_%%s', n.nspname, c.oid, a.attnum) AS kept,
-    quote_ident(n.nspname) AS schema, quote_ident(tn.nspname) AS kinds_in,
-    CASE WHEN pg_is_in_recovery() THEN 'the server is a standby; go to its primary'
+    format('%%I.unface_raw_%%s_%%s', n.nspname, c.oid, a.attnum) AS raw_copy,
+    quote_ident(n.nspname) AS schema, quote_ident(tn.nspname) AS pgvector_schema,
+    CASE WHEN pg_is_in_recovery() THEN 'the server is a standby; connect to its primary'
         WHEN c.relkind NOT IN ('r', 'p') THEN 'not a table'
         WHEN t.typname NOT IN ('vector', 'halfvec')
             THEN format('column %%s is of type %%s; only vector and halfvec can be erased', a.attname,
                 format_type(a.atttypid, a.atttypmod))
-        WHEN a.attgenerated <> '' THEN format('column %%s is generated; sanitise what it is made from', a.attname)
-        WHEN a.attinhcount > 0 OR c.relispartition THEN 'a part of another table; name that one, not the part'
+        WHEN a.attgenerated <> ''
+            THEN format('column %%s is generated; sanitise the column it is computed from', a.attname)
+        WHEN a.attinhcount > 0 OR c.relispartition THEN 'a partition or child of another table; name the parent table'
         WHEN c.reloftype <> 0 THEN 'a typed table (OF); its columns cannot be rewritten'
         WHEN NOT pg_has_role(c.relowner, 'USAGE')
             THEN format('%%s does not own it; connect as %%s', current_user, pg_get_userbyid(c.relowner))
         WHEN NOT has_schema_privilege(n.oid, 'CREATE')
-            THEN format('%%s may not create tables in schema %%s, beside it; grant that', current_user, n.nspname)
-    END AS refused
+            THEN format('%%s may not create tables in schema %%s; grant CREATE on it', current_user, n.nspname)
+    END AS refusal
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid
     JOIN pg_type t ON t.oid = a.atttypid JOIN pg_namespace tn ON tn.oid = t.typnamespace
-WHERE c.oid = to_regclass(%(table)s) AND a.attname = %(column)s AND a.attnum > 0 AND NOT a.attisdropped) found
+WHERE c.oid = to_regclass(%(table)s) AND a.attname = %(column)s AND a.attnum > 0 AND NOT a.attisdropped) described
 """
 
-# ALTER COLUMN TYPE makes indexes, constraints and statistics anew; whatever else names the column stops it.
-_IN_THE_WAY = """
+# ALTER COLUMN TYPE rebuilds indexes, constraints and statistics; any other object that refers to the column blocks it.
+_BLOCKING = """
 WITH RECURSIVE tree AS (
     SELECT %(oid)s::oid AS oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid
 ), columns AS (
@@ -57,7 +57,7 @@ WHERE d.refclassid = 'pg_class'::regclass AND CASE d.classid
 UNION SELECT pg_describe_object(d.classid, d.objid, d.objsubid)
 FROM pg_depend d JOIN pg_type t ON t.oid = d.refobjid JOIN columns ON reltype IN (t.oid, t.typelem)
 WHERE d.refclassid = 'pg_type'::regclass AND d.classid = 'pg_class'::regclass AND d.objsubid > 0
-UNION SELECT 'its part ' || attrelid::regclass FROM columns
+UNION SELECT 'child table ' || attrelid::regclass FROM columns
 WHERE relkind = 'f' OR relam NOT IN (0, (SELECT oid FROM pg_am WHERE amname = 'heap'))
     OR stored <> (SELECT stored FROM columns WHERE attrelid = %(oid)s)
 ORDER BY 1
@@ -71,25 +71,26 @@ class VectorColumn:
     oid: int
     table: str
     column: str
-    kind: str
-    """Its type in full, ``vector(512)``."""
+    type: str
+    """In full: ``vector(512)``."""
     half: bool
-    declared: int
-    """Dimensions as the type says, or −1."""
+    declared_dim: int
+    """Dimensions in the column's type, or −1."""
     comment: str | None
     storage: str
     compression: str
     staged: str
-    kept: str
+    """Table beside this one for erased vectors, until the swap."""
+    raw_copy: str
+    """Table beside this one for raw vectors, until the purge."""
     schema: str
-    kinds_in: str
-    """Schema of pgvector itself."""
-    refused: str | None
+    pgvector_schema: str
+    refusal: str | None
     """Why it cannot be sanitised at all."""
 
     @property
-    def filled(self) -> str:
-        """Rows that have a vector, for a SELECT to go on with."""
+    def from_filled(self) -> str:
+        """The end of a SELECT over all rows that have a vector."""
         return f"FROM {self.table} WHERE {self.column} IS NOT NULL"
 
     @property
@@ -99,43 +100,46 @@ class VectorColumn:
         return next((line.removeprefix(_MARK) for line in lines if line.startswith(_MARK)), None)
 
     def comment_with(self, mark: str) -> str:
-        """Whatever was said of the column before, then the mark."""
+        """The comment that the column has, then the mark."""
         return "\n".join([*(self.comment or "").splitlines(), _MARK + mark])
 
 
-def vector_column(opened: Session, table: str, column: str, where: str) -> VectorColumn:
+def vector_column(connection: Connection, table: str, column: str, where: str) -> VectorColumn:
     """Changes nothing, and reads nothing but the catalogue."""
-    if opened.execute("SELECT to_regclass(%s)", (table,)).fetchone() == (None,):
+    if not exists(connection, table):
         raise UnfaceError(
-            f"{where}: no such table; write it as in SQL, schema.table where it is not on the search path"
+            f"{where}: no such table; write it as in SQL, as schema.table if it is not on the search path"
         )
-    found = opened.execute(_COLUMN, {"table": table, "column": column}).fetchone()
-    if found is None:
-        raise UnfaceError(f"{where}: no column {column}; it has {', '.join(_columns(opened, table))}")
-    seen = VectorColumn(**cast("dict[str, Any]", found[0]))
-    if seen.refused is not None:
-        raise UnfaceError(f"{where}: {seen.refused}")
-    in_the_way = opened.execute(_IN_THE_WAY, {"oid": seen.oid, "column": seen.column}).fetchall()
-    # What was dropped for the rewriting may be back afterwards.
-    if in_the_way and seen.sanitised_with is None:
+    row = connection.execute(_COLUMN, {"table": table, "column": column}).fetchone()
+    if row is None:
+        raise UnfaceError(f"{where}: no column {column}; it has {', '.join(_column_names(connection, table))}")
+    described = VectorColumn(**cast("dict[str, Any]", row[0]))
+    if described.refusal is not None:
+        raise UnfaceError(f"{where}: {described.refusal}")
+    blocking = connection.execute(_BLOCKING, {"oid": described.oid, "column": described.column}).fetchall()
+    # After the swap, users may have created again what they dropped for it.
+    if blocking and described.sanitised_with is None:
+        names = [str(name) for (name,) in blocking]
+        listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         raise UnfaceError(
-            f"{where}: column {column} cannot be rewritten under {_listed([str(each[0]) for each in in_the_way])};"
+            f"{where}: column {column} cannot be rewritten because of {listed};"
             " drop that first and create it again afterwards"
         )
-    return seen
+    return described
 
 
-def rows_of(opened: Session, column: VectorColumn) -> int:
-    """How many vectors are not NULL."""
-    return number(opened, f"SELECT count({column.column}) FROM {column.table}")
+def count_vectors(connection: Connection, column: VectorColumn) -> int:
+    """How many are not NULL."""
+    return count(connection, f"SELECT count({column.column}) FROM {column.table}")
 
 
-def dim_of(opened: Session, column: VectorColumn, where: str) -> int:
-    """Where the type does not say it, all vectors are looked at."""
-    if column.declared != -1:
-        return column.declared
-    dims = f"{column.kinds_in}.vector_dims({column.column})"
-    least, most = opened.execute(f"SELECT min({dims}), max({dims}) FROM {column.table}").fetchone() or (None, None)
+def dim_of(connection: Connection, column: VectorColumn, where: str) -> int:
+    """The declared dimension, or else that of all vectors, which must be one."""
+    if column.declared_dim != -1:
+        return column.declared_dim
+    dims = f"{column.pgvector_schema}.vector_dims({column.column})"
+    query = f"SELECT min({dims}), max({dims}) FROM {column.table}"
+    least, most = connection.execute(query).fetchone() or (None, None)
     if least is None:
         raise UnfaceError(f"{where}: {column.column} holds no vector and its type names no dimension; nothing to do")
     if least != most:
@@ -143,37 +147,33 @@ def dim_of(opened: Session, column: VectorColumn, where: str) -> int:
     return int(str(least))
 
 
-def exists(opened: Session, table: str) -> bool:
-    return opened.execute("SELECT to_regclass(%s)", (table,)).fetchone() != (None,)
+def exists(connection: Connection, table: str) -> bool:
+    return connection.execute("SELECT to_regclass(%s)", (table,)).fetchone() != (None,)
 
 
-def comment_of(opened: Session, table: str) -> str | None:
-    """None also where there is no such table."""
-    (found,) = opened.execute("SELECT obj_description(to_regclass(%s), 'pg_class')", (table,)).fetchone() or (None,)
-    return None if found is None else str(found)
+def comment_of(connection: Connection, table: str) -> str | None:
+    """None also if there is no such table."""
+    query = "SELECT obj_description(to_regclass(%s), 'pg_class')"
+    (comment,) = connection.execute(query, (table,)).fetchone() or (None,)
+    return None if comment is None else str(comment)
 
 
-def set_comment(opened: Session, what: str, text: str) -> None:
-    """``what``: COLUMN or TABLE and its quoted name."""
-    opened.execute(f"COMMENT ON {what} IS {literal(opened, text)}")
+def set_comment(connection: Connection, target: str, text: str) -> None:
+    """``target``: COLUMN or TABLE and its quoted name."""
+    connection.execute(f"COMMENT ON {target} IS {literal(connection, text)}")
 
 
-def key_columns(opened: Session, column: VectorColumn) -> str:
-    """What tells rows apart for whoever wants raw vectors back: the primary key, or else every column."""
+def key_columns(connection: Connection, column: VectorColumn) -> str:
+    """The vector column after those that identify its row: the primary key, or else every other column."""
     query = """SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)
         FROM pg_attribute LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary
         WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND quote_ident(attname) <> %s
             AND (indrelid IS NULL OR attnum = ANY(indkey))"""
-    (names,) = opened.execute(query, (column.oid, column.column)).fetchone() or (None,)
+    (names,) = connection.execute(query, (column.oid, column.column)).fetchone() or (None,)
     return f"{names}, {column.column}" if names else column.column
 
 
-def _columns(opened: Session, table: str) -> Sequence[str]:
+def _column_names(connection: Connection, table: str) -> list[str]:
     query = """SELECT attname FROM pg_attribute
         WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""
-    return [str(name) for (name,) in opened.execute(query, (table,)).fetchall()]
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+    return [str(name) for (name,) in connection.execute(query, (table,)).fetchall()]

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data.files import reason
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 from unface.progress import Progress
 from unface.stores.ports import Erase, Holding
-from unface.stores.qdrant_points import bring_points, points_apart, records_of, set_vector, vector_named
-from unface.stores.qdrant_settings import alike, create_like, index_payload_like, remember, remembered_by, vector_params
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
-    from qdrant_client.models import PointStruct
+    from qdrant_client.models import CollectionInfo, PointStruct, Record, VectorParams
+
+# Key in a collection's metadata. Its value: {"vectors": {vector name: mark}, "raw": [collections of raw vectors]}.
+_STATE = "unface"
+_BATCH = 256
 
 
 class QdrantStore:
     """``url_or_path``: a server, whose key is read from QDRANT_API_KEY, or the folder of the client's local mode.
 
-    Given an alias, ``swap`` turns it, and every other alias of the raw collection, in one step. A collection's own
+    Given an alias, ``swap`` moves it, and every other alias of the raw collection, in one step. A collection's own
     name is free only once the collection is gone: it is copied, the copy compared, the collection deleted, and its
-    name made an alias. Searches in between find nothing; killed there, the same call goes on from the copy.
+    name made an alias. Searches in between find nothing; killed there, the same call continues from the copy.
     """
 
     def __init__(self, url_or_path: str, collection: str, vector_name: str = "") -> None:
@@ -37,24 +38,31 @@ class QdrantStore:
 
     def inspect(self) -> Holding:
         with self._client() as client:
+            from qdrant_client import models
+
             source = self._source(client)
             collection = client.get_collection(source)
-            remembered = remembered_by(collection)
+            state = _state_of(collection)
+            # Of several named vectors, each point may lack some.
+            having = models.Filter(must=[models.HasVectorCondition(has_vector=self._vector)])
             return Holding(
                 where=self._where,
-                rows=self._count(client, source),
-                dim=vector_params(collection, self._vector, self._where).size,
-                sanitised_with=remembered.get("vectors", {}).get(self._vector),
-                raw_kept=any(client.collection_exists(name) for name in remembered.get("raw", [])),
+                rows=client.count(source, count_filter=having, exact=True).count,
+                dim=_vector_params(collection, self._vector, self._where).size,
+                sanitised_with=state.get("vectors", {}).get(self._vector),
+                raw_kept=any(client.collection_exists(name) for name in state.get("raw", [])),
             )
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         def erased(points: list["PointStruct"]) -> list["PointStruct"]:
-            raw = [(point, vector) for point in points if (vector := vector_named(point, self._vector)) is not None]
+            raw = [(point, vector) for point in points if (vector := _vector_of(point, self._vector)) is not None]
             if raw:
                 vectors = erase(np.array([vector for _, vector in raw], dtype=np.float32))
                 for (point, _), vector in zip(raw, vectors.tolist(), strict=True):
-                    set_vector(point, self._vector, vector)
+                    if isinstance(point.vector, dict):
+                        point.vector[self._vector] = vector
+                    else:
+                        point.vector = vector
             return points
 
         with self._client() as client:
@@ -64,26 +72,35 @@ class QdrantStore:
             if client.collection_exists(target) and not self._fits(client, source, target, mark):
                 client.delete_collection(target)
             if not client.collection_exists(target):
-                create_like(client, source, target, self._remembered(client, source, mark))
+                earlier = _state_of(client.get_collection(source))
+                raw = self._copy if source == self._name else source
+                state = {
+                    "vectors": {**earlier.get("vectors", {}), self._vector: mark},
+                    "raw": [*earlier.get("raw", []), raw],
+                }
+                _create_like(client, source, target, state)
             for name in self._unused(client, source) - {target}:
                 client.delete_collection(name)  # staged with another projection
-            index_payload_like(client, source, target)
+            indexed = client.get_collection(target).payload_schema
+            for field, index in client.get_collection(source).payload_schema.items():
+                if field not in indexed:
+                    client.create_payload_index(target, field, field_schema=index.params or index.data_type)
             progress.start("erase", client.count(source, exact=True).count)
-            bring_points(client, source, target, erased, lambda rows: progress.advance("erase", rows))
+            _copy_points(client, source, target, erased, lambda rows: progress.advance("erase", rows))
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
         with self._client() as client:
             name = self._staged(client)
-            kept = vector_params(client.get_collection(name), self._vector, self._where).datatype
-            for records in records_of(client, name):
-                found = [vector for record in records if (vector := vector_named(record, self._vector)) is not None]
-                if found:
-                    yield np.array(found, dtype="float32" if kept is None else kept.value)
+            datatype = _vector_params(client.get_collection(name), self._vector, self._where).datatype
+            for records in _scroll(client, name):
+                vectors = [vector for record in records if (vector := _vector_of(record, self._vector)) is not None]
+                if vectors:
+                    yield np.array(vectors, dtype="float32" if datatype is None else datatype.value)
 
     def unmatched(self) -> int:
         with self._client() as client:
             source, target = self._source(client), self._staged(client)
-            return 0 if source == target else points_apart(client, source, target)
+            return 0 if source == target else _count_unmatched(client, source, target)
 
     def swap(self, mark: str) -> None:
         with self._client() as client:
@@ -93,31 +110,32 @@ class QdrantStore:
             if not client.collection_exists(target) or self._mark_of(client, target) != mark:
                 raise UnfaceError(f"{self._where}: nothing is staged with this projection; run it again")
             if source == self._name:
-                self._keep_copy(client)
-            self._turn_aliases(client, source, target)
+                self._copy_raw_collection(client)
+            self._move_aliases(client, source, target)
             if self._name in _names(client):
                 client.delete_collection(self._name)
-            self._turn_aliases(client, source, target, self._name)
+            self._move_aliases(client, source, target, self._name)
 
     def purge(self) -> list[str]:
         with self._client() as client:
             source = self._source(client)
-            remembered = remembered_by(client.get_collection(source))
-            if self._vector not in remembered.get("vectors", {}):
+            metadata = client.get_collection(source).config.metadata or {}
+            state: dict[str, Any] = metadata.get(_STATE, {})
+            if self._vector not in state.get("vectors", {}):
                 raise UnfaceError(f"{self._where}: not sanitised yet; there is nothing to purge")
-            for name in set(remembered["raw"]) & _names(client):
+            for name in set(state["raw"]) & _names(client):
                 for snapshot in client.list_snapshots(name):
                     client.delete_snapshot(name, snapshot.name, wait=True)
                 client.delete_collection(name)
                 if self._is_local() and (Path(self._place) / "collection" / name).exists():
                     raise UnfaceError(f"{self._where}: the folder of {name!r} could not be removed; delete it yourself")
-            # Whoever makes a collection of that name one day shall keep it.
-            remember(client, source, {**remembered, "raw": []})
+            # A later collection that happens to have that name must not be purged.
+            client.update_collection(source, metadata={**metadata, _STATE: {**state, "raw": []}})
             full = client.list_full_snapshots()
         return [f"{len(full)} snapshots of the whole server, which may hold raw vectors"] if full else []
 
     def _source(self, client: "QdrantClient") -> str:
-        """The collection that the name stands for, or the copy of one that ``swap`` had deleted when it was killed."""
+        """The collection that the name refers to, or the copy of one that a killed ``swap`` had already deleted."""
         names, alias = _names(client), _aliases(client).get(self._name)
         if alias is not None:
             return alias
@@ -136,70 +154,56 @@ class QdrantStore:
 
     def _staged(self, client: "QdrantClient") -> str:
         source = self._source(client)
-        found = {source} if self._mark_of(client, source) is not None else self._unused(client, source)
-        if len(found) != 1:
+        names = {source} if self._mark_of(client, source) is not None else self._unused(client, source)
+        if len(names) != 1:
             raise UnfaceError(f"{self._where}: nothing is staged; run it again")
-        return found.pop()
+        return names.pop()
 
     def _unused(self, client: "QdrantClient", *used: str) -> set[str]:
-        """Collections that were staged for this one and never took its place."""
+        """Collections that were staged for this one and have not been swapped in."""
         pattern = re.compile(re.escape(self._target("")) + "[0-9a-f]{8}")
         free = _names(client) - {*used, *_aliases(client).values()}
-        kept = {raw for name in used for raw in remembered_by(client.get_collection(name)).get("raw", [])}
+        kept = {raw for name in used for raw in _state_of(client.get_collection(name)).get("raw", [])}
         return {name for name in free - kept if pattern.fullmatch(name)}
 
     def _fits(self, client: "QdrantClient", source: str, target: str, mark: str) -> bool:
-        """Whether it was staged with this very projection, and from a collection that has not been made anew since."""
-        same = alike(client.get_collection(source), client.get_collection(target))
+        """Whether it was staged with this very projection, and the source was not created again with other vectors."""
+        raw, staged = (client.get_collection(name).config.params for name in (source, target))
+        same = (raw.vectors, raw.sparse_vectors) == (staged.vectors, staged.sparse_vectors)
         return same and self._mark_of(client, target) == mark
 
-    def _remembered(self, client: "QdrantClient", source: str, mark: str) -> dict[str, Any]:
-        """Marks of all vectors that were erased, and where raw ones lie."""
-        earlier = remembered_by(client.get_collection(source))
-        raw = self._copy if source == self._name else source
-        return {
-            "vectors": {**earlier.get("vectors", {}), self._vector: mark},
-            "raw": [*earlier.get("raw", []), raw],
-        }
-
     def _mark_of(self, client: "QdrantClient", name: str) -> str | None:
-        found: str | None = remembered_by(client.get_collection(name)).get("vectors", {}).get(self._vector)
-        return found
+        mark: str | None = _state_of(client.get_collection(name)).get("vectors", {}).get(self._vector)
+        return mark
 
-    def _keep_copy(self, client: "QdrantClient") -> None:
+    def _copy_raw_collection(self, client: "QdrantClient") -> None:
         if not client.collection_exists(self._copy):
-            create_like(client, self._name, self._copy, {})
-        bring_points(client, self._name, self._copy, lambda points: points, lambda rows: None)
-        if points_apart(client, self._name, self._copy):
+            _create_like(client, self._name, self._copy, {})
+        _copy_points(client, self._name, self._copy, lambda points: points, lambda rows: None)
+        if _count_unmatched(client, self._name, self._copy):
             raise UnfaceError(f"{self._where}: was written to while it was copied; stop writers and run it again")
 
-    def _turn_aliases(self, client: "QdrantClient", source: str, target: str, *more: str) -> None:
+    def _move_aliases(self, client: "QdrantClient", source: str, target: str, *more: str) -> None:
+        """All aliases of the source, and ``more``, in one step."""
         from qdrant_client import models
 
-        found = _aliases(client)
-        turned = {alias for alias, name in found.items() if name == source} | set(more)
+        aliases = _aliases(client)
+        moved = {alias for alias, name in aliases.items() if name == source} | set(more)
         operations: list[models.AliasOperations] = []
-        for alias in sorted(turned):
-            if alias in found:
+        for alias in sorted(moved):
+            if alias in aliases:
                 operations.append(models.DeleteAliasOperation(delete_alias=models.DeleteAlias(alias_name=alias)))
             create = models.CreateAlias(collection_name=target, alias_name=alias)
             operations.append(models.CreateAliasOperation(create_alias=create))
         if operations:
             client.update_collection_aliases(operations)
 
-    def _count(self, client: "QdrantClient", name: str) -> int:
-        """Points that have the vector: of several named ones, each may be missing."""
-        from qdrant_client import models
-
-        having = models.Filter(must=[models.HasVectorCondition(has_vector=self._vector)])
-        return client.count(name, count_filter=having, exact=True).count
-
     def _is_local(self) -> bool:
         return "://" not in self._place
 
     @contextmanager
     def _client(self) -> Iterator["QdrantClient"]:
-        """Open for one step alone (the local mode lets nobody else in); what Qdrant says, as one line."""
+        """Open for one step only (the local mode lets nobody else in); errors of Qdrant become one line."""
         try:
             from qdrant_client import QdrantClient
             from qdrant_client.http.exceptions import ApiException
@@ -209,19 +213,19 @@ class QdrantStore:
             ) from None
         if self._is_local() and not (Path(self._place) / "meta.json").is_file():
             raise UnfaceError(
-                f"{self._where}: the folder is not one of Qdrant's local mode; give it, or a server's URL"
+                f"{self._where}: the folder is not one of Qdrant's local mode; give that folder, or a server's URL"
             )
-        where: dict[str, Any] = {"path": self._place}
+        options: dict[str, Any] = {"path": self._place}
         if not self._is_local():
-            where = {"url": self._place, "api_key": os.environ.get("QDRANT_API_KEY"), "timeout": 600}
+            options = {"url": self._place, "api_key": os.environ.get("QDRANT_API_KEY"), "timeout": 600}
         try:
-            client = QdrantClient(**where)
+            client = QdrantClient(**options)
             try:
                 yield client
             finally:
                 client.close()
         except (ApiException, OSError, ValueError, RuntimeError) as error:
-            raise UnfaceError(f"{self._where}: Qdrant says: {reason(error)}") from error
+            raise UnfaceError(f"{self._where}: Qdrant reported: {reason(error)}") from error
 
 
 def _names(client: "QdrantClient") -> set[str]:
@@ -230,3 +234,149 @@ def _names(client: "QdrantClient") -> set[str]:
 
 def _aliases(client: "QdrantClient") -> dict[str, str]:
     return {alias.alias_name: alias.collection_name for alias in client.get_aliases().aliases}
+
+
+def _state_of(collection: "CollectionInfo") -> dict[str, Any]:
+    state: dict[str, Any] = (collection.config.metadata or {}).get(_STATE, {})
+    return state
+
+
+def _vector_params(collection: "CollectionInfo", name: str, where: str) -> "VectorParams":
+    """Settings of the vector to be erased; refuses all but one vector of floats for each point."""
+    from qdrant_client import models
+
+    params = collection.config.params
+    named = params.vectors if isinstance(params.vectors, dict) else {"": params.vectors}
+    vector = named.get(name)
+    if vector is None:
+        there = ", ".join(repr(known) for known in named if named[known] is not None)
+        raise UnfaceError(f"{where}: no vector {name!r}; there is {there or 'none'}")
+    if vector.multivector_config is not None:
+        raise UnfaceError(f"{where}: several vectors for one point (multivector) cannot be erased")
+    if vector.datatype not in (None, models.Datatype.FLOAT32, models.Datatype.FLOAT16):
+        raise UnfaceError(f"{where}: vectors of {vector.datatype.value}; expected float32 or float16")
+    if params.sharding_method == models.ShardingMethod.CUSTOM:
+        raise UnfaceError(
+            f"{where}: shards chosen by key cannot be recreated from outside; copy it to a collection without them"
+        )
+    return vector
+
+
+def _create_like(client: "QdrantClient", source: str, name: str, state: dict[str, Any]) -> None:
+    """An empty collection with the settings of another one, and ``state`` in its metadata.
+
+    The server builds quantised codes and graphs from the vectors that it receives.
+    """
+    from qdrant_client import models
+
+    config = client.get_collection(source).config
+    params = config.params
+    settings: dict[str, Any] = {
+        "shard_number": params.shard_number,
+        "replication_factor": params.replication_factor,
+        "write_consistency_factor": params.write_consistency_factor,
+        "on_disk_payload": params.on_disk_payload,
+        "payload": params.payload,
+        "id_tracker": params.id_tracker,
+        "hnsw_config": models.HnswConfigDiff(**config.hnsw_config.model_dump(exclude_none=True)),
+        "optimizers_config": models.OptimizersConfigDiff(**config.optimizer_config.model_dump(exclude_none=True)),
+        "quantization_config": config.quantization_config,
+    }
+    if config.wal_config is not None:
+        settings["wal_config"] = models.WalConfigDiff(**config.wal_config.model_dump(exclude_none=True))
+    if config.strict_mode_config is not None:
+        strict = config.strict_mode_config.model_dump(exclude_none=True)
+        settings["strict_mode_config"] = models.StrictModeConfig(**strict)
+    client.create_collection(
+        name,
+        vectors_config=params.vectors,
+        sparse_vectors_config=params.sparse_vectors,
+        metadata={**(config.metadata or {}), _STATE: state},
+        **{key: value for key, value in settings.items() if value is not None},
+    )
+    if _state_of(client.get_collection(name)) != state:
+        client.delete_collection(name)
+        raise UnfaceError(f"{source}: this Qdrant does not keep metadata of a collection; update the server")
+
+
+def _copy_points(
+    client: "QdrantClient",
+    source: str,
+    target: str,
+    change: Callable[[list["PointStruct"]], list["PointStruct"]],
+    advance: Callable[[int], None],
+) -> None:
+    """Make the target hold the changed points of the source and no others; equal ones are not written again."""
+    from qdrant_client import models
+
+    fresh = client.count(target, exact=True).count == 0
+    for records in _scroll(client, source):
+        points = change([_as_point(record) for record in records])
+        if not fresh:
+            present = client.retrieve(target, [point.id for point in points], with_payload=True, with_vectors=True)
+            there = {record.id: _as_point(record) for record in present}
+            points = [point for point in points if point.id not in there or not _same(point, there[point.id])]
+        if points:
+            client.upsert(target, points, wait=True)
+        advance(len(records))
+    if not fresh:
+        for records in _scroll(client, target, whole=False):
+            gone = _missing(client, source, records)
+            if gone:
+                client.delete(target, models.PointIdsList(points=gone), wait=True)
+
+
+def _count_unmatched(client: "QdrantClient", one: str, other: str) -> int:
+    """How many ids are in only one of two collections."""
+    here = sum(len(_missing(client, other, records)) for records in _scroll(client, one, whole=False))
+    there = sum(len(_missing(client, one, records)) for records in _scroll(client, other, whole=False))
+    return here + there
+
+
+def _missing(client: "QdrantClient", name: str, records: list["Record"]) -> list[Any]:
+    """Ids of the records that a collection does not have."""
+    ids = [record.id for record in records]
+    present = client.retrieve(name, ids, with_payload=False, with_vectors=False)
+    return list(set(ids) - {record.id for record in present})
+
+
+def _scroll(client: "QdrantClient", name: str, *, whole: bool = True) -> Iterator[list["Record"]]:
+    """All points in the order of their ids, with both vectors and payload or with neither."""
+    offset: Any = None
+    while True:
+        records, offset = client.scroll(name, limit=_BATCH, offset=offset, with_vectors=whole, with_payload=whole)
+        if records:
+            yield records
+        if offset is None:
+            return
+
+
+def _as_point(record: "Record") -> "PointStruct":
+    from qdrant_client import models
+
+    vector: Any = record.vector or {}
+    return models.PointStruct(id=record.id, vector=vector, payload=record.payload)
+
+
+def _vector_of(point: "PointStruct | Record", name: str) -> list[float] | None:
+    """A point's dense vector of that name; ``""`` is the unnamed one."""
+    vector: Any = point.vector.get(name) if isinstance(point.vector, dict) else point.vector if name == "" else None
+    return vector or None
+
+
+def _same(one: "PointStruct", other: "PointStruct") -> bool:
+    return (one.payload or {}) == (other.payload or {}) and _same_vectors(one.vector, other.vector)
+
+
+def _same_vectors(one: Any, other: Any) -> bool:
+    from qdrant_client import models
+
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same_vectors(one[name], other[name]) for name in one)
+    if isinstance(one, models.SparseVector):
+        return one.indices == other.indices and _same_vectors(one.values, other.values)
+    here, there = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    # A store that scales vectors to length one may change the last bit.
+    return here.shape == there.shape and np.allclose(here, there, rtol=1e-6, atol=1e-6 * np.abs(here).max(initial=0))

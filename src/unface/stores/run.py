@@ -1,4 +1,4 @@
-"""A store sanitised: staged beside the raw vectors, read back, swapped, and the raw ones purged if asked."""
+"""Sanitise a store: stage erased vectors beside the raw ones, read them back, swap, and purge the raw ones if asked."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,13 @@ from unface.stores.ports import Holding, Store
 def sanitise_store(
     projection: Projection, store: Store, *, purge: bool = False, progress: Progress | None = None
 ) -> Receipt:
-    """Replace every vector of a store; the same call goes on with one that was cut off, and purges one that is done.
+    """Replace every vector of a store; the same call continues an interrupted run, and purges a finished one.
 
-    Nothing is swapped before all of it was read back and found erased.
+    Nothing is swapped before all vectors were read back and found erased.
     """
     held, mark = store.inspect(), projection.sha256
     if held.sanitised_with is not None:
-        return _purged(projection, store, held, purge=purge)
+        return _purge_sanitised(projection, store, held, purge=purge)
     require_dim(projection, held.dim, held.where)
 
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
@@ -31,35 +31,35 @@ def sanitise_store(
     store.stage(erase, mark, progress or Silent())
     check = _read_back(projection, store)
     check.require(held.rows, held.where)
-    apart = store.unmatched()
-    if apart:
+    unmatched = store.unmatched()
+    if unmatched:
         raise UnfaceError(
-            f"{held.where}: {apart:,} ids are only among the raw or only among the erased vectors;"
-            " was it written to meanwhile? stop writers and run it again"
+            f"{held.where}: {unmatched:,} ids have only a raw or only an erased vector;"
+            " was it written to during the run? stop writers and run it again"
         )
     store.swap(mark)
     return _receipt(projection, held, check, store.purge() if purge else None)
 
 
-def _purged(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
-    """The raw vectors of a store that was sanitised before and kept them."""
+def _purge_sanitised(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
+    """Purge the raw vectors that an earlier run kept."""
     if held.sanitised_with != projection.sha256:
         raise UnfaceError(
-            f"{held.where}: sanitised already, with the projection {str(held.sanitised_with)[:12]}…;"
-            " two never go over one another, start from the raw vectors"
+            f"{held.where}: already sanitised with another projection ({str(held.sanitised_with)[:12]}…);"
+            " projections cannot be applied on top of each other, start from the raw vectors"
         )
     if not held.raw_kept:
-        raise UnfaceError(f"{held.where}: sanitised with this projection already; nothing to do")
+        raise UnfaceError(f"{held.where}: already sanitised with this projection; nothing to do")
     if not purge:
         raise UnfaceError(
-            f"{held.where}: sanitised with this projection already; raw vectors still lie beside, --purge removes them"
+            f"{held.where}: already sanitised with this projection; raw vectors are still kept, --purge removes them"
         )
     check = _read_back(projection, store)
     if check.rows:
         try:
             check.require(held.rows, held.where)
         except UnfaceError as error:
-            raise UnfaceError(f"{error}; were some added since? erase those by Projection.apply, then purge") from None
+            raise UnfaceError(f"{error}; were rows added since? erase them with Projection.apply, then purge") from None
     return _receipt(projection, held, check, store.purge())
 
 
@@ -71,7 +71,7 @@ def _read_back(projection: Projection, store: Store) -> Check:
 
 
 def _receipt(projection: Projection, held: Holding, check: Check, purged: list[str] | None) -> Receipt:
-    """``purged`` are the notes of a purge, None without one. Lossy stores cannot be read back after the swap."""
+    """``purged``: the notes of a purge, None without one. Lossy stores cannot be read back after the swap."""
     return Receipt.of(
         projection,
         held.where,

@@ -8,7 +8,6 @@ qdrant+https://host:6333?collection=faces        a Qdrant server, key in QDRANT_
 postgresql://user@host/db?table=faces&column=embedding
 """
 
-from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
@@ -18,84 +17,85 @@ from unface.stores.ports import Store
 
 
 def open_store(url: str, *, lossy_ok: bool = False) -> Store:
-    """The store that a URL names; nothing is looked at before ``inspect``."""
+    """The store that a URL names; nothing is read before ``inspect``."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise UnfaceError("--store: not a URL, as its [ has no ]; write %5B for one in a name") from None
+        raise UnfaceError("--store: not a URL, a [ has no matching ]; write %5B for a [ in a name") from None
     scheme = parts.scheme.lower()
     if parts.fragment:
-        raise UnfaceError(f"{scheme}: what follows a # would be left out; write %23 for one in a name")
-    asked = Asked(scheme, _given(scheme, parts.query))
+        raise UnfaceError(f"{scheme}: everything after # would be ignored; write %23 for a # in a name")
+    options = _Options(scheme, parts.query)
     path = unquote(parts.netloc + parts.path)
     if lossy_ok and scheme != "faiss":
         raise UnfaceError("--lossy-ok: only FAISS indexes hold lossy codes; leave it out")
     for registered in entry_points(group="unface.stores", name=scheme):
-        made: Store = registered.load()(url)
-        return made
+        store: Store = registered.load()(url)
+        return store
     match scheme:
         case "faiss":
             from unface.stores.faiss_index import FaissStore
 
-            return asked.whole(lambda: FaissStore(Path(asked.path(path)), lossy_ok=lossy_ok))
+            options.require_all_used()
+            return FaissStore(Path(_required_path(scheme, path)), lossy_ok=lossy_ok)
         case "npy":
             from unface.stores.npy import NpyStore
 
-            return asked.whole(lambda: NpyStore(Path(asked.path(path))))
+            options.require_all_used()
+            return NpyStore(Path(_required_path(scheme, path)))
         case "lancedb":
             from unface.stores.lance import LanceStore
 
-            table, column, key = asked.must("table"), asked.may("column", "vector"), asked.may("id")
-            return asked.whole(lambda: LanceStore(asked.path(path), table, column or "vector", key))
+            table, column, key = options.require("table"), options.take("column"), options.take("id")
+            options.require_all_used()
+            return LanceStore(_required_path(scheme, path), table, column or "vector", key)
         case "qdrant" | "qdrant+http" | "qdrant+https":
             from unface.stores.qdrant import QdrantStore
 
-            collection, vector = asked.must("collection"), asked.may("vector", "")
+            collection, vector = options.require("collection"), options.take("vector")
+            options.require_all_used()
             server = urlunsplit((scheme.partition("+")[2], parts.netloc, parts.path, "", ""))
-            place = asked.path(path) if scheme == "qdrant" else server
-            return asked.whole(lambda: QdrantStore(place, collection, vector or ""))
+            place = _required_path(scheme, path) if scheme == "qdrant" else server
+            return QdrantStore(place, collection, vector or "")
         case "postgresql" | "postgres":
             from unface.stores.postgres import PostgresStore
 
-            table, column = asked.must("table"), asked.may("column", "embedding")
-            # What is left over, such as sslmode, is the driver's.
-            # Put together by hand: urlunsplit leaves out the slashes before a host that is not named.
-            uri = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(asked.left, quote_via=quote)}".rstrip("?")
+            table, column = options.require("table"), options.take("column")
+            # All other options, such as sslmode, are for the driver.
+            # Not urlunsplit, which drops the slashes before an empty host.
+            uri = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(options.unused, quote_via=quote)}".rstrip("?")
             return PostgresStore(uri, table, column or "embedding")
     raise UnfaceError(
         f"{scheme or 'no scheme'}: not a store; give faiss:, npy:, lancedb:, qdrant:, qdrant+https:// or postgresql://"
     )
 
 
-def _given(scheme: str, query: str) -> dict[str, str]:
-    pairs = parse_qsl(query, keep_blank_values=True)
-    given = dict(pairs)
-    if len(given) != len(pairs):
-        twice = next(name for name in given if [one for one, _ in pairs].count(name) > 1)
-        raise UnfaceError(f"{scheme}: the URL says {twice} more than once; leave all but one out")
-    return given
+class _Options:
+    """The query of a URL; an option that no store takes is a mistake."""
 
+    def __init__(self, scheme: str, query: str) -> None:
+        pairs = parse_qsl(query, keep_blank_values=True)
+        self._scheme, self.unused = scheme, dict(pairs)
+        if len(self.unused) != len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise UnfaceError(f"{scheme}: the URL gives {twice} more than once; give it once")
 
-class Asked:
-    """What a URL asks for behind its question mark; what nobody takes is a mistake."""
-
-    def __init__(self, scheme: str, given: dict[str, str]) -> None:
-        self._scheme, self.left = scheme, given
-
-    def must(self, name: str) -> str:
-        if not self.left.get(name):
+    def require(self, name: str) -> str:
+        if not self.unused.get(name):
             raise UnfaceError(f"{self._scheme}: the URL does not say which {name}; add ?{name}=NAME")
-        return self.left.pop(name)
+        return self.unused.pop(name)
 
-    def may(self, name: str, default: str | None = None) -> str | None:
-        return self.left.pop(name, default)
+    def take(self, name: str) -> str | None:
+        return self.unused.pop(name, None)
 
-    def path(self, path: str) -> str:
-        if not path:
-            raise UnfaceError(f"{self._scheme}: the URL has no path; write {self._scheme}:PATH")
-        return path
+    def require_all_used(self) -> None:
+        if self.unused:
+            unknown = ", ".join(sorted(self.unused))
+            raise UnfaceError(f"{self._scheme}: unknown option {unknown}; remove it from the URL")
 
-    def whole(self, make: Callable[[], Store]) -> Store:
-        if self.left:
-            raise UnfaceError(f"{self._scheme}: does not know {', '.join(sorted(self.left))}; leave it out of the URL")
-        return make()
+
+def _required_path(scheme: str, path: str) -> str:
+    if not path:
+        raise UnfaceError(f"{scheme}: the URL has no path; write {scheme}:PATH")
+    return path

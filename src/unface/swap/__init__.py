@@ -1,15 +1,13 @@
 """Attribute swap: can a vector be moved so that it shows the other label and still passes for the same person?"""
 
-from unface.swap.classifier import fit_classifier
-from unface.swap.given import RowsOf
-from unface.swap.inference import swap_inference
-from unface.swap.move import Move, fit_move
-from unface.swap.result import Share, SwapResult
+from unface.swap.attack import Move, fit_classifier, fit_move
+from unface.swap.inference import Swap, SwapResult, swap_inference
+from unface.swap.inputs import RowsOf
 
 __all__ = [
     "Move",
     "RowsOf",
-    "Share",
+    "Swap",
     "SwapResult",
     "fit_classifier",
     "fit_move",

@@ -17,10 +17,10 @@ import numpy as np
 from unface._version import __version__
 from unface.data.files import SEE_TO_IT, reason, require_folder, short_name
 from unface.errors import UnfaceError
+from unface.output.lock import run_lock
+from unface.output.place import OWN
+from unface.output.write import OutputError
 from unface.scale import Place, place_at
-from unface.scale.lock import held
-from unface.scale.place import OWN
-from unface.scale.sink import OutputError
 from unface.synth.people import Candidates
 
 RESULT = "synth.json"
@@ -111,7 +111,7 @@ def opened_folder(out: Path, plan: Mapping[str, object]) -> Iterator[Folder]:
     """A new folder, or one that the same plan began; held against other processes."""
     require_free(out)
     place = place_at(out)
-    with held(place):
+    with run_lock(place):
         try:
             _agree(out, place, plan)
             yield Folder(out, place)

@@ -2,46 +2,44 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 
 import torch
 
+from unface._version import __version__
 from unface.errors import UnfaceError
 from unface.faces import Detector
+from unface.judge import FEWEST, PanelJudge
 from unface.prior import Prior
 from unface.progress import Progress, Silent
-from unface.synth.camera import Camera
 from unface.synth.folder import Folder, Record, opened_folder
-from unface.synth.judge import FEWEST, Judge
-from unface.synth.origin import Origin
 from unface.synth.palette import palette_of
 from unface.synth.people import Candidates, People, kept_apart
-from unface.synth.recipe import Recipe
-from unface.synth.result import Synthesised, sorted_counts
-from unface.synth.sitting import photograph
-from unface.synth.studio import Studio
+from unface.synth.recipe import Origin, Recipe
+from unface.synth.studio import Studio, photograph
 from unface.threads import available_cores
 
+SCHEMA = "unface.synth/1"
 _MOST_WORKERS = 8
 
 
 def synthesise(
     recipe: Recipe,
     prior: Prior,
-    judges: Sequence[Judge],
+    judges: Sequence[PanelJudge],
     detector: Detector,
     out: Path,
     *,
     origins: Sequence[Origin] = (),
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Synthesised:
-    """Pictures ``<identity>/<image>.jpg`` and ``synth.json``, which tells how they were made.
+) -> "Synthesised":
+    """Pictures ``<identity>/<image>.jpg`` and ``synth.json``, which says how they were made.
 
     People are kept apart, and pictures accepted, only where all judges agree. A run that was cut off is gone on with by
     the same call and ends in the same bytes; ``origins`` are in the plan, so that other weights are refused.
@@ -49,6 +47,8 @@ def synthesise(
     if len({judge.name for judge in judges}) < max(FEWEST, len(judges)):
         raise UnfaceError(f"{len(judges)} judges; expected {FEWEST} or more, all different")
     progress = progress or Silent()
+    # A few keep up with any device, and more would only hold up the thread that feeds it.
+    workers = threads or min(available_cores(), _MOST_WORKERS)
     plan: dict[str, object] = {
         **asdict(recipe),
         "prior": prior.name,
@@ -57,9 +57,8 @@ def synthesise(
         "judges": {judge.name: asdict(judge.thresholds) for judge in judges},
         "weights": [asdict(origin) for origin in origins],
     }
-    with opened_folder(out, plan) as folder, _undisturbed(), ThreadPoolExecutor(_workers(threads)) as pool:
-        camera = Camera(detector, [judge.wanted for judge in judges])
-        studio = Studio(recipe, prior, palette_of(prior, recipe, detector), judges, camera, pool)
+    with opened_folder(out, plan) as folder, _undisturbed(), ThreadPoolExecutor(workers) as pool:
+        studio = Studio(recipe, prior, palette_of(prior, recipe, detector), judges, detector, pool)
         people = kept_apart(_candidates(studio, folder, progress), judges, recipe.identities)
         records = _photographed(studio, people, folder, progress)
         result = Synthesised(
@@ -67,17 +66,53 @@ def synthesise(
             plan=plan,
             identities={_name(person, recipe): number for person, number in enumerate(people.numbers)},
             images=recipe.images,
-            refused=sorted_counts(people.refused),
+            refused=_sorted_counts(people.refused),
             tries=sum(record.tries for record in records),
-            rejected=sorted_counts(sum((record.rejected for record in records), Counter())),
+            rejected=_sorted_counts(sum((record.rejected for record in records), Counter())),
         )
         folder.finish(result.as_json())
     return result
 
 
-def _workers(threads: int | None) -> int:
-    """A few keep up with any device, and more would only hold up the thread that feeds it."""
-    return threads or min(available_cores(), _MOST_WORKERS)
+@dataclass(frozen=True)
+class Synthesised:
+    """A folder of pictures of people who do not exist."""
+
+    out: Path
+    plan: Mapping[str, object]
+    identities: Mapping[str, int]
+    """By name of the folder: the number of the candidate, which with the seed is the person."""
+    images: int
+    refused: Mapping[str, int]
+    """Candidates that were not taken, by reason."""
+    tries: int
+    rejected: Mapping[str, int]
+    """Pictures that were not taken, by reason; the first that applied."""
+
+    @property
+    def accepted(self) -> int:
+        return len(self.identities) * self.images
+
+    def sentences(self) -> tuple[str, ...]:
+        """What a person wants to know, in lines."""
+        people, refused = len(self.identities), sum(self.refused.values())
+        return (
+            f"{self.out}: {people} people who do not exist, {self.images} pictures each",
+            f"people: {people} of {people + refused} candidates taken{_reasons(self.refused)}",
+            f"pictures: {self.accepted} of {self.tries} tries accepted "
+            f"({self.accepted / self.tries:.0%}){_reasons(self.rejected)}",
+        )
+
+    def as_json(self) -> dict[str, object]:
+        """``synth.json``; nothing in it depends on when or how often a run was cut off."""
+        return {
+            "schema": SCHEMA,
+            "unface": __version__,
+            "plan": dict(self.plan),
+            "candidates": {"taken": len(self.identities), "refused": dict(self.refused)},
+            "pictures": {"tries": self.tries, "accepted": self.accepted, "rejected": dict(self.rejected)},
+            "identities": dict(self.identities),
+        }
 
 
 def _candidates(studio: Studio, folder: Folder, progress: Progress) -> Iterator[Candidates]:
@@ -136,3 +171,12 @@ def _undisturbed() -> Iterator[None]:
 
 def _name(person: int, recipe: Recipe) -> str:
     return f"{person:0{max(len(str(recipe.identities - 1)), 4)}d}"
+
+
+def _sorted_counts(counts: Counter[str]) -> dict[str, int]:
+    """Most frequent first, then by name: an order of their own, not of the run's."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _reasons(counts: Mapping[str, int]) -> str:
+    return "; " + ", ".join(f"{count} {reason}" for reason, count in counts.items()) if counts else ""

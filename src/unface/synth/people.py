@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
-from unface.synth.judge import Judge
+from unface.judge import NO_FACE, PanelJudge
 
-NO_FACE = "no face"
 _HOPELESS = 500  # candidates in a row that were all refused
 
 
@@ -31,12 +30,7 @@ class People:
     refused: Counter[str]
 
 
-def too_close(judge: Judge) -> str:
-    """The reason for a person whom that judge takes for another."""
-    return f"too close to another person ({judge.name})"
-
-
-def kept_apart(candidates: Iterable[Candidates], judges: Sequence[Judge], count: int) -> People:
+def kept_apart(candidates: Iterable[Candidates], judges: Sequence[PanelJudge], count: int) -> People:
     """The first ``count`` people of whom no two are as near as ``apart`` to any judge."""
     numbers: list[int] = []
     taken = [np.empty((0, 0), dtype=np.float32) for _ in judges]
@@ -96,9 +90,9 @@ def _one_by_one(candidates: Iterable[Candidates]) -> Iterator[tuple[int, tuple[N
 
 
 def _nearest(
-    vectors: Sequence[NDArray[np.float32]], taken: Sequence[NDArray[np.float32]], judges: Sequence[Judge]
+    vectors: Sequence[NDArray[np.float32]], taken: Sequence[NDArray[np.float32]], judges: Sequence[PanelJudge]
 ) -> str | None:
     for judge, vector, rows in zip(judges, vectors, taken, strict=True):
         if len(rows) and float((rows @ vector).max()) >= judge.thresholds.apart:
-            return too_close(judge)
+            return f"too close to another person ({judge.name})"
     return None

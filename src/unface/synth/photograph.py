@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn import functional
-
-from unface.synth.blur import blurred
-from unface.synth.variation import Variation
 
 Tensor = torch.Tensor
 
@@ -15,6 +15,54 @@ Tensor = torch.Tensor
 _HEAD = (0.0, -0.04, 0.66, 0.86)  # centre and semi-axes, the picture running from -1 to 1
 _SOFTNESS = 0.18
 _SHOULDERS = 0.55  # from here down the person's own clothes stay
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """Everything that one try changes about a person's picture.
+
+    In the latent: how far which slots go where. In the picture: place, crop, light, blur and compression.
+    """
+
+    late: float  # share of the way to another person's colour and light
+    late_towards: int
+    early: float  # share of the way to another person's pose and shape
+    early_towards: int
+    turned: float  # standard deviations along the direction that turns the head
+    along: NDArray[np.float32]  # (k,) along all principal directions
+    background: int | None
+    zoom: float
+    turn: float  # radians
+    shift: tuple[float, float]  # shares of the picture
+    mirrored: bool
+    exposure: float  # stops
+    contrast: float
+    warmth: float  # red up and blue down, in shares
+    side_light: tuple[float, float]  # exposure from one edge to the other, in stops
+    blur: float  # standard deviation in 1/256 of the picture
+    quality: int  # of JPEG
+
+
+PLAIN = Variation(
+    late=0.0,
+    late_towards=0,
+    early=0.0,
+    early_towards=0,
+    turned=0.0,
+    along=np.zeros(0, dtype=np.float32),
+    background=None,
+    zoom=1.0,
+    turn=0.0,
+    shift=(0.0, 0.0),
+    mirrored=False,
+    exposure=0.0,
+    contrast=1.0,
+    warmth=0.0,
+    side_light=(0.0, 0.0),
+    blur=0.0,
+    quality=95,
+)
+"""The picture as the prior gives it."""
 
 
 def photographed(faces: Tensor, variations: Sequence[Variation], backgrounds: Tensor, size: int) -> Tensor:
@@ -78,3 +126,20 @@ def _lit(pictures: Tensor, variations: Sequence[Variation]) -> Tensor:
     linear = pictures.clamp(0, 1) ** 2.2 * torch.exp2(stops) * (1 + warmth)
     contrast = column([one.contrast for one in variations])
     return (linear.clamp(0, 1) ** (1 / 2.2) - 0.5) * contrast + 0.5
+
+
+def blurred(pictures: Tensor, sigmas: Sequence[float]) -> Tensor:
+    """Gaussian blur of (n, 3, h, w), each by a standard deviation of its own in pixels; 0 leaves a picture as it is."""
+    most = max(sigmas)
+    if most <= 0:
+        return pictures
+    reach = min(max(math.ceil(3 * most), 1), pictures.shape[-1] - 1)
+    offsets = torch.arange(-reach, reach + 1, device=pictures.device, dtype=pictures.dtype)
+    widths = torch.tensor(sigmas, device=pictures.device, dtype=pictures.dtype).clamp(min=1e-3).view(-1, 1)
+    kernels = torch.exp(-0.5 * (offsets / widths) ** 2)
+    kernels = (kernels / kernels.sum(1, keepdim=True)).repeat_interleave(3, 0)
+    count, _, height, width = pictures.shape
+    flat = functional.pad(pictures, [reach] * 4, mode="reflect").view(1, count * 3, height + 2 * reach, -1)
+    across = functional.conv2d(flat, kernels[:, None, None, :], groups=count * 3)
+    down = functional.conv2d(across, kernels[:, None, :, None], groups=count * 3)
+    return down.view(count, 3, height, width)

@@ -1,8 +1,9 @@
-"""Recipe: what is to be made, checked before anything is."""
+"""Recipe: what is to be made, checked before anything is; and Origin: the weights that it is made with."""
 
 from dataclasses import dataclass
 
 from unface.errors import UnfaceError
+from unface.models import Card
 
 _SMALLEST = 64  # pixels: a face fills less than half of the picture
 _LARGEST = 1024  # what the largest generators give; more would only be blown up
@@ -31,3 +32,22 @@ class Recipe:
             raise UnfaceError(f"size is {self.size}; expected at most {_LARGEST}")
         if not 0 < self.truncation <= _LARGEST_TRUNCATION:
             raise UnfaceError(f"truncation is {self.truncation:g}; expected above 0 and at most {_LARGEST_TRUNCATION}")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A model as the files it consists of, by sha256."""
+
+    name: str
+    role: str
+    weights: dict[str, str]
+    licence: str
+    note: str = ""
+
+
+def origin_of(role: str, name: str, *cards: Card) -> Origin:
+    """What the cards of one model say."""
+    weights = {part.file: part.sha256 for card in cards for part in card.parts}
+    licences = dict.fromkeys(card.licence.name for card in cards)
+    notes = dict.fromkeys(card.licence.note for card in cards if card.licence.note)
+    return Origin(name, role, weights, "; ".join(licences), "; ".join(notes))

@@ -1,7 +1,6 @@
 """What is kept of a measure: its value before and after erasure and the share retained, each with an interval."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,33 +8,11 @@ from scipy.special import ndtri
 
 from unface.errors import UnfaceError
 from unface.metrics import effective_trials, wilson, zero_bound
-from unface.utility.outcome import Outcome
+from unface.result.numbers import Estimate, Kept
+from unface.utility.tasks import Outcome
 
 # Shares are of order one; what differs by less does not differ.
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Share:
-    """A value with its interval over other draws of queries."""
-
-    value: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Kept:
-    """One measure on the same queries in two spaces."""
-
-    measure: str
-    on: str
-    queries: int
-    level: float
-    raw: Share
-    erased: Share
-    retained: Share
-    """erased / raw, which may exceed 1."""
 
 
 def kept(before: Outcome, after: Outcome, level: float = 0.95) -> Kept:
@@ -60,14 +37,13 @@ def kept(before: Outcome, after: Outcome, level: float = 0.95) -> Kept:
         before.measure,
         before.on,
         len(before.per_query),
-        level,
-        _share(before, level),
-        _share(after, level),
-        _retained(before, after, level),
+        raw=_share(before, level),
+        erased=_share(after, level),
+        retained=_retained(before, after, level),
     )
 
 
-def _share(outcome: Outcome, level: float) -> Share:
+def _share(outcome: Outcome, level: float) -> Estimate:
     """Wilson's interval at as many independent queries as would vary as much."""
     value = min(max(outcome.value, 0.0), 1.0)
     variance = _variance_of_mean(outcome.per_query, outcome.groups)
@@ -75,10 +51,10 @@ def _share(outcome: Outcome, level: float) -> Share:
     # No cap at the number of queries: shares vary less than hits and misses, and are worth more of these.
     trials = effective_trials(value, variance, groups, pairs=2**53)
     interval = wilson(value * trials, trials, level)
-    return Share(value, min(interval.low, value), max(interval.high, value))
+    return Estimate(value, min(interval.low, value), max(interval.high, value), level)
 
 
-def _retained(before: Outcome, after: Outcome, level: float) -> Share:
+def _retained(before: Outcome, after: Outcome, level: float) -> Estimate:
     """The ratio of two means over the same queries; the interval is of first order, so what both share cancels."""
     raw = before.value
     ratio = after.value / raw
@@ -87,7 +63,7 @@ def _retained(before: Outcome, after: Outcome, level: float) -> Share:
     if not half:
         # No query changed, or none is left; the next one still may differ.
         half = zero_bound(len(np.unique(before.groups)), level) / raw
-    return Share(ratio, max(ratio - half, 0.0), ratio + half)
+    return Estimate(ratio, max(ratio - half, 0.0), ratio + half, level)
 
 
 def _variance_of_mean(per_query: NDArray[np.float64], groups: NDArray[np.int64]) -> float:

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.linear import RidgeFit
 from unface.moments import ClassMoments, MomentStream
 from unface.threads import one_blas_thread, parallel_map
 
@@ -39,9 +40,7 @@ class Ridge:
     """Scores are (x − mean) W + prior with W = (S + αI)⁻¹ XᵀY: S, the centred scatter, decomposed for every α."""
 
     mean: NDArray[np.float64]  # (d,)
-    basis: NDArray[np.float64]  # (d, d)
-    energy: NDArray[np.float64]  # (d,)
-    targets: NDArray[np.float64]  # (d, m)
+    fit: RidgeFit
     prior: NDArray[np.float64]  # (m,)
     scale: float
 
@@ -54,9 +53,8 @@ class Ridge:
     def _predict_block(
         self, vectors: NDArray[np.float32], strengths: tuple[float, ...], start: int
     ) -> NDArray[np.int64]:
-        along = (vectors[start : start + _ROWS_AT_ONCE] - self.mean) @ self.basis
-        alphas = [strength * self.scale for strength in strengths]
-        scores = (along @ (self.targets / (self.energy + alpha)[:, None]) + self.prior for alpha in alphas)
+        along = (vectors[start : start + _ROWS_AT_ONCE] - self.mean) @ self.fit.basis
+        scores = (along @ self.fit.weights(strength * self.scale) + self.prior for strength in strengths)
         return np.array([score.argmax(axis=1) for score in scores])
 
 
@@ -64,9 +62,9 @@ def fit_ridge(moments: ClassMoments) -> Ridge:
     """From moments alone: XᵀY of centred vectors and one-hot classes is made of class sums."""
     count, mean = float(moments.counts.sum()), moments.mean()
     with one_blas_thread():
-        energy, basis = np.linalg.eigh(moments.scatter - count * np.outer(mean, mean))
-        targets = basis.T @ (moments.sums - moments.counts[:, None] * mean).T
-    energy = np.maximum(energy, 0)
+        fit = RidgeFit.of(
+            moments.scatter - count * np.outer(mean, mean), (moments.sums - moments.counts[:, None] * mean).T
+        )
     # Where all vectors are the same there is no scatter to speak of, and nothing for α to weigh against.
-    scale = float(energy.mean()) or 1.0
-    return Ridge(mean, basis, energy, targets, moments.counts / count, scale)
+    scale = float(fit.energy.mean()) or 1.0
+    return Ridge(mean, fit, moments.counts / count, scale)

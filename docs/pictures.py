@@ -1,0 +1,145 @@
+"""Draws the pictures of the pages: python -m docs.pictures DEMO
+
+docs/architecture.svg from the rooms and imports there are, docs/audit.svg and docs/report.png from what ``unface demo``
+left in DEMO. The last needs Debian's chromium, and Playwright. ``make figures`` does this too.
+"""
+
+import ast
+import io
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+from tests.test_architecture import LEVELS, SOURCE, imported_rooms
+
+from unface.auditing import AUDIT_FILE, load_audit
+from unface.data import EMBEDDED_ENCODERS
+from unface.report.html import write_report
+from unface.report.side_by_side import print_side_by_side
+
+HERE = Path(__file__).resolve().parent
+ARCHITECTURE = HERE / "architecture.svg"
+WITH_FRONTIER = "sscd-int8"
+ROOMS = sorted(LEVELS, key=lambda room: (-LEVELS[room], room))  # top to bottom, and left to right
+
+CELL, LEFT, TOP = 22, 84, 100
+SIDE = CELL * len(ROOMS)
+LOOKS = """
+text { font: 13px system-ui, sans-serif; fill: #1f2328 } .level { fill: #656d76 }
+.paper { fill: #ffffff } .stair { fill: #ddf4ff } .line { stroke: #d0d7de } .dot { fill: #0969da }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 } .level { fill: #8d96a0 }
+.paper { fill: #0d1117 } .stair { fill: #12283f } .line { stroke: #30363d } .dot { fill: #58a6ff }
+}
+"""
+LEGEND = [
+    "A dot: the room of this row imports",
+    "the room of this column.",
+    "A step of the stairs is a level:",
+    "imports only go down.",
+]
+
+
+def main() -> None:
+    """All three."""
+    demo = Path(sys.argv[1])
+    ARCHITECTURE.write_text(architecture(), encoding="utf-8")
+    draw_terminal(demo)
+    draw_report(demo / WITH_FRONTIER / AUDIT_FILE)
+
+
+def draw_terminal(demo: Path) -> None:
+    """Print the demo's audits as a terminal of 88 columns would show them, and save what it looks like."""
+    console = Console(record=True, width=88, file=io.StringIO(), force_terminal=True)
+    console.print("[bold]$ unface demo[/bold]\n")
+    print_side_by_side({name: load_audit(demo / name / AUDIT_FILE) for name in EMBEDDED_ENCODERS}, console)
+    # without rich's web fonts: a picture in a repository fetches nothing
+    plain = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    console.save_svg(str(HERE / "audit.svg"), title="unface", code_format=plain)
+
+
+def draw_report(audit: Path) -> None:
+    """The top of the page in a browser 900 pixels wide."""
+    from playwright.sync_api import sync_playwright
+
+    with TemporaryDirectory() as folder, sync_playwright() as tools:
+        page_file = write_report(load_audit(audit), Path(folder) / "report.html")
+        browser = tools.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 900, "height": 1250})
+        page.goto(page_file.as_uri())
+        page.screenshot(path=str(HERE / "report.png"))
+        browser.close()
+
+
+def architecture() -> str:
+    """Rooms along a diagonal, highest first; what a room imports is to its right, who imports it above it."""
+    width, height = LEFT + SIDE + 50, TOP + SIDE + 16
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
+            "<title>Which room of unface imports which</title>",
+            f"<style>{LOOKS}</style>",
+            f'<rect class="paper" width="{width}" height="{height}"/>',
+            *stairs(),
+            *names(),
+            *dots(),
+            *(f'<text x="24" y="{TOP + SIDE - 92 + 20 * n}">{line}</text>' for n, line in enumerate(LEGEND)),
+            "</svg>\n",
+        ]
+    )
+
+
+def stairs() -> Iterator[str]:
+    """One square for each level: rooms of one level know nothing of each other, so that it stays empty."""
+    for level in sorted(set(LEVELS.values())):
+        inside = [place for place, room in enumerate(ROOMS) if LEVELS[room] == level]
+        start, size = CELL * inside[0], CELL * len(inside)
+        yield f'<rect class="stair" x="{LEFT + start}" y="{TOP + start}" width="{size}" height="{size}"/>'
+        yield f'<text class="level" x="{LEFT + SIDE + 14}" y="{TOP + start + size / 2 + 5}">{level}</text>'
+    yield f'<text class="level" x="{LEFT + SIDE + 4}" y="{TOP - 8}">level</text>'
+
+
+def names() -> Iterator[str]:
+    """Every room's name beside its step and above its column, with a line from one to the other."""
+    for place, room in enumerate(ROOMS):
+        middle = CELL * place + CELL / 2
+        x, y = LEFT + middle, TOP + middle
+        edge = LEFT + CELL * [LEVELS[other] for other in ROOMS].index(LEVELS[room])
+        yield f'<path class="line" d="M{x} {TOP}V{y}M{edge} {y}H{LEFT + SIDE}"/>'
+        yield f'<text x="{edge - 6}" y="{y + 4}" text-anchor="end">{room}</text>'
+        yield f'<text transform="translate({x + 4} {TOP - 6}) rotate(-60)">{room}</text>'
+
+
+def dots() -> Iterator[str]:
+    for row, room in enumerate(ROOMS):
+        for column in sorted(ROOMS.index(other) for other in imports(room)):
+            x, y = LEFT + CELL * column + CELL / 2, TOP + CELL * row + CELL / 2
+            title = f"<title>{room} imports {ROOMS[column]}</title>"
+            yield f'<circle class="dot" cx="{x}" cy="{y}" r="4.5">{title}</circle>'
+
+
+def imports(room: str) -> set[str]:
+    """The other rooms that any file of this one imports, also inside functions."""
+    files = (SOURCE / room).rglob("*.py") if (SOURCE / room).is_dir() else [SOURCE / f"{room}.py"]
+    return {other for file in files for _, other in imported_rooms(file, SOURCE)} - {room}
+
+
+def rooms() -> list[str]:
+    """The table of docs/architecture.md: every room and the first line of its docstring."""
+    lines = ["| level | room | holds |", "|---|---|---|"]
+    for room in ROOMS:
+        is_folder = (SOURCE / room).is_dir()
+        source = SOURCE / room / "__init__.py" if is_folder else SOURCE / f"{room}.py"
+        docstring = ast.get_docstring(ast.parse(source.read_text(encoding="utf-8")))
+        assert docstring, f"{source.relative_to(SOURCE)} has no docstring"
+        holds, path = docstring.splitlines()[0].replace("``", "`"), room if is_folder else f"{room}.py"
+        lines.append(f"| {LEVELS[room]} | [`{room}`](../src/unface/{path}) | {holds} |")
+    return lines
+
+
+if __name__ == "__main__":
+    main()

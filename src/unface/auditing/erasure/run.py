@@ -1,0 +1,119 @@
+"""Erasers and controls made, and every space under the same attack; then what changed on the same pairs."""
+
+from collections.abc import Mapping, Sequence
+
+from unface.auditing.attack import Attack, Attacked
+from unface.auditing.bench import Bench
+from unface.auditing.defence import (
+    Defence,
+    Defender,
+    RankRule,
+    can_fit,
+    describe_erasure,
+    equal_controls,
+    fit_erasers,
+    ready_defence,
+)
+from unface.auditing.leakage.run import space_curves, space_points
+from unface.auditing.protocol import Prepared
+from unface.erase import UTILITY_AWARE, Projection
+from unface.errors import UnfaceError
+from unface.probe import Panel, Plan, difference
+from unface.progress import Progress
+from unface.result.audit import Change, SpaceResult
+from unface.result.words import rate
+
+_USUAL = ("isp",)
+_USUAL_AWARE = "utility-pca"
+
+
+def make_defences(
+    methods: Sequence[str] | None,
+    rule: RankRule,
+    projections: Sequence[Projection],
+    defender: Defender,
+    prepared: Prepared,
+    attack: Attack,
+    progress: Progress,
+) -> list[Defence]:
+    """Ready projections, erasers fitted here (None: the usual one, where there is anybody to fit it on), controls."""
+    embeddings = prepared.embeddings
+    made = [
+        ready_defence(projection, f"projection {number}".removesuffix(" 1"), embeddings)
+        for number, projection in enumerate(projections, 1)
+    ]
+    if methods is None:
+        methods = () if made or not can_fit(_USUAL, rule, defender) else _USUAL
+    if defender.task is not None and not any(method in UTILITY_AWARE for method in methods):
+        methods = (*methods, _USUAL_AWARE)
+    made += fit_erasers(methods, rule, defender, embeddings, attack, progress)
+    return [*made, *equal_controls(made, defender)]
+
+
+def attack_spaces(bench: Bench) -> list[SpaceResult]:
+    """The raw space, then each eraser's and each control's."""
+    prepared, attack, defences = bench.prepared, bench.attack, bench.defences
+    vectors = prepared.embeddings.vectors
+    raw = attack.run(vectors, bench.progress, "raw")
+    _require_some_rate(raw.panel, attack.plan)
+    attacked = {"raw": raw}
+    for defence in defences:
+        attacked[defence.name] = attack.run(defence.apply(vectors), bench.progress, defence.name)
+    return [
+        SpaceResult(name="raw", points=space_points(raw, attack, prepared.context), curves=space_curves(raw)),
+        *(
+            SpaceResult(
+                name=defence.name,
+                erasure=describe_erasure(defence, prepared),
+                points=space_points(attacked[defence.name], attack, prepared.context),
+                curves=space_curves(attacked[defence.name]),
+                changes=_changes(_rivals(defence, defences, attacked), attacked[defence.name], attack),
+                utility=bench.utility.kept(defence.projection),
+            )
+            for defence in defences
+        ),
+    ]
+
+
+def _rivals(defence: Defence, defences: Sequence[Defence], attacked: Mapping[str, Attacked]) -> dict[str, Attacked]:
+    """What a space is compared with: the raw one, and whatever else removed as many dimensions."""
+    rank = defence.projection.rank
+    equal = [other.name for other in defences if other.projection.rank == rank and other is not defence]
+    return {name: attacked[name] for name in ("raw", *equal)}
+
+
+def _changes(others: Mapping[str, Attacked], attacked: Attacked, attack: Attack) -> list[Change]:
+    """Worst case here less worst case in each other space, at every k and rate that is measured."""
+    changes = []
+    for other, before in others.items():
+        for k in attack.plan.ks:
+            for far in attack.plan.fars:
+                here, there = attacked.worst(k, far), before.worst(k, far)
+                if here is None or there is None:
+                    continue
+                value, interval = difference(there, here, attack.bootstrap.level)
+                changes.append(
+                    Change(
+                        against=other,
+                        k=k,
+                        far=far,
+                        probe=here.probe,
+                        against_probe=there.probe,
+                        value=value,
+                        low=interval.low,
+                        high=interval.high,
+                        level=interval.level,
+                    )
+                )
+    return changes
+
+
+def _require_some_rate(panel: Panel, plan: Plan) -> None:
+    if panel.trials:
+        return
+    far = max(plan.fars)
+    k, resolved = max(panel.resolved.items(), key=lambda item: item[1].impostors)
+    raise UnfaceError(
+        f"FAR {rate(far)} cannot be resolved: at k = {k} calibrate has {resolved.impostors:,} impostor pairs, so fewer "
+        f"than 3 false accepts are expected; {resolved.needed[far]} calibrate identities are needed, or a higher --far"
+    )

@@ -1,0 +1,221 @@
+"""``unface fit``: an eraser on a set of one's own, certified on identities that it was not fitted on.
+
+In memory, or from the sums of one read over a collection of any size.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from unface.auditing.attack import Attack
+from unface.auditing.defence import Defender, RankRule, choose_rank, plain_rank
+from unface.auditing.protocol import Protocol, prepare
+from unface.data import EmbeddingSet, Role, Source, Space, read_embeddings, require_same_space, split_identities
+from unface.data.arrow import list_type, matrix_of
+from unface.data.embeddings import METADATA_KEY, codes_of, space_from_json
+from unface.data.files import without_parquet
+from unface.data.parquet import opened_parquet, row_batches
+from unface.erase import (
+    CONTROLS,
+    ERASERS,
+    ISP,
+    UTILITY_AWARE,
+    ClosedFormEraser,
+    Projection,
+    certificate,
+    make_eraser,
+    usual_rank,
+)
+from unface.erase.eraser import chosen_rank
+from unface.errors import UnfaceError
+from unface.metrics import Scheme
+from unface.moments import MomentStream
+from unface.output.place import Place, place_at
+from unface.probe import PROBES, Plan, draw_bootstrap, pick_probes
+from unface.progress import Progress, Silent
+from unface.scale.executor import Executor, local_executor
+from unface.scale.names import NamesJob, cut_identities
+from unface.scale.stream import NO_IDS
+from unface.scale.sums import Gather, PartSums, SumsJob, gather_here
+
+_MOST_HELD_ROWS = 200_000
+"""For the certificate: whole identities up to so many rows are kept, whatever the size of the collection."""
+_ROWS_AT_ONCE = 1 << 10
+Task = NDArray[np.float32] | None
+# The target is met against attackers in closed form; the audit then measures against all.
+_PROBES = tuple(name for name in PROBES if name != "mlp")
+
+
+def fit_certified(
+    source: Source,
+    eraser: str = "isp",
+    *,
+    rank: int | float | str | None = None,
+    spare: Source | None = None,
+    hold_out: float = 0.2,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Projection:
+    """Fit ``eraser`` on all identities but a share ``hold_out``, on which the projection is certified.
+
+    ``rank`` is that of ``unface.audit``. With a target such as "0.05@1e-4" the identities are split as in an audit:
+    fitted on fit, attacked by train, judged on calibrate, certified on test. ``spare`` are vectors of a task, for the
+    erasers that spare one.
+    """
+    given = read_embeddings(source)
+    rule, method = RankRule.of(rank), eraser
+    progress = progress or Silent()
+    if spare is not None and method not in UTILITY_AWARE:
+        raise UnfaceError(f"{method}: spares no task; leave --spare out, or take --eraser {' or '.join(UTILITY_AWARE)}")
+    task = _task(given, spare)
+    if rule.target is not None:
+        plan = Plan(fars=(rule.target.far,), seed=seed, threads=threads)
+        return _to_target(given, task, method, rule, plan, progress)
+    people = given.unit()
+    if hold_out == 0:
+        return _fitted(Defender(people, task), method, rule)
+    shares = {Role.FIT: 1 - hold_out, Role.TEST: hold_out}
+    split = split_identities(people.names, shares=shares, seed=seed)
+    fit, test = (people.take(split.rows(people, role)) for role in (Role.FIT, Role.TEST))
+    projection = _fitted(Defender(fit, task), method, rule)
+    try:
+        return replace(projection, certificate=certificate(projection, test.vectors, test.identities))
+    except UnfaceError as error:
+        raise UnfaceError(f"{error}; raise --hold-out, or take 0 for no certificate") from None
+
+
+def _task(given: EmbeddingSet, source: Source | None) -> Task:
+    if source is None:
+        return None
+    task = read_embeddings(source).unit()
+    require_same_space(given.unit().space, task.space)
+    return task.vectors
+
+
+def _fitted(defender: Defender, method: str, rule: RankRule) -> Projection:
+    return defender.project(method, plain_rank(rule, defender))
+
+
+def _to_target(
+    given: EmbeddingSet, task: Task, method: str, rule: RankRule, plan: Plan, progress: Progress
+) -> Projection:
+    prepared = prepare(given, Protocol(variant=plan.variant, seed=plan.seed))
+    roles = prepared.roles
+    weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 2, plan.seed)
+    attack = Attack(roles, pick_probes(_PROBES), replace(plan, ks=prepared.ks), weights)
+    defender = Defender(prepared.embeddings.take(prepared.split.rows(prepared.embeddings, Role.FIT)), task)
+    rank = choose_rank(rule, method, defender, prepared.embeddings, attack, progress)
+    projection = defender.project(method, rank)
+    test = roles.test
+    return replace(
+        projection, certificate=certificate(projection, prepared.embeddings.vectors[test.rows], test.identities)
+    )
+
+
+def is_streamed(method: str) -> bool:
+    """Whether a method is fitted from sums, so that it can be on a collection of any size."""
+    known = {**ERASERS, **CONTROLS}
+    return method == "random" or (method in known and isinstance(known[method](1), ClosedFormEraser))
+
+
+def fit_streamed(
+    source: str | os.PathLike[str],
+    eraser: str = "isp",
+    *,
+    rank: int | float | None = None,
+    hold_out: float = 0.2,
+    vector: str = "vector",
+    identity: str = "identity",
+    skip_bad_rows: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    gather: Gather = gather_here,
+    progress: Progress | None = None,
+) -> Projection:
+    """As ``fit_certified``, over the Parquet files of a folder or a URL: identities are read first, then vectors once.
+
+    Holds a sum for each identity and the rows of the certificate, no file. Ids are not looked at.
+    """
+    rule, method = RankRule.of(rank), eraser
+    place = place_at(source)
+    files = [found.name for found in place.parquet_files()]
+    if not files:
+        raise without_parquet(place.shown)
+    space = _one_space(place, files, vector)
+    model = make_eraser(method, 1)
+    # What cannot be, whatever the vectors are, is told before hours of reading.
+    chosen_rank(method, np.ones(space.dim), space.dim, space.dim + 1, rule.rank, rule.energy)
+    named = [NamesJob(place.address, name, identity) for name in files]
+    cut = cut_identities(executor or local_executor(threads), named, hold_out, seed, _MOST_HELD_ROWS)
+    scatter = isinstance(model, ClosedFormEraser) and model.needs_scatter()
+    jobs = [SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, skip_bad_rows) for name in files]
+    sums = gather(jobs, progress or Silent())
+    projection = replace(_fitted_from_sums(method, rule, sums.moments), space=replace(space, normalised=True))
+    return projection if hold_out == 0 else _certified(projection, sums)
+
+
+def _fitted_from_sums(method: str, rule: RankRule, moments: MomentStream) -> Projection:
+    if rule.rank is not None:
+        rank = rule.rank
+    elif rule.energy is not None:
+        rank = ISP(energy=rule.energy).fit_moments(moments).projection_.rank
+    else:
+        rank = usual_rank(moments.dim, moments.identities)
+    eraser = make_eraser(method, rank)
+    if isinstance(eraser, ClosedFormEraser):
+        return eraser.fit_moments(moments).projection_
+    # Of the vectors it needs their length alone.
+    return eraser.fit(np.zeros((2, moments.dim), np.float32)).projection_
+
+
+def _certified(projection: Projection, sums: PartSums) -> Projection:
+    try:
+        codes = codes_of(np.concatenate(sums.held_names).tolist())[0] if sums.held else np.empty(0, np.int64)
+        vectors = np.concatenate(sums.held) if sums.held else np.empty((0, projection.dim), np.float32)
+        return replace(projection, certificate=certificate(projection, vectors, codes))
+    except UnfaceError as error:
+        raise UnfaceError(f"{error}; raise --hold-out, or take 0 for no certificate") from None
+
+
+def _one_space(place: Place, files: Sequence[str], vector: str) -> Space:
+    """Of all files, read from their schemas; two spaces, or two lengths of vectors, never mix."""
+    said: list[Space | None] = []
+    dim = None
+    for name in files:
+        with place.opened(name) as file, opened_parquet(file, name) as opened:
+            schema = opened.schema_arrow
+            if vector not in schema.names:
+                raise UnfaceError(f"{name}: has no column {vector!r}; there are {', '.join(schema.names)}")
+            kind = list_type(schema.field(vector).type)
+            matrix_of(pa.chunked_array([], kind), NO_IDS, name, vector)
+            text = (schema.metadata or {}).get(METADATA_KEY)
+            said.append(None if text is None else space_from_json(text, name))
+            if dim is None and pa.types.is_fixed_size_list(kind):
+                dim = kind.list_size
+            elif dim is None:
+                dim = _first_length(opened, name, vector)
+        if (said[0] is None) != (said[-1] is None):
+            raise UnfaceError(
+                f"{files[0]} and {name}: only one of them says which space it is in; two embedding spaces never mix"
+            )
+        if said[0] is not None and said[-1] is not None:
+            require_same_space(said[0], said[-1])
+    if dim is None:
+        raise UnfaceError(f"{place.shown}: no vectors in {vector!r}; at least two identities are needed")
+    return said[0] or Space(encoder=None, weights_sha256=None, dim=dim, normalised=False)
+
+
+def _first_length(opened: pq.ParquetFile, name: str, vector: str) -> int | None:
+    """Of the first vector there is, where the type does not say; rows without one may come before it."""
+    for batch in row_batches(opened, name, _ROWS_AT_ONCE, [vector]):
+        there = batch.column(vector).drop_null()
+        if len(there):
+            return len(there[0])
+    return None

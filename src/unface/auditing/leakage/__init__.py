@@ -1,0 +1,217 @@
+"""Leakage: how many photo pairs of one person each attacker links in each space, and what could void that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from unface.result.audit import AuditResult, Controls, Point
+from unface.result.file import Finding, Frozen, note, warning
+from unface.result.parts import Section, SilentPart
+from unface.result.words import count, interval, percent, rate
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
+# The probes that an audit has unless others are named.
+_USUAL_PROBES = ("cosine", "ridge", "lda", "plda", "mlp")
+# Of many numbers some lie above chance by luck; one that is to speak for all of them must be this certain.
+_CERTAIN_Z = 3.2905267314918945  # of 99.9 %, two-sided
+# Duplicates are a warning where they make up this share of the mated pairs.
+_MANY_DUPLICATES = 0.001
+
+
+class Nothing(Frozen):
+    """No section of its own: the numbers stand with each space."""
+
+
+class Leakage(SilentPart):
+    """Always measured; its numbers are the points and curves of each space, and the controls."""
+
+    name = "leakage"
+    schema = Nothing
+
+    @classmethod
+    def findings(cls, result: AuditResult) -> list[Finding]:
+        points, head = result.raw.points, result.raw.headline
+        return [
+            *_control(result.controls),
+            *_labels(points, head),
+            *_duplicates(result.controls),
+            *_context(head),
+            *_rates(points),
+        ]
+
+    @classmethod
+    def not_measured(cls, result: AuditResult) -> list[str]:
+        missing = []
+        if not any(point.context_adjusted for point in result.raw.points):
+            missing.append(
+                "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
+                "name a --group or --context column"
+            )
+        left_out = [name for name in _USUAL_PROBES if name not in result.protocol.probe]
+        if left_out:
+            missing.append(f"probes left out: {', '.join(left_out)}")
+        return missing
+
+    @classmethod
+    def terminal(cls, result: AuditResult) -> Iterator[Table]:
+        from unface.page.tables import terminal_table
+
+        protocol = result.protocol
+        table = terminal_table("raw space, probe by probe" if len(result.spaces) > 1 else None)
+        table.add_column("probe")
+        for far in protocol.far:
+            table.add_column(f"TAR % at FAR {rate(far)}")
+            table.add_column("× chance", justify="right")
+            table.add_column("")
+        for k in protocol.k:
+            at_k = [point for point in result.raw.points if point.k == k]
+            table.add_row(f"k = {k}", *(cell for far in protocol.far for cell in _denominators(at_k, far)), style="dim")
+            for probe in protocol.probe:
+                row = [point for point in at_k if point.probe == probe]
+                table.add_row(probe, *(cell for far in protocol.far for cell in _cells(row, far)))
+            table.add_row()
+        yield table
+
+    @classmethod
+    def page(cls, result: AuditResult) -> list[Section | str]:
+        from unface.auditing.leakage.page import sections
+
+        return sections(result)
+
+
+PART = Leakage
+
+
+def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:
+    """What the rows below are shares of."""
+    tar = next(point.tar for point in at_k if point.far == far)
+    return f"of {tar.denominator:,} pairs" if tar else "", "", ""
+
+
+def _cells(row: list[Point], far: float) -> tuple[Text, Text, Text]:
+    from rich.text import Text
+
+    from unface.page.tables import tar_cells
+
+    point = next(point for point in row if point.far == far)
+    style, mark = ("bold", "◂") if point.worst else ("", "")
+    return *tar_cells(point, style), Text(mark, style=style)
+
+
+def _control(controls: Controls) -> list[Finding]:
+    failed = [point for point in controls.shuffled_identities if not point.passed]
+    if not failed:
+        return []
+    first = failed[0]
+    return [
+        Finding(
+            severity="invalid",
+            about="shuffled identities",
+            text=(
+                f"with identities shuffled among images {first.probe} still links {percent(first.tar.value)} "
+                f"{interval(first.tar.low, first.tar.high)} of pairs where chance is {percent(first.chance)}; "
+                "scores depend on something other than identity, so no number here can be trusted"
+            ),
+        )
+    ]
+
+
+def _labels(points: list[Point], head: Point | None) -> list[Finding]:
+    if head is None or head.above_chance or any(_certainly_above_chance(point) for point in points):
+        return []
+    return [
+        warning(
+            "labels",
+            "no probe does better than chance at any rate: either these vectors hold no identity that the panel can "
+            "read, or the identity column is wrong (shuffled, or not about people); check it before calling this safe",
+        )
+    ]
+
+
+def _certainly_above_chance(point: Point) -> bool:
+    """Also beside the other numbers, and also if the achieved FAR, itself a count, came out low by luck."""
+    if point.tar is None or point.chance is None:
+        return False
+    trials, z = point.tar.effective_n or point.tar.identities, _CERTAIN_Z
+    rate, pull = point.tar.value, z * z / trials
+    # The lower end of Wilson's interval, as in unface.metrics, which needs SciPy.
+    half = z * math.sqrt(max(rate * (1 - rate), 0) / trials + z * z / (4 * trials * trials)) / (1 + pull)
+    return (rate + pull / 2) / (1 + pull) - half > max(point.chance, point.far)
+
+
+def _duplicates(controls: Controls) -> list[Finding]:
+    findings = []
+    duplicates = controls.near_duplicates
+    if duplicates.across_identities:
+        pairs = count(duplicates.across_identities, "pair")
+        text = f"{pairs} of nearly the same vector (cosine ≥ {duplicates.cosine}) under different identities"
+        findings.append(warning("near-duplicates", f"{text}: one picture under two names raises every threshold"))
+    if controls.lookalike_identities:
+        pairs = count(controls.lookalike_identities, "pair")
+        text = f"{pairs} of identities resemble each other as much as themselves: one person under two names?"
+        findings.append(warning("identities", f"{text} Such pairs count as impostors and hide leakage"))
+    if controls.stray_pictures:
+        some = count(controls.stray_pictures, "picture")
+        text = f"{some} under one identity, but like another's own: under the wrong name?"
+        findings.append(warning("identities", f"{text} A few such pictures set the threshold"))
+    if duplicates.within_identities:
+        text = f"{count(duplicates.within_identities, 'pair')} of nearly the same vector within one identity"
+        if duplicates.within_identities >= _MANY_DUPLICATES * duplicates.mated:
+            share = percent(duplicates.within_identities / duplicates.mated)
+            text += (
+                f", {share} of the mated pairs: the same picture twice is not leakage, and TAR is too high by as much"
+            )
+            findings.append(warning("near-duplicates", text))
+        else:
+            findings.append(note("near-duplicates", f"{text}: they raise the TAR"))
+    return findings
+
+
+def _context(head: Point | None) -> list[Finding]:
+    if head is None or head.context_adjusted is None or head.tar is None:
+        return []
+    adjusted, findings = head.context_adjusted, []
+    if adjusted.unknown:
+        text = f"'{adjusted.context}' is not known for both pictures of {percent(adjusted.unknown)} of the mated pairs"
+        findings.append(note("same shoot", f"{text}; they are left out of the adjusted TAR"))
+    if adjusted.value is None or adjusted.overlap < 0.5:
+        text = f"'{adjusted.context}' separates mated from impostor pairs almost wholly (overlap"
+        text += f" {percent(adjusted.overlap)}); what is identity and what is the shoot cannot be told apart"
+        findings.append(warning("same shoot", text))
+    elif adjusted.high < head.tar.value and adjusted.suspects is not None:
+        text = f"{percent(adjusted.suspects.value)} of the accepted pairs share their '{adjusted.context}'; with"
+        text += f" surroundings as alike as those of strangers {percent(adjusted.value)}"
+        text += f" {interval(adjusted.low, adjusted.high)} are linked, not {percent(head.tar.value)}"
+        findings.append(warning("same shoot", text))
+    return findings
+
+
+def _rates(points: list[Point]) -> list[Finding]:
+    findings = []
+    refused = {(point.far, point.k, point.identities_needed) for point in points if point.resolution == "refused"}
+    for far, k, needed in sorted(refused, key=lambda item: item[:2]):
+        text = (
+            f"FAR {rate(far)} at k = {k} is refused: fewer than 3 false accepts expected; {needed} calibrate identities"
+        )
+        findings.append(note("resolution", f"{text} would be needed"))
+    coarse = sorted({(point.far, point.k) for point in points if point.resolution == "coarse"})
+    if coarse:
+        listed = ", ".join(f"{rate(far)} at k = {k}" for far, k in coarse)
+        findings.append(note("resolution", f"coarse (3 to 30 false accepts expected on calibrate): FAR {listed}"))
+    shifted = sorted(
+        {
+            (point.far, point.k)
+            for point in points
+            if point.worst and point.achieved_far and point.achieved_far.value > 3 * point.far
+        }
+    )
+    if shifted:
+        listed = ", ".join(f"{rate(far)} at k = {k}" for far, k in shifted)
+        text = "on test identities more than three times the target FAR was accepted, so thresholds do not carry over"
+        findings.append(warning("thresholds", f"{text}: {listed}"))
+    return findings

@@ -1,0 +1,211 @@
+"""How an audit measures, and from any embeddings to what its panel takes: balanced unit vectors, roles, context."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.data import (
+    DEFAULT_SHARES,
+    PAPER_SHARES,
+    Curation,
+    EmbeddingSet,
+    Role,
+    Split,
+    curate,
+    split_from_column,
+    split_identities,
+    usual_images,
+)
+from unface.errors import UnfaceError
+from unface.metrics import Scheme
+from unface.probe import PROBES, Context, GroupContext, Plan, Roles, SignatureContext, Variant, role_rows
+from unface.result.words import count
+
+DEFAULT_KS = (1, 4, 16)
+# Resampling fewer people than that says nothing about other people.
+_FEWEST = {Role.TRAIN: 2, Role.CALIBRATE: 5, Role.TEST: 5}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Everything about how an audit measures; the defaults are what ``unface audit`` does."""
+
+    far: float | Sequence[float] = (1e-3, 1e-4)
+    """Target false-accept rates."""
+    k: int | Sequence[int] | None = None
+    """Pictures of each person that attackers learn from; None: those of 1, 4, 16 that the set allows."""
+    probe: str | Sequence[str] = tuple(PROBES)
+    """Attackers by name."""
+    seeds: int = 5
+    """Draws of support pictures."""
+    images: int | None = None
+    """Pictures used of each identity; None: their median, at most 20."""
+    variant: str = "unface"
+    """Or "paper": the ISP paper's own reading."""
+    impostor_quota: int | None = None
+    """Image pairs for each pair of identities, as in the paper; None: all."""
+    bootstrap: str = Scheme.DOUBLE_OR_NOTHING
+    bootstraps: int = 2000
+    seed: int = 0
+    identity: str = "identity"
+    """Column of identities."""
+    vector: str = "vector"
+    """Column of vectors."""
+    id: str = "id"
+    """Column of row ids."""
+    split: str | None = None
+    """Column with the roles fit, train, calibrate, test of your own."""
+    group: str | None = None
+    """Column of sessions or shoots, to adjust TAR for."""
+    context: str | None = None
+    """Column of vectors that describe the surroundings, to adjust TAR for."""
+    skip_bad_rows: bool = False
+    threads: int | None = None
+    device: str = "cpu"
+
+    def plan(self) -> Plan:
+        """For the panel; k is filled in when the set is known."""
+        return Plan(
+            fars=tuple(dict.fromkeys((self.far,) if isinstance(self.far, int | float) else self.far)),
+            seeds=self.seeds,
+            seed=self.seed,
+            variant=_named(Variant, self.variant, "variant"),
+            quota=self.impostor_quota,
+            threads=self.threads,
+            device=self.device,
+        )
+
+    def scheme(self) -> Scheme:
+        """How identities are resampled."""
+        scheme = _named(Scheme, self.bootstrap, "bootstrap")
+        if self.bootstraps < 2 or (self.bootstraps % 2 and scheme is Scheme.DOUBLE_OR_NOTHING):
+            raise UnfaceError(
+                f"double-or-nothing replicates come in mirrored pairs; give an even number, not {self.bootstraps}"
+            )
+        return scheme
+
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+def _named(choices: type[_Choice], name: str, what: str) -> _Choice:
+    try:
+        return choices(name)
+    except ValueError:
+        raise UnfaceError(f"{what} {name!r} is not known; use {' or '.join(choices)}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What is measured, and how it came from what was given."""
+
+    embeddings: EmbeddingSet
+    curation: Curation
+    split: Split
+    roles: Roles
+    context: Context | None
+    ks: tuple[int, ...]
+    dropped_ks: list[int]
+
+
+def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
+    """Curate, normalise, split; every refusal happens here, before anything is computed."""
+    given = _in_order(given)
+    n = protocol.images if protocol.images is not None else usual_images(given)
+    chosen, dropped = _fitting_ks((protocol.k,) if isinstance(protocol.k, int) else protocol.k, n)
+    if protocol.split is not None:
+        _own_split(given, protocol.split)  # all rows are held to it, also those that curation leaves out
+    curated, curation = curate(given, n, protocol.seed)
+    embeddings = curated.unit()
+    split = _split(embeddings, protocol.split, _named(Variant, protocol.variant, "variant"), protocol.seed)
+    roles = [role_rows(embeddings, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)]
+    for rows, (role, fewest) in zip(roles, _FEWEST.items(), strict=True):
+        if rows.count < fewest:
+            raise UnfaceError(
+                f"{given.source}: role '{role}' has {count(rows.count, 'identity', 'identities')} of "
+                f"{len(embeddings.names)}; at least {fewest} are needed to say anything"
+            )
+    return Prepared(
+        embeddings,
+        curation,
+        split,
+        Roles(*roles),
+        _context(embeddings, protocol.group, protocol.context),
+        chosen,
+        dropped,
+    )
+
+
+def _in_order(given: EmbeddingSet) -> EmbeddingSet:
+    """Rows by identity and id: the order they came in decides nothing."""
+    return given.take(np.lexsort((given.ids.astype(str), given.identities)))
+
+
+def _fitting_ks(ks: Sequence[int] | None, images: int) -> tuple[tuple[int, ...], list[int]]:
+    """k support images must leave two query images; the default ks that do not are left out, asked-for ones refused."""
+    wanted = tuple(dict.fromkeys(ks)) if ks else DEFAULT_KS
+    for k in wanted:
+        if not isinstance(k, int | np.integer):
+            raise UnfaceError(f"k is a whole number of images, not {k!r}")
+    fitting = tuple(k for k in wanted if k <= images - 2)
+    if ks and len(fitting) < len(wanted):
+        raise UnfaceError(
+            f"k = {max(wanted)} needs {max(wanted) + 2} images for each identity, {images} are used; "
+            "ask for a smaller k, or for more --images of fewer identities"
+        )
+    if not fitting:
+        raise UnfaceError(
+            f"{images} images for each identity are too few; 3 are needed, 1 to learn from and 2 to compare: "
+            "--images 3 or more leaves out identities with fewer"
+        )
+    return fitting, [k for k in wanted if k not in fitting]
+
+
+def _split(embeddings: EmbeddingSet, column: str | None, variant: Variant, seed: int) -> Split:
+    if column is None:
+        shares = PAPER_SHARES if variant is Variant.PAPER else DEFAULT_SHARES
+        return split_identities(embeddings.names, shares=shares, seed=seed)
+    return _own_split(embeddings, column)
+
+
+def _own_split(embeddings: EmbeddingSet, column: str) -> Split:
+    names = [embeddings.names[code] for code in embeddings.identities]
+    return split_from_column(names, [str(role) for role in _label(embeddings, column)])
+
+
+def _context(embeddings: EmbeddingSet, group: str | None, context: str | None) -> Context | None:
+    if group is not None and context is not None:
+        raise UnfaceError("give --group or --context, not both")
+    if group is not None:
+        values = _label(embeddings, group)
+        words = np.array(["" if value is None else str(value) for value in values.tolist()])
+        codes = np.unique(words, return_inverse=True)[1].astype(np.int64)
+        codes[np.isin(words, ("", "nan"))] = -1
+        if len(np.unique(codes[codes >= 0])) < 2:
+            raise UnfaceError(f"{embeddings.source}: '{group}' names fewer than two groups; it says nothing of a shoot")
+        return GroupContext(group, codes)
+    if context is not None:
+        signatures = _label(embeddings, context)
+        if signatures.ndim != 2 or signatures.dtype.kind not in "fiu":
+            raise UnfaceError(
+                f"{embeddings.source}: '{context}' is no column of vectors; --context needs one vector for each row, "
+                "--group takes a name"
+            )
+        return SignatureContext(context, signatures.astype(np.float32))
+    return None
+
+
+def label_column(prepared: Prepared, column: str) -> NDArray[np.generic]:
+    """A column of the curated set, row by row."""
+    return _label(prepared.embeddings, column)
+
+
+def _label(embeddings: EmbeddingSet, column: str) -> NDArray[np.generic]:
+    if column not in embeddings.labels:
+        listed = ", ".join(sorted(embeddings.labels)) or "none"
+        raise UnfaceError(f"{embeddings.source}: has no column '{column}'; other columns are: {listed}")
+    return embeddings.labels[column]

@@ -1,0 +1,103 @@
+"""What an encoder is to the rest of unface, and encoders by name: from a card, or registered by another package."""
+
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.data import Space
+from unface.errors import UnfaceError
+from unface.models import Card, card, weights
+from unface.progress import Progress
+
+if TYPE_CHECKING:
+    import torch
+
+_LIBRARIES = ("PIL", "cv2", "onnx", "onnxruntime")
+
+
+class Encoder(Protocol):
+    """A frozen encoder. ``card`` says what pictures it takes and under which licence its weights are."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dim(self) -> int: ...
+
+    @property
+    def card(self) -> Card: ...
+
+    def encode(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        """(n, dim) vectors of RGB pictures (h, w, 3), not normalised beyond what the model does itself.
+
+        A picture of another size than the model's is resized as the card says. Encoders that want an aligned face
+        expect one: ``encode_images`` finds and aligns it, this method does not.
+        """
+        ...
+
+
+def space_of(encoder: Encoder) -> Space:
+    """The space of an encoder's vectors."""
+    return Space(encoder.name, encoder.card.sha256 or None, encoder.dim, normalised=False)
+
+
+@runtime_checkable
+class TorchBacked(Protocol):
+    """An encoder that gradients can pass through."""
+
+    def torch_module(self) -> "torch.nn.Module":
+        """A frozen module from (n, 3, size, size) float32, normalised as the card says, to (n, dim)."""
+        ...
+
+
+def load_encoder(
+    name: str, *, accept_licence: bool = False, threads: int | None = None, progress: Progress | None = None
+) -> Encoder:
+    """An encoder with its weights, fetched if they are not here yet; ``threads`` are those of one batch's inference.
+
+    Other packages register encoders under the entry point ``unface.encoders``.
+    """
+    absent = [library for library in _LIBRARIES if find_spec(library) is None]
+    if absent:
+        raise UnfaceError(f"pictures need {', '.join(absent)}, not installed; run pip install 'unface[images]'")
+    for registered in entry_points(group="unface.encoders", name=name):
+        made: Encoder = registered.load()()
+        return made
+    wanted = card(name)
+    if wanted.task != "encoder":
+        raise UnfaceError(f"{name}: is a {wanted.task}, not an encoder; 'unface models list' shows the encoders")
+    make = _maker(wanted)
+    return make(wanted, weights(wanted, accept_licence=accept_licence, progress=progress), threads)
+
+
+def _maker(wanted: Card) -> Callable[[Card, Path, int | None], Encoder]:
+    """Imported one by one: each brings a heavy library of its own."""
+    match wanted.architecture:
+        case "onnx":
+            from unface.encode.onnx import OnnxEncoder
+
+            return OnnxEncoder
+        case "dlib_resnet":
+            from unface.encode.runtimes import DlibEncoder
+
+            return DlibEncoder
+        case "facenet_pb":
+            from unface.encode.runtimes import FaceNetEncoder
+
+            return FaceNetEncoder
+        case "tflite":
+            from unface.encode.runtimes import TfliteEncoder
+
+            return TfliteEncoder
+        case "mobilenet_v2" | "efficientnet_lite0" | "augnet_r50" | "transformers" | "torchscript":
+            if find_spec("torch") is None:
+                raise UnfaceError(f"{wanted.name}: needs torch, not installed; run pip install 'unface[torch]'")
+            from unface.encode.torch_encoder import TorchEncoder
+
+            return TorchEncoder
+    raise UnfaceError(f"{wanted.name}: nothing here runs architecture {wanted.architecture!r}; correct its card")

@@ -1,0 +1,63 @@
+"""Linear fits in closed form: one eigendecomposition serves every strength of regularisation.
+
+Ridge regression and discriminants are two different things that share no more than this decomposition. Ridge solves
+(S + αI) W = XᵀY for one-hot classes Y: probe/ridge.py leaves S uncentred and takes α as it is (the ISP paper, A.5),
+utility/linear.py centres S and takes α in units of its mean. Discriminants whiten by the covariance within classes,
+shrunk towards its mean variance: probe/fisher.py does so for many identities, swap/attack.py for two labels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+
+def spectrum(matrix: Matrix) -> tuple[NDArray[np.float64], Matrix]:
+    """Eigenvalues (d,), rising and none below 0, and eigenvectors (d, d) of a matrix that has none but for rounding."""
+    values, axes = np.linalg.eigh(matrix)
+    return np.maximum(values, 0), axes
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeFit:
+    """W = basis @ weights(α), for every α."""
+
+    energy: NDArray[np.float64]  # (d,)
+    basis: Matrix  # (d, d)
+    targets: Matrix  # (d, m): XᵀY along the basis
+
+    @classmethod
+    def of(cls, scatter: Matrix, products: Matrix) -> "RidgeFit":
+        """From S (d, d) and XᵀY (d, m), which class sums are made of: Y is never built."""
+        energy, basis = spectrum(scatter)
+        return cls(energy, basis, basis.T @ products)
+
+    def weights(self, alpha: float) -> Matrix:
+        """(d, m) along the basis."""
+        weights: Matrix = self.targets / (self.energy + alpha)[:, None]
+        return weights
+
+
+@dataclass(frozen=True, eq=False)
+class ShrunkCovariance:
+    """A covariance along its own axes, for every shrinkage towards its mean variance."""
+
+    values: NDArray[np.float64]
+    axes: Matrix
+    level: float
+    """The mean variance."""
+
+    @classmethod
+    def of(cls, covariance: Matrix, energy: float) -> "ShrunkCovariance":
+        """``energy`` is the mean square of the samples' entries.
+
+        Samples that do not vary at all cannot be whitened; a trace of their energy keeps that finite.
+        """
+        values, axes = spectrum(covariance)
+        return cls(values, axes, max(float(values.mean()), 1e-12 * energy, float(np.finfo(float).tiny)))
+
+    def variances(self, shrinkage: float) -> NDArray[np.float64]:
+        """(d,) along the axes."""
+        return (1 - shrinkage) * self.values + shrinkage * self.level

@@ -1,0 +1,96 @@
+"""One run at a time: a lock of the operating system on this machine, a renewed object in an object store.
+
+A run that was killed blocks nobody, or in an object store for a few seconds.
+"""
+
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import lock_descriptor
+
+from unface.errors import UnfaceError, reason
+from unface.output.place import OWN, Place
+from unface.output.write import OutputError
+
+_LOCK = f"{OWN}/lock"
+_RENEWED_S = 5.0
+# A lock that was not renewed for this long belongs to a run that was killed.
+_ABANDONED_S = 15.0
+
+
+@contextmanager
+def run_lock(place: Place, option: str = "--out") -> Iterator[None]:
+    """Refuse a second run that writes to ``place``; ``option`` named the place on the command line."""
+    busy = UnfaceError(f"{place.shown}: another process is writing it; wait for it or choose another {option}")
+    with _folder_lock(place, busy, option) if place.local else _object_lock(place, busy):
+        yield
+
+
+@contextmanager
+def file_lock(path: Path, busy: str) -> Iterator[None]:
+    """Lock an existing file, which is neither changed nor removed; ``busy`` is the message if another run holds it."""
+    with path.open("rb") as file:
+        if not lock_descriptor(file.fileno(), blocking=False):
+            raise UnfaceError(busy)
+        yield
+
+
+@contextmanager
+def _folder_lock(place: Place, busy: UnfaceError, option: str) -> Iterator[None]:
+    path = Path(place.path(_LOCK))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    except OSError as error:
+        raise OutputError(f"{place.shown}: cannot be written ({reason(error)}); choose another {option}") from None
+    with file:
+        try:
+            held = lock_descriptor(file.fileno(), blocking=False)
+        except OSError as error:
+            raise OutputError(
+                f"{place.shown}: its file system does not support locks ({reason(error)}); choose another {option}"
+            ) from None
+        if not held:
+            raise busy
+        yield
+
+
+@contextmanager
+def _object_lock(place: Place, busy: UnfaceError) -> Iterator[None]:
+    """Clocks of two machines are never compared: whoever finds a lock watches whether its holder renews it."""
+    pause = threading.Event()
+    mine = secrets.token_hex(8)
+    seen = place.read(_LOCK)
+    waited = 0.0
+    while seen is not None and waited < _ABANDONED_S:
+        pause.wait(_RENEWED_S / 5)
+        waited += _RENEWED_S / 5
+        now = place.read(_LOCK)
+        if now is not None and now != seen:
+            raise busy
+        seen = now
+    place.write(_LOCK, f"{mine} 0".encode())
+    # Of two that began at the same moment the one that wrote last goes on.
+    pause.wait(_RENEWED_S / 5)
+    if place.read(_LOCK) != f"{mine} 0".encode():
+        raise busy
+
+    def renew() -> None:
+        count = 0
+        while not pause.wait(_RENEWED_S):
+            count += 1
+            with suppress(UnfaceError):  # a store that fails once answers the next time, or the run's files fail too
+                place.write(_LOCK, f"{mine} {count}".encode())
+
+    renewing = threading.Thread(target=renew, daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        pause.set()
+        renewing.join()
+        with suppress(UnfaceError):  # nobody renews it, which the next run sees
+            place.drop(_LOCK)

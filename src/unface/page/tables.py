@@ -1,0 +1,90 @@
+"""Tables as pages and terminals show them: every cell already in words, so that templates only place it."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from unface.result.audit import Point
+from unface.result.numbers import Estimate, Rate, Share
+from unface.result.words import factor, in_percent, interval, percent
+
+if TYPE_CHECKING:
+    from rich.table import Table as TerminalTable
+    from rich.text import Text
+
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is said, what is said in small below it, and whether it is the one to look at."""
+
+    text: str
+    small: str = ""
+    strong: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by their headings; the first cell of a row is the row's own heading."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Cell | str]]) -> Table:
+    """Plain text stands for a cell of nothing else."""
+    cells = tuple(tuple(Cell(cell) if isinstance(cell, str) else cell for cell in row) for row in rows)
+    return Table(caption, tuple(columns), cells)
+
+
+def bounded(found: Estimate) -> str:
+    """6.6 % [6.2, 7.1]."""
+    return f"{percent(found.value)} {interval(found.low, found.high)}"
+
+
+def point_tar(point: Point) -> str:
+    """The same, marked where the rate is coarse, and named where it was refused."""
+    if point.tar is None:
+        return "not resolved"
+    return f"{'~' if point.resolution == 'coarse' else ''}{bounded(point.tar)}"
+
+
+def multiple(value: float) -> str:
+    """660 ×, 1.3 ×."""
+    return f"{factor(value)} ×"
+
+
+def pairs(found: Rate | Share) -> str:
+    """6,270 of 95,000."""
+    return f"{found.numerator:,} of {found.denominator:,}"
+
+
+def difference(value: float, low: float, high: float) -> str:
+    """−4.0 [−4.3, −3.7]: two shares apart, in percentage points; two digits of the largest end."""
+    largest = 100 * max(abs(value), abs(low), abs(high))
+    digits = max(1, 1 - math.floor(math.log10(largest))) if largest else 1
+    said = [f"{100 * one:+.{digits}f}".replace("-", "−") for one in (value, low, high)]
+    return f"{said[0]} [{said[1]}, {said[2]}]"
+
+
+def terminal_table(title: str | None) -> "TerminalTable":
+    """For the terminal, columns to be added: no lines, a heading at the left."""
+    from rich.table import Table as TerminalTable
+
+    return TerminalTable(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold"
+    )
+
+
+def tar_cells(point: Point | None, style: str = "") -> "tuple[Text, Text]":
+    """For the terminal: TAR in percent, whose sign is in the heading, and how many times chance."""
+    from rich.text import Text
+
+    if point is None or point.tar is None or point.times_chance is None:
+        return Text("not resolved", style="dim"), Text("–", style="dim")
+    coarse = "~" if point.resolution == "coarse" else ""
+    value = f"{coarse}{in_percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}"
+    return Text(value, style=style), Text(factor(point.times_chance), style=style)

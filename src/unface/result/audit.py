@@ -1,0 +1,374 @@
+"""audit.json: one audit as a file, ``unface.audit/2``. Pages, tables and gates read nothing else."""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, ValidationError, field_serializer, field_validator, model_validator
+
+from unface.output.taken import require_new_files
+from unface.output.write import write_files
+from unface.result.attribution import LEFT_OUT_FILE
+from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
+from unface.result.numbers import Certificate, Kept, Rate, Share
+from unface.result.parts import installed_part
+from unface.result.words import percent, rate
+
+if TYPE_CHECKING:
+    import pandas
+
+SCHEMA: Literal["unface.audit/2"] = "unface.audit/2"
+AUDIT_FILE = "audit.json"
+REPORT_FILE = "report.html"
+SUSPECTS_FILE = "suspects.csv"
+LISTINGS = (SUSPECTS_FILE, LEFT_OUT_FILE)
+"""Those of the built-in parts: an earlier audit's are removed where this one has none."""
+
+
+class WithoutSuspects(Frozen):
+    """TAR without mated pairs whose surroundings are more alike than a threshold."""
+
+    similarity: float
+    tar: Rate
+
+
+class ContextAdjusted(Frozen):
+    """TAR with mated pairs reweighted to the impostors' distribution of context similarity."""
+
+    context: str = Field(description="column that says how alike two pictures' surroundings are")
+    value: float | None = Field(description="null where no mated pair is like any impostor pair in context")
+    low: float
+    high: float
+    level: float
+    unknown: float = Field(description="share of mated pairs whose context is not known; left out")
+    overlap: float = Field(description="share of the impostors' context distribution that mated pairs reach")
+    effective_pairs: float
+    suspects: Rate | None = Field(description="accepted mated pairs that share their surroundings, of all accepted")
+    without_suspects: list[WithoutSuspects]
+
+
+class Point(Frozen):
+    """One probe at one k and one false-accept rate."""
+
+    probe: str
+    k: int
+    far: float = Field(description="target false-accept rate")
+    resolution: Literal["resolved", "coarse", "refused"]
+    worst: bool = Field(description="the panel's best on calibrate at this k and FAR")
+    tar: Share | None = Field(description="pairs are counted once for each seed; null when the rate is refused")
+    achieved_far: Rate | None
+    chance: float | None = Field(description="TAR of a probe that knows nothing")
+    times_chance: float | None
+    threshold: float | None
+    calibrate_tar: float | None = Field(description="TAR on calibrate, by which the worst case is chosen")
+    setting: dict[str, float]
+    tar_by_seed: list[float]
+    partial_auc: float | None = Field(default=None, description="paper variant, fewer than 10,000 impostor pairs")
+    identities_needed: int | None = Field(default=None, description="calibrate identities that would resolve the rate")
+    context_adjusted: ContextAdjusted | None = None
+    notes: list[str] = []
+
+    @property
+    def above_chance(self) -> bool:
+        """Whether the whole interval lies above what a probe that knows nothing reaches."""
+        return self.tar is not None and self.chance is not None and self.tar.low > max(self.chance, self.far)
+
+
+class Curve(Frozen):
+    """Operating points of one probe at one k on test identities."""
+
+    probe: str
+    k: int
+    far: list[float]
+    tar: list[float]
+    eer: float
+
+
+class Erasure(Frozen):
+    """How a space was made from the raw one."""
+
+    method: str
+    control: bool = Field(description="random subspace or label-free PCA of equal rank: what an eraser must beat")
+    rank: int = Field(description="dimensions removed")
+    dim: int
+    rank_rule: str = Field(description="how the rank was decided")
+    fitted_on: str
+    fit_identities: int | None = Field(description="null for a ready projection, which does not say")
+    fit_images: int | None
+    projection_sha256: str
+    degenerate: int = Field(description="audited vectors of which nothing was left")
+    spectrum: list[float] = Field(description="singular values, falling; the first belong to what was removed")
+    certificate: Certificate | None
+
+
+class Change(Frozen):
+    """Worst-case TAR here less worst-case TAR in another space, on the same pairs; the interval is paired."""
+
+    against: str = Field(description="name of the other space")
+    k: int
+    far: float
+    probe: str
+    against_probe: str
+    value: float
+    low: float
+    high: float
+    level: float
+
+
+class SpaceResult(Frozen):
+    """Everything measured in one space: the raw vectors, or what an eraser made of them."""
+
+    name: str
+    erasure: Erasure | None = Field(default=None, description="null for the raw space")
+    points: list[Point]
+    curves: list[Curve]
+    changes: list[Change] = []
+    utility: list[Kept] = []
+
+    @property
+    def by_eraser(self) -> bool:
+        """Whether an eraser made it: not the raw space, and no control."""
+        return self.erasure is not None and not self.erasure.control
+
+    @property
+    def is_control(self) -> bool:
+        """Whether a control made it."""
+        return self.erasure is not None and self.erasure.control
+
+    def worst_at(self, k: int, far: float) -> Point | None:
+        """The worst case at one k and rate; None where the rate is refused or was not asked for."""
+        return next((point for point in self.points if point.worst and (point.k, point.far) == (k, far)), None)
+
+    @property
+    def headline(self) -> Point | None:
+        """The worst case at the lowest resolved rate (coarse if none is), at the k that is worst on calibrate."""
+        for resolution in ("resolved", "coarse"):
+            at = [point for point in self.points if point.worst and point.tar and point.resolution == resolution]
+            if at:
+                lowest = min(point.far for point in at)
+                return max((point for point in at if point.far == lowest), key=lambda point: point.calibrate_tar or 0)
+        return None
+
+
+class ControlPoint(Frozen):
+    """A probe on shuffled identities; chance is all it may reach."""
+
+    probe: str
+    k: int
+    far: float
+    tar: Share
+    chance: float
+    passed: bool
+
+
+class Duplicates(Frozen):
+    """Pairs of nearly the same vector."""
+
+    cosine: float
+    across_identities: int
+    within_identities: int
+    mated: int = Field(description="mated pairs that were looked through")
+
+
+class Controls(Frozen):
+    """What could make the numbers mean something else."""
+
+    shuffled_identities: list[ControlPoint]
+    near_duplicates: Duplicates
+    lookalike_identities: int = Field(description="identity pairs that may be one person under two names")
+    stray_pictures: int = Field(description="pictures that seem to show another identity than they are under")
+
+
+class Curated(Frozen):
+    """The balanced part that was used."""
+
+    images: int
+    identities: int
+    identities_dropped: int
+    rows: int
+
+
+class RoleCounts(Frozen):
+    """Identities in each role; no identity has two."""
+
+    fit: int
+    train: int
+    calibrate: int
+    test: int
+    seed: int | None
+    sha256: str
+
+
+class MeasuredProtocol(Frozen):
+    """How it was measured."""
+
+    variant: Literal["unface", "paper"]
+    far: list[float] = Field(min_length=1)
+    k: list[int] = Field(min_length=1)
+    seeds: int
+    seed: int
+    probe: list[str]
+    score: str
+    bootstrap: str
+    bootstraps: int
+    level: float
+    impostor_quota: int | None
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The operating point at which an audit is quoted: every space is compared at the same k and rate."""
+
+    raw: Point
+
+    @property
+    def k(self) -> int:
+        """Pictures that the attacker has of each person."""
+        return self.raw.k
+
+    @property
+    def far(self) -> float:
+        """Target false-accept rate."""
+        return self.raw.far
+
+    def of(self, space: SpaceResult) -> Point | None:
+        """The worst case of a space at this point."""
+        return space.worst_at(self.k, self.far)
+
+    def changes(self, space: SpaceResult) -> list[Change]:
+        """The paired changes of a space at this point."""
+        return [change for change in space.changes if (change.k, change.far) == (self.k, self.far)]
+
+
+class AuditResult(Frozen):
+    """One audit: what was measured, on what, with which certainty, what was not, and the conclusion."""
+
+    schema_: Literal["unface.audit/2"] = Field(default=SCHEMA, alias="schema")
+    valid: bool
+    verdict: str
+    findings: list[Finding]
+    not_measured: list[str]
+    source: Given
+    curated: Curated
+    roles: RoleCounts
+    protocol: MeasuredProtocol
+    spaces: list[SpaceResult] = Field(min_length=1, description="raw first, then erasers, then the controls")
+    fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
+    controls: Controls
+    parts: dict[str, Any] = Field(default={}, description="what each further part of the audit measured, by its name")
+    run: Run
+    listings: dict[str, Listing] = Field(default={}, exclude=True, repr=False)
+    """By file name; written beside audit.json."""
+
+    @field_validator("parts")
+    @classmethod
+    def _known_sections(cls, parts: dict[str, Any]) -> dict[str, Any]:
+        """Sections as their part's own type; one whose part is not installed here stays as it came."""
+        sections = {}
+        for name, section in parts.items():
+            part = installed_part(name)
+            try:
+                sections[name] = section if part is None else part.schema.model_validate(section)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(step) for step in first["loc"])
+                raise ValueError(f"{name}.{where}: {first['msg'].lower().removeprefix('value error, ')}") from None
+        return sections
+
+    @field_serializer("parts")
+    def _as_json(self, parts: dict[str, Any]) -> dict[str, Any]:
+        dumped = (
+            section.model_dump(by_alias=True) if isinstance(section, Frozen) else section for section in parts.values()
+        )
+        return dict(zip(parts, dumped, strict=True))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "AuditResult":
+        if self.valid and any(finding.severity == "invalid" for finding in self.findings):
+            raise ValueError("valid, but a finding says that it is not")
+        return self
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "AuditResult":
+        """Read an audit.json, or the one in a folder that ``save`` wrote."""
+        given = Path(path)
+        return load_result(given / AUDIT_FILE if given.is_dir() else given, cls, SCHEMA, "unface audit")
+
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
+        """Write audit.json and the listings beside it; returns the path of audit.json."""
+        require_no_audit(Path(folder), force=force)
+        private = {name: listing.csv() for name, listing in self.listings.items()}
+        write_files(Path(folder), {AUDIT_FILE: self.file_text()}, {**dict.fromkeys(LISTINGS), **private})
+        return Path(folder) / AUDIT_FILE
+
+    @property
+    def raw(self) -> SpaceResult:
+        """The vectors as they came."""
+        return self.spaces[0]
+
+    def space(self, name: str) -> SpaceResult | None:
+        """A space by its name."""
+        return next((space for space in self.spaces if space.name == name), None)
+
+    @property
+    def erased(self) -> list[SpaceResult]:
+        """The spaces that erasers made."""
+        return [space for space in self.spaces if space.by_eraser]
+
+    @property
+    def headline(self) -> Headline | None:
+        """Where this audit is quoted: the raw space's worst case at the lowest resolved rate.
+
+        Every sentence, tile, table and finding compares spaces at this k and rate; None where no rate was resolved.
+        """
+        point = self.raw.headline
+        return None if point is None else Headline(point)
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """One row for each space, probe, k and false-accept rate (needs pandas)."""
+        import pandas
+
+        rows = []
+        for space in self.spaces:
+            removed = 0 if space.erasure is None else space.erasure.rank
+            for point in space.points:
+                tar, achieved = point.tar, point.achieved_far
+                rows.append(
+                    {
+                        "space": space.name,
+                        "control": space.is_control,
+                        "removed": removed,
+                        "probe": point.probe,
+                        "worst": point.worst,
+                        "k": point.k,
+                        "far": point.far,
+                        "resolution": point.resolution,
+                        "tar": None if tar is None else tar.value,
+                        "low": None if tar is None else tar.low,
+                        "high": None if tar is None else tar.high,
+                        "accepted": None if tar is None else tar.numerator,
+                        "mated": None if tar is None else tar.denominator,
+                        "achieved_far": None if achieved is None else achieved.value,
+                        "chance": point.chance,
+                        "times_chance": point.times_chance,
+                    }
+                )
+        return pandas.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        head = self.headline
+        at = "no rate resolved"
+        if head is not None:
+            points = {space.name: head.of(space) for space in self.spaces}
+            said = ", ".join(f"{name} {percent(one.tar.value)}" for name, one in points.items() if one and one.tar)
+            at = f"TAR at FAR {rate(head.far)}, k = {head.k}: {said}"
+        state = "" if self.valid else "INVALID, "
+        return f"<AuditResult {state}{self.source.name}: {at}; {len(self.findings)} findings>"
+
+    __str__ = __repr__
+
+
+def require_no_audit(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a finished audit, before any work is done for it."""
+    require_new_files(folder, (AUDIT_FILE, REPORT_FILE, *LISTINGS), force=force)

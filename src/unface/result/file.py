@@ -1,0 +1,126 @@
+"""What every result file has in common: a strict format, what was used, what the reader must know; and reading it."""
+
+import csv
+import json
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from unface._version import __version__
+from unface.errors import UnfaceError
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class Frozen(BaseModel):
+    """Any part of a file; a key that the format does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+
+    def file_text(self) -> str:
+        """As the file holds it."""
+        return self.model_dump_json(by_alias=True, indent=2) + "\n"
+
+
+class Finding(Frozen):
+    """Something the reader must know before using the numbers."""
+
+    severity: Literal["invalid", "warning", "note"]
+    about: str
+    text: str
+
+
+def warning(about: str, text: str) -> Finding:
+    """A finding that a policy may forbid."""
+    return Finding(severity="warning", about=about, text=text)
+
+
+def note(about: str, text: str) -> Finding:
+    """A finding to keep in mind."""
+    return Finding(severity="note", about=about, text=text)
+
+
+class Given(Frozen):
+    """A set of vectors that was used. No path and no identity name."""
+
+    name: str
+    sha256: str
+    rows: int
+    identities: int
+    dim: int
+    encoder: str | None
+    weights_sha256: str | None
+    licence: str | None = Field(default=None, description="of the encoder's weights, where unface has a card for them")
+    notes: list[str]
+
+
+class Run(Frozen):
+    """When and with what; the only part that differs between two runs of the same command."""
+
+    unface: str
+    started: str
+    seconds: float
+
+
+class Clock:
+    """Runs from the moment it is made."""
+
+    def __init__(self) -> None:
+        self._started, self._ticks = datetime.now(UTC), time.monotonic()
+
+    def run(self) -> Run:
+        """Up to now."""
+        started = self._started.isoformat(timespec="seconds")
+        return Run(unface=__version__, started=started, seconds=round(time.monotonic() - self._ticks, 3))
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table that names people or pictures: written beside a result as CSV for its owner alone, never into it."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    about: str
+    """What the file holds, in a few words."""
+
+    def csv(self) -> str | None:
+        """The file; None where there are no rows."""
+        if not self.rows:
+            return None
+        text = StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        # A name that a spreadsheet would take for a formula is marked as text.
+        writer.writerows(
+            [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in row] for row in self.rows
+        )
+        return text.getvalue()
+
+
+def load_result(path: Path, model: type[_Model], schema: str, made_by: str) -> _Model:
+    """Read a result file; ``made_by`` is the command that writes such files."""
+    if path.is_dir():
+        raise UnfaceError(f"{path}: is a folder; give the file in it that '{made_by}' wrote")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError):
+        raise UnfaceError(f"{path}: is not JSON; give the file that '{made_by}' wrote") from None
+    version = content.get("schema") if isinstance(content, dict) else None
+    if version is None:
+        raise UnfaceError(f"{path}: has no 'schema' key; give the file that '{made_by}' wrote")
+    if version != schema:
+        raise UnfaceError(f"{path}: has schema {version!r}, this version reads {schema!r}; run '{made_by}' again")
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        what = first["msg"].lower().removeprefix("value error, ")
+        raise UnfaceError(f"{path}: {where}: {what}; was the file changed by hand?") from None

@@ -1,0 +1,131 @@
+"""Where parts of an audit plug in: what a part can do with a result, and how it is found by its name.
+
+A part is a folder of its own: what it measures and what it says of that. ``unface.auditing`` has the built-in ones;
+others register a class under the entry point ``unface.parts``. Nothing here imports the code that measures.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+
+from pydantic import BaseModel
+
+from unface.errors import UnfaceError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from unface.result.audit import AuditResult
+    from unface.result.file import Finding, Given
+
+BUILT_IN = ("leakage", "erasure", "sweeps", "transfer", "maps", "attribute_swap", "utility", "attribution")
+"""In the order in which a reader meets them."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A piece of the page, as HTML that is already escaped."""
+
+    anchor: str
+    title: str
+    body: str
+    sources: tuple[tuple[str, "Given"], ...] = ()
+    """Sets of vectors it was measured on, each with a short label."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """How to ask for something again: on the command line, and in Python."""
+
+    flag: str
+    values: tuple[str, ...] = ()
+    """Each is given with a flag of its own; none for a switch."""
+    keyword: str = ""
+    """Of ``unface.audit``; empty for an item of its ``parts``."""
+    value: str = ""
+    """As Python writes it."""
+
+
+class Part(Protocol):
+    """A part of an audit. The class reads results; an instance, made with what it is to measure on, runs.
+
+    ``before`` and ``run``, which an instance has too, are described where audits are run (``unface.auditing``).
+    """
+
+    name: ClassVar[str]
+    schema: ClassVar[type[BaseModel]]
+
+    @classmethod
+    def findings(cls, result: "AuditResult") -> "list[Finding]":
+        """What the reader must know."""
+        ...
+
+    @classmethod
+    def not_measured(cls, result: "AuditResult") -> list[str]:
+        """What a reader might take for measured and is not."""
+        ...
+
+    @classmethod
+    def terminal(cls, result: "AuditResult") -> "Iterable[RenderableType]":
+        """Its lines and tables on the terminal."""
+        ...
+
+    @classmethod
+    def page(cls, result: "AuditResult") -> list[Section | str]:
+        """Its sections of the page; a few words for each that there is nothing to show of."""
+        ...
+
+    @classmethod
+    def repeat(cls, result: "AuditResult") -> list[Option]:
+        """What to ask for to get the same again."""
+        ...
+
+
+_MEMBERS = ("name", "schema", "findings", "not_measured", "terminal", "page", "repeat", "before", "run")
+
+
+class SilentPart:
+    """A part that has nothing to say in some of the places; inherit and override what it has."""
+
+    @classmethod
+    def findings(cls, result: "AuditResult") -> "list[Finding]":
+        return []
+
+    @classmethod
+    def not_measured(cls, result: "AuditResult") -> list[str]:
+        return []
+
+    @classmethod
+    def terminal(cls, result: "AuditResult") -> "Iterable[RenderableType]":
+        return ()
+
+    @classmethod
+    def page(cls, result: "AuditResult") -> list[Section | str]:
+        return []
+
+    @classmethod
+    def repeat(cls, result: "AuditResult") -> list[Option]:
+        return []
+
+
+def installed_part(name: str) -> "type[Part] | None":
+    """The class of a part, or None if no installed package has it."""
+    if name in BUILT_IN:
+        return cast("type[Part]", import_module(f"unface.auditing.{name}").PART)
+    for found in entry_points(group="unface.parts", name=name):
+        part = found.load()
+        missing = [member for member in _MEMBERS if not hasattr(part, member)]
+        if missing or part.name != name:
+            raise UnfaceError(
+                f"part {name!r}: {found.value} is not a part of that name; it lacks {', '.join(missing) or 'the name'}"
+            )
+        return cast("type[Part]", part)
+    return None
+
+
+def parts_of(result: "AuditResult") -> "list[type[Part]]":
+    """The built-in parts, then those that others measured, as far as they are installed here."""
+    others = [name for name in result.parts if name not in BUILT_IN]
+    return [part for name in (*BUILT_IN, *others) if (part := installed_part(name)) is not None]

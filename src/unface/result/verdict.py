@@ -1,0 +1,96 @@
+"""The conclusion of an audit in sentences: how much the raw vectors reveal, and what the best eraser leaves of it."""
+
+from unface.result.audit import AuditResult, Headline, Point, SpaceResult
+from unface.result.numbers import Kept
+from unface.result.words import count, interval, one_in, percent, times
+
+# What a reader cares for most, first; the neighbours are always there.
+_PREFERRED = ("knn", "linear", "copy recall@1", "copy µAP")
+CONTROL_NAMES = {"random": "a random subspace", "pca": "label-free PCA"}
+
+
+def verdict(result: AuditResult) -> str:
+    """The worst case at the headline's k and rate, raw and after erasure."""
+    broken = [finding for finding in result.findings if finding.severity == "invalid"]
+    if broken:
+        return f"The audit is invalid: {broken[0].text}"
+    head = result.headline
+    if head is None or head.raw.tar is None or head.raw.chance is None or head.raw.times_chance is None:
+        return "Nothing could be measured at the rates asked for."
+    tar = head.raw.tar
+    linked = (
+        f"{_attacker(head.raw)} can link {percent(tar.value)} {interval(tar.low, tar.high)} of photo pairs of one "
+        f"person at {one_in(head.far)}"
+    )
+    coarse = (
+        " Calibrate identities are few for this rate; take it as coarse." if head.raw.resolution == "coarse" else ""
+    )
+    if not head.raw.above_chance:
+        return f"{linked}: this cannot be told from chance, which is {percent(head.raw.chance)}.{coarse}"
+    return f"{linked}: {times(head.raw.times_chance)} chance.{coarse} {_after(result, head)}".rstrip()
+
+
+def eraser_title(space: SpaceResult) -> str:
+    """ISP, LEACE; as people write them."""
+    return space.name.upper() if space.name in ("isp", "leace", "sal", "inlp", "rlace") else space.name
+
+
+def kept_words(kept: Kept) -> str:
+    """k-NN keeps 87 % of its accuracy, in one clause."""
+    share = f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
+    if kept.measure.startswith("overlap"):
+        return f"{share} of nearest neighbours stay"
+    return f"{kept.measure} on {kept.on} keeps {share} of its {percent(kept.raw.value)}"
+
+
+def leaks_more(space: SpaceResult, head: Headline) -> Point | None:
+    """The worst case of a space at the headline's rate, if it lies at another k than the headline's."""
+    at = [point for point in space.points if point.worst and point.tar and point.far == head.far]
+    worst = max(at, key=lambda point: point.calibrate_tar or 0.0, default=None)
+    return None if worst is None or worst.k == head.k else worst
+
+
+def _attacker(point: Point) -> str:
+    """Who does it: comparing vectors as they are takes no pictures of anybody."""
+    if point.probe == "cosine":
+        return "Anyone who can compare the vectors, having learned nothing,"
+    return f"An attacker with {count(point.k, 'picture')} of each of some other people"
+
+
+def _after(result: AuditResult, head: Headline) -> str:
+    """After the eraser that does best on calibrate identities: what is left, what controls leave, what it costs."""
+    left = [(space, point) for space in result.erased if (point := head.of(space)) is not None]
+    if not left:
+        return ""
+    space, point = min(left, key=lambda one: one[1].calibrate_tar or 0.0)
+    erasure = space.erasure
+    assert erasure is not None
+    assert point.tar is not None
+    among = f", the best of {len(result.erased)} on calibrate" if len(result.erased) > 1 else ""
+    clauses = [
+        f"After {eraser_title(space)}{among} ({erasure.rank} of {erasure.dim} dimensions removed): "
+        f"{percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}, {times(point.times_chance or 0)} chance"
+    ]
+    more = leaks_more(space, head)
+    if more is not None and more.tar is not None:
+        clauses[0] += f" (with {count(more.k, 'picture')} {percent(more.tar.value)})"
+    controls = [
+        f"{percent(worst.tar.value)} after {CONTROL_NAMES[other.erasure.method]}"
+        for other in result.spaces
+        if other.erasure and other.erasure.control and other.erasure.rank == erasure.rank
+        for worst in [head.of(other)]
+        if worst and worst.tar
+    ]
+    if controls:
+        clauses.append(f"{' and '.join(controls)} of equal rank")
+    if space.utility:
+        clauses.append(kept_words(_preferred(space.utility)))
+    return "; ".join(clauses) + "."
+
+
+def _preferred(utility: list[Kept]) -> Kept:
+    for measure in _PREFERRED:
+        for kept in utility:
+            if kept.measure == measure:
+                return kept
+    return utility[0]

@@ -1,0 +1,151 @@
+"""If these fail, somebody finds half a file, reads one that is private, or loses the old one to a full disk."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from unface import UnfaceError
+from unface.output.write import SEE_TO_IT, OutputError, publish, scratch_folder, staged, write_file, write_files
+
+
+@pytest.fixture
+def umask() -> Iterator[int]:
+    old = os.umask(0o027)
+    yield 0o027
+    os.umask(old)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def full_disk(monkeypatch: pytest.MonkeyPatch, fails_at: int = 1) -> None:
+    calls: list[int] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == fails_at:
+            raise OSError(28, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+
+
+def test_a_file_appears_whole_and_with_the_mode_of_the_umask(tmp_path: Path, umask: int) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    with staged(path) as unfinished:
+        unfinished.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert mode(path) == 0o666 & ~umask
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_private_file_is_private_while_it_is_written(tmp_path: Path) -> None:
+    with staged(tmp_path / "a", private=True) as unfinished:
+        assert mode(unfinished) == 0o600
+        unfinished.write_text("a name")
+    assert mode(tmp_path / "a") == 0o600
+
+
+def test_a_block_that_fails_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+
+    def fail() -> None:
+        with staged(path) as unfinished:
+            unfinished.write_text("half")
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("a", "old")]
+
+
+def test_a_full_disk_is_one_line_with_advice_and_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_text("old")
+    full_disk(monkeypatch)
+    with pytest.raises(OutputError) as caught:
+        write_file(path, b"new")
+    assert str(caught.value) == f"a: cannot be written (No space left on device); {SEE_TO_IT}"
+    full_disk(monkeypatch)
+    with pytest.raises(OutputError) as caught:
+        write_file(path, b"new", option="--junit")
+    assert str(caught.value) == f"{path}: cannot be written (No space left on device); choose another --junit"
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("a", "old")]
+
+
+def test_the_content_is_on_disk_before_the_name_and_the_name_before_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a power cut a name must not lead to an empty file."""
+    flushed: list[tuple[bool, bool]] = []
+    real = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        flushed.append((stat.S_ISDIR(os.fstat(descriptor).st_mode), (tmp_path / "a").exists()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    write_file(tmp_path / "a", b"new")
+    assert flushed == [(False, False), (True, True)]
+
+
+def test_a_folder_replaces_an_older_one_and_half_of_one_is_removed(tmp_path: Path) -> None:
+    aside, whole = tmp_path / "aside", tmp_path / "person"
+    aside.mkdir()
+    for text in ("old", "new"):
+        with staged(whole, within=aside) as unfinished:
+            unfinished.mkdir()
+            (unfinished / text).write_text(text)
+    assert [entry.name for entry in whole.iterdir()] == ["new"]
+
+    def fail() -> None:
+        with staged(whole, within=aside) as unfinished:
+            unfinished.mkdir()
+            (unfinished / "half").write_text("half")
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [entry.name for entry in whole.iterdir()] == ["new"]
+    assert list(aside.iterdir()) == []
+
+
+def test_files_of_one_result_appear_together_and_private_ones_for_their_owner(tmp_path: Path, umask: int) -> None:
+    folder = tmp_path / "deep" / "er"
+    write_files(folder, {"audit.json": "{}"}, {"names.csv": "a\n", "others.csv": None})
+    assert {entry.name: mode(entry) for entry in folder.iterdir()} == {
+        "audit.json": 0o666 & ~umask,
+        "names.csv": 0o600,
+    }
+    write_files(folder, {"audit.json": "{2}"}, {"names.csv": None})
+    assert [(entry.name, entry.read_text()) for entry in folder.iterdir()] == [("audit.json", "{2}")]
+
+
+@pytest.mark.parametrize("fails_at", [1, 2])
+def test_a_full_disk_changes_none_of_several_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
+) -> None:
+    write_files(tmp_path, {"a": "old"}, {"b": "old"})
+    full_disk(monkeypatch, fails_at)
+    with pytest.raises(UnfaceError) as caught:
+        write_files(tmp_path, {"a": "new"}, {"b": "new"})
+    assert str(caught.value) == f"{tmp_path}: cannot be written (No space left on device); choose another --out"
+    assert {entry.name: entry.read_text() for entry in tmp_path.iterdir()} == {"a": "old", "b": "old"}
+
+
+def test_a_scratch_folder_is_gone_afterwards_and_what_was_published_is_not(tmp_path: Path) -> None:
+    with scratch_folder(tmp_path) as aside:
+        (aside / "weights").write_bytes(b"1")
+        (aside / "rest").write_bytes(b"2")
+        publish(aside / "weights", tmp_path / "weights")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["weights"]
