@@ -3,10 +3,10 @@
 from functools import cache
 
 import numpy as np
+from unface.auditing.schema import ContextAdjusted, ControlPoint, Controls, Duplicates, Estimate, Rate
 
 from unface import audit, make_identities
 from unface.auditing import AuditResult, Point
-from unface.auditing.schema import ContextAdjusted, ControlPoint, Controls, Duplicates, Estimate, Rate
 from unface.data import EmbeddingSet
 
 SECRET_PEOPLE, SECRET_IDS, SECRET_SHOOTS = "Zaphod", "holiday-photo", "Betelgeuse"

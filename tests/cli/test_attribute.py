@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
+from unface.report.attribution_page import render_attribution
 
 import unface.faces
 from tests.attribute.pictured import Drawn, blank, write_encoder, write_scenes
@@ -16,7 +17,6 @@ from tests.faces.tiny_inswapper import written as write_swapper
 from tests.real import nobody_pictures, weights_here
 from unface.auditing import AttributionResult
 from unface.data import read_images
-from unface.report.attribution_page import render_attribution
 
 SCENES = people(4, 2)
 MANY = people(26, 3)

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from tests.auditing.made import controls, point
-from unface.auditing import AuditResult, Finding, Point
 from unface.auditing.schema import (
     Change,
     Curated,
@@ -14,6 +12,9 @@ from unface.auditing.schema import (
     Run,
     SpaceResult,
 )
+
+from tests.auditing.made import controls, point
+from unface.auditing import AuditResult, Finding, Point
 from unface.gate import GateResult, Judged, judge, make_policy
 from unface.result import numbers
 
