@@ -15,7 +15,7 @@ from tests.cli.command import unface as run
 from tests.data.pictures import write_zip
 from tests.faces.tiny_inswapper import written as write_swapper
 from tests.real import nobody_pictures, weights_here
-from unface.auditing import AttributionResult
+from unface.result.attribution import AttributionResult
 from unface.data import read_images
 
 SCENES = people(4, 2)

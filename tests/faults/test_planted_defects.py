@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tests.probe.planted import Model
-from unface import audit
-from unface.auditing import AuditResult
+from unface import AuditResult, Protocol, audit
 from unface.data import EmbeddingSet
 from unface.seeds import stream
 
@@ -25,15 +24,10 @@ def audited(defect: str, seed: int) -> AuditResult:
     made = DEFECTS[defect](seed)
     return audit(
         made,
-        erasers=(),
-        fars=(0.01,),
-        ks=(1,),
-        probes=probes,
-        seeds=2,
-        bootstraps=300,
-        group=group,
-        seed=seed,
-        threads=1,
+        far=0.01,
+        k=1,
+        eraser=(),
+        protocol=Protocol(probe=probes, seeds=2, bootstraps=300, group=group, seed=seed, threads=1),
     )
 
 
