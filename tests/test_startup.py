@@ -2,30 +2,29 @@
 
 import subprocess
 import sys
-import time
 
-HEAVY = ["torch", "matplotlib", "onnxruntime", "sklearn", "scipy", "pandas", "polars", "pyarrow", "numpy"]
+import pytest
+
+HEAVY = ["torch", "matplotlib", "onnxruntime", "sklearn", "scipy", "pandas", "polars", "pyarrow", "numpy", "pydantic"]
+HELP = """
+import contextlib, io, sys
+from unface.cli import main
+sys.argv = ["unface", "--help"]
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as shown:
+    main()
+assert "Usage: unface" in shown.getvalue()
+"""
 
 
-def test_importing_unface_loads_no_heavy_library() -> None:
-    loaded = python(f"import sys, unface; print(*[name for name in {HEAVY!r} if name in sys.modules])")
-    assert loaded.split() == []
-
-
-def test_importing_unface_takes_under_half_a_second() -> None:
-    code = "import time; start = time.perf_counter(); import unface; print(time.perf_counter() - start)"
-    assert min(float(python(code)) for _ in range(3)) < 0.5
-
-
-def test_help_takes_under_a_second() -> None:
-    assert min(seconds_for_help() for _ in range(3)) < 1.0
+@pytest.mark.parametrize(
+    ("code", "modules"), [("import sys, unface", 100), (HELP, 300)], ids=["import unface", "unface --help"]
+)
+def test_few_modules_are_loaded_and_no_heavy_library(code: str, modules: int) -> None:
+    """What is loaded decides how long it takes: 63 and 169 here; NumPy alone brings 140 more."""
+    loaded = python(f"{code}\nprint(*sys.modules)").split()
+    assert [name for name in HEAVY if name in loaded] == []
+    assert len(loaded) < modules
 
 
 def python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60).stdout
-
-
-def seconds_for_help() -> float:
-    start = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "unface", "--help"], check=True, capture_output=True, timeout=60)
-    return time.perf_counter() - start

@@ -1,8 +1,9 @@
 """If this fails, ``unface synth`` leaves no folder that ``unface encode`` reads, or ends in more than a line."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.real import weights_here
 from tests.synth import toy
 from unface.data import read_images
 from unface.judge import PanelJudge
+from unface.prior import Prior
 
 
 @pytest.fixture
@@ -111,15 +113,26 @@ def test_a_folder_that_is_not_empty_is_refused_before_anything_is_loaded(tmp_pat
 
 
 @pytest.mark.slow
-def test_real_people_are_kept_apart_and_known_again_by_a_recogniser_that_was_no_judge(tmp_path: Path) -> None:
+def test_real_people_are_kept_apart_and_known_again_by_a_recogniser_that_was_no_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the generator's low-resolution head, which shows the same people (tests/prior) for a fifth of the time."""
     for name in ("mobilestylegan-mapping", "mobilestylegan-synthesis", "arcface-mbf", "sface", "edgeface-s", "yunet"):
         weights_here(name)
     out, vectors = tmp_path / "people", tmp_path / "e.parquet"
-    options = ("--identities", 3, "--images", 3, "--size", 128, "--accept-licence")
+    options = ("--identities", 3, "--images", 2, "--size", 128, "--accept-licence")
+    monkeypatch.setattr(unface.prior, "load_prior", with_head)
     assert run("synth", *options, "--out", out).code == 0
     assert run("encode", out, "--encoder", "edgeface-s", "--accept-licence", "--out", vectors, "--quiet").code == 0
     unit = unface.read_embeddings(vectors).unit()
     scores = unit.vectors @ unit.vectors.T
     same = unit.identities[:, None] == unit.identities[None, :]
-    assert len(unit) == 9
+    assert len(unit) == 6
     assert scores[same].min() > scores[~same].max()
+
+
+def with_head(load: Callable[..., Any] = unface.prior.load_prior, **options: object) -> Prior:
+    prior = load(head=True, **options)
+    prior.name = "mobilestylegan"  # whose weights it has, so that their cards are found
+    made: Prior = prior
+    return made

@@ -99,10 +99,10 @@ def test_the_real_generator_equals_its_graph_run_by_openvino() -> None:
     expected = np.concatenate([mapped(one[None])[0] for one in z])
     w = read_mapping(z_to_w).requires_grad_(False)(torch.from_numpy(z))
     np.testing.assert_allclose(w.numpy(), expected, atol=1e-4)
-    pictures = np.concatenate([drawn(one[None])[0] for one in expected])
-    found = read_synthesis(w_to_pixels)(w[:, None].expand(-1, 23, -1), 1024).numpy()
-    np.testing.assert_allclose(found, pictures, atol=1e-3)
-    assert pictures.std() > 0.2
+    picture = drawn(expected[:1])[0]
+    ours = read_synthesis(w_to_pixels)(w[:1, None].expand(-1, 23, -1), 1024).numpy()
+    np.testing.assert_allclose(ours, picture, atol=1e-3)
+    assert picture.std() > 0.2
 
 
 @pytest.mark.slow

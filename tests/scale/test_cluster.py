@@ -25,8 +25,8 @@ from unface.data import make_identities
 from unface.errors import UnfaceError
 from unface.progress import Progress, Silent
 from unface.scale.cluster import ray_executor
-from unface.scale.directory import sanitise_directory
 from unface.scale.executor import Job, Result
+from unface.scale.sanitise import sanitise_directory
 from unface.scale.sums import PartSums, SumsJob, merge_sums, part_sums
 from unface.seeds import stream
 

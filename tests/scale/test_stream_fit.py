@@ -15,8 +15,7 @@ from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, w
 from unface.erase import ERASERS, Projection
 from unface.progress import Silent
 from unface.scale import local_executor, sums
-from unface.scale.names import HELD, Cut, NamesJob, cut_identities
-from unface.scale.sums import SumsJob, gather_here, merge_sums, part_sums
+from unface.scale.sums import HELD, Cut, NamesJob, SumsJob, cut_identities, gather_here, merge_sums, part_sums
 
 DIM = 24
 # Lengths far from one, so that forgetting to scale shows.

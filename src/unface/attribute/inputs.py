@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.data import BadPicture, ImageRef, ImageSet, decode
-from unface.encode import Encoder, aligned, contents
-from unface.encode import ahead
+from unface.encode import Encoder, ahead, aligned, contents
 from unface.errors import UnfaceError
 from unface.faces import Detector, Face, main_face
 from unface.faces.face_swap import swap_face

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 from unface.auditing.attack import Attack
 from unface.auditing.defence import Defence, Defender
@@ -12,8 +11,7 @@ from unface.data import EmbeddingSet, Space
 from unface.models import cards
 from unface.progress import Progress
 from unface.result.audit import Headline, SpaceResult
-from unface.result.file import Finding, Frozen, Given, Listing
-from unface.result.parts import Part
+from unface.result.file import Finding, Given, Listing
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,18 +48,6 @@ class Bench:
         """Where the audit is quoted; None before the attack, or where no rate was resolved."""
         point = self.spaces[0].headline if self.spaces else None
         return None if point is None else Headline(point)
-
-
-class RunnablePart(Part, Protocol):
-    """An instance of a part, made with what it is to measure on."""
-
-    def before(self, bench: Bench) -> Any:
-        """Before the long attack: refuse what can be refused; what it returns is handed to ``run``."""
-        ...
-
-    def run(self, bench: Bench, ready: Any) -> Frozen | None:
-        """After the attack: the section for audit.json, or None if there is nothing to say."""
-        ...
 
 
 def describe_given(given: EmbeddingSet) -> Given:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from unface.auditing.attack import Attack
-from unface.auditing.bench import Bench, RunnablePart, describe_given
+from unface.auditing.bench import Bench, describe_given
 from unface.auditing.defence import Defender, RankRule, fit_set, require_other_vectors
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
@@ -21,7 +21,7 @@ from unface.probe import draw_bootstrap, pick_probes
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
 from unface.result.file import Clock, note
-from unface.result.parts import parts_of
+from unface.result.parts import Part, parts_of
 from unface.result.verdict import verdict
 
 _NEVER_MEASURED = "template inversion"
@@ -39,7 +39,7 @@ def audit(
     spare: Source | None = None,
     projections: Sequence[Projection] = (),
     utility: Sequence[Source] = (),
-    parts: Sequence[RunnablePart] | None = None,
+    parts: Sequence[Part] | None = None,
     protocol: Protocol | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
@@ -85,7 +85,7 @@ def audit(
     if other is not None and not bench.fitted:
         raise UnfaceError("--fit-on: no eraser is fitted in this audit; name one with --eraser, or leave it out")
 
-    asked: list[RunnablePart] = [Utility(sets, spared), *((Sweeps(), Maps()) if parts is None else parts)]
+    asked: list[Part] = [Utility(sets, spared), *((Sweeps(), Maps()) if parts is None else parts)]
     ready = [part.before(bench) for part in asked]
     bench = replace(bench, spaces=attack_spaces(bench))
     sections = {part.name: part.run(bench, found) for part, found in zip(asked, ready, strict=True)}

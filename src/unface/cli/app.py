@@ -6,7 +6,6 @@ from unface._version import __version__
 from unface.cli.apply import apply
 from unface.cli.attribute import attribute
 from unface.cli.audit import audit
-from unface.cli.compare import compare
 from unface.cli.demo import demo
 from unface.cli.encode import encode
 from unface.cli.fit import fit
@@ -24,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, encode, attribute, compare, fit, apply, report, gate, demo, synth, schema):
+for verb in (audit, encode, attribute, fit, apply, report, gate, demo, synth, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
 

@@ -36,7 +36,7 @@ def apply(
     With --store, the vectors of a store are replaced where they are. A run over a folder, URL or store that was cut
     off goes on when the same command is given again.
     """
-    from unface.cli.bars import progress_bars
+    from unface.cli.show import progress_bars
     from unface.erase import Projection
     from unface.errors import UnfaceError
     from unface.scale import sanitise_directory, sanitise_file
@@ -102,7 +102,7 @@ def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> N
 def _apply_to_store(
     projection: "Projection", url: str, *, purge: bool, lossy_ok: bool, receipt: Path | None, force: bool, quiet: bool
 ) -> None:
-    from unface.cli.bars import progress_bars
+    from unface.cli.show import progress_bars
     from unface.output.taken import require_new_file
     from unface.stores import open_store, sanitise_store
 

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from unface.cli import options
 from unface.cli.options import QUIET, SEED, THREADS, names
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
     from unface.attribute import ShownFace
-    from unface.auditing import AttributionResult, Subjects
+    from unface.auditing import Subjects
     from unface.erase import Projection
+    from unface.result.attribution import AttributionResult
 
 
 def attribute(
@@ -24,6 +26,8 @@ def attribute(
     inswapper: Path | None = typer.Option(
         None, "--inswapper", help="inswapper_128.onnx, with w600k_r50.onnx beside it, to swap faces with."
     ),
+    identity_column: str = options.IDENTITY_COLUMN,
+    id_column: str = options.ID_COLUMN,
     detector: str = typer.Option("yunet", "--detector", help="yunet or scrfd-500m."),
     accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
     out: Path = typer.Option(
@@ -38,16 +42,17 @@ def attribute(
 ) -> None:
     """Tell whether an encoder's similarity rests on the face or on the background, before and after erasure."""
     from unface.attribute import swap_by_inswapper, swap_by_landmarks
-    from unface.auditing import Subjects, attribute_pictures, require_unattributed
-    from unface.cli.bars import progress_bars
+    from unface.auditing import Subjects, attribute_pictures
     from unface.cli.pictures import load_all
+    from unface.cli.show import progress_bars
     from unface.data import read_images
+    from unface.result.attribution import require_no_attribution
 
-    require_unattributed(out, force=force)
+    require_no_attribution(out, force=force)
     if detector == "none":
         raise UnfaceError("--detector none: attribution has to find faces; give yunet or scrfd-500m")
     projections = _projections(projection)
-    pictures = read_images(images)
+    pictures = read_images(images, identity=identity_column, id=id_column)
     with progress_bars(quiet=quiet or json) as progress:
         loaded, found = load_all(
             names(encoder),
@@ -64,7 +69,7 @@ def attribute(
         subjects = [Subjects(pictures, one, found, swap, swap_name) for one in loaded.values()]
         result = attribute_pictures(subjects, projections, seed=seed, threads=threads, progress=progress)
         faces = _faces(subjects[0], result) if show_faces else []
-    _tell(result, out, faces, json=json, quiet=quiet)
+    _show(result, out, faces, json=json, quiet=quiet)
 
 
 def _projections(paths: Sequence[Path]) -> "dict[str, Projection]":
@@ -89,18 +94,17 @@ def _faces(subjects: "Subjects", result: "AttributionResult") -> "list[list[Show
         return shown_faces(pictures, subjects.swap, result.encoders[0].axes)
 
 
-def _tell(result: "AttributionResult", out: Path, faces: "list[list[ShownFace]]", *, json: bool, quiet: bool) -> None:
+def _show(result: "AttributionResult", out: Path, faces: "list[list[ShownFace]]", *, json: bool, quiet: bool) -> None:
     """Files first, then the table or the JSON."""
     from functools import partial
 
-    from unface.auditing import ATTRIBUTION_PAGE, LEFT_OUT_FILE, save_attribution
-    from unface.cli.tell import show
-    from unface.report.attribution_lines import print_attribution
-    from unface.report.attribution_page import write_attribution
+    from unface.cli.show import show
+    from unface.report.attribution import print_attribution, write_attribution
+    from unface.result.attribution import ATTRIBUTION_PAGE, LEFT_OUT_FILE
 
-    path = save_attribution(result, out)
+    path = result.save(out)
     page = write_attribution(result, out / ATTRIBUTION_PAGE, faces=faces)
     beside = {page: "the page, with pictures of people in it" if faces else "the page"}
-    if result.left_out:
+    if result.left_out is not None and result.left_out.rows:
         beside = {out / LEFT_OUT_FILE: "the pictures meant", **beside}
     show(partial(print_attribution, result), path, beside, json=json, quiet=quiet)

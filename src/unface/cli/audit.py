@@ -1,16 +1,17 @@
 """``unface audit``: measure, erase, measure again; write audit.json and report.html, show the table."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from unface.cli import options
-from unface.cli.options import names, numbers, whole_numbers
+from unface.cli.options import names, numbers, rank_of, whole_numbers
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
-    from unface.auditing import AuditResult, Subjects
+    from unface.result.parts import Part
 
 
 def audit(
@@ -18,32 +19,38 @@ def audit(
         ..., metavar="SRC", help="Embeddings: Parquet, .npz or a folder of Parquet; with --encoder, pictures."
     ),
     out: Path = options.OUT,
+    config: Path | None = options.CONFIG,
     encoder: list[str] = typer.Option([], "--encoder", help="Encode pictures first; several stand side by side."),
-    detector: str = typer.Option("yunet", "--detector", help="yunet, scrfd-500m, or none: pictures are aligned."),
-    accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
+    detector: str | None = typer.Option(
+        None, "--detector", help="With --encoder: yunet, scrfd-500m, or none for aligned pictures [default: yunet]."
+    ),
+    accept_licence: bool = options.ACCEPT_LICENCE,
     eraser: list[str] = typer.Option(
         [], "--eraser", help="isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, or none [default: isp]."
     ),
     rank: int | None = options.RANK,
-    energy: float | None = typer.Option(None, "--energy", help="Remove this share of the class means' variance."),
-    target: str | None = typer.Option(
-        None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
-    ),
-    fit_on: Path | None = options.FIT_ON,
+    energy: float | None = options.ENERGY,
+    target: str | None = options.TARGET,
+    fit_on: Path | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
     projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
-    utility: list[Path] = options.UTILITY,
-    utility_aware: Path | None = options.UTILITY_AWARE,
+    utility: list[Path] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
+    spare: Path | None = options.SPARE,
     transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
-    attribute: str | None = typer.Option(None, "--attribute", help="Column of two values, for attribute swaps."),
+    attribute_swap: str | None = typer.Option(
+        None, "--attribute-swap", metavar="COLUMN", help="Move vectors to the other value of this column of two values."
+    ),
     attribution: bool = typer.Option(
         False, "--attribution", help="With pictures: does similarity rest on faces or on what is around them?"
     ),
-    sweep: bool = options.SWEEP,
-    fit_counts: list[str] = options.FIT_COUNTS,
+    sweep: bool = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier."),
+    fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
     maps: bool = typer.Option(True, "--maps/--no-maps", help="Draw some test identities by t-SNE."),
-    far: list[str] = options.FAR,
-    k: list[str] = options.K,
-    seeds: int = options.SEEDS,
+    part: list[str] = typer.Option([], "--part", help="A further part that another package provides."),
+    far: list[str] = typer.Option(["1e-3,1e-4"], "--far", help="False-accept rates, repeated or with commas."),
+    k: list[str] = typer.Option(
+        [], "--k", help="Pictures of each person to learn from [default: of 1,4,16 what fits]."
+    ),
+    seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of support and query images."),
     probe: list[str] = typer.Option([], "--probe", help="cosine, ridge, lda, plda, mlp [default: all]."),
     images: int | None = typer.Option(
         None, "--images", min=3, help="Images for each identity [default: their median, at most 20]."
@@ -52,19 +59,15 @@ def audit(
     impostor_quota: int | None = typer.Option(
         None, "--impostor-quota", min=1, help="Image pairs for each identity pair instead of all, as in the paper."
     ),
-    identity_column: str = typer.Option("identity", "--identity-column", help="Column of identities."),
-    vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors; not with --encoder."),
-    id_column: str = typer.Option("id", "--id-column", help="Column of row ids; rows are numbered without one."),
+    identity_column: str = options.IDENTITY_COLUMN,
+    vector_column: str = options.VECTOR_COLUMN,
+    id_column: str = options.ID_COLUMN,
     split_column: str | None = typer.Option(
         None, "--split-column", help="Column with your own roles: fit, train, calibrate, test."
     ),
     group: str | None = typer.Option(None, "--group", help="Column of sessions or shoots, to adjust TAR for."),
-    context: str | None = typer.Option(
-        None, "--context", help="Column of context vectors, to adjust TAR for; not with --encoder."
-    ),
-    skip_bad_rows: bool = typer.Option(
-        False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity; not with --encoder."
-    ),
+    context: str | None = typer.Option(None, "--context", help="Column of context vectors, to adjust TAR for."),
+    skip_bad_rows: bool = options.SKIP_BAD_ROWS,
     bootstraps: int = typer.Option(2000, "--bootstraps", min=100, help="Bootstrap replicates."),
     bootstrap: str = typer.Option("double-or-nothing", "--bootstrap", help="double-or-nothing or multinomial."),
     seed: int = options.SEED,
@@ -74,69 +77,78 @@ def audit(
     json: bool = options.JSON,
     quiet: bool = options.QUIET,
 ) -> None:
-    """Measure how well identities can be told from embeddings; erase, and measure again."""
+    """Measure how well identities can be linked from embeddings; erase, and measure again."""
+    from dataclasses import replace
+
     from unface.attribute import swap_by_landmarks
-    from unface.auditing import Subjects, require_free
+    from unface.auditing import Attribution, Protocol, Subjects
     from unface.auditing import audit as run_audit
-    from unface.cli.bars import progress_bars
     from unface.cli.pictures import FOLDER, encoded, load_all
-    from unface.cli.tell import keep, tell, tell_side_by_side
+    from unface.cli.show import keep, progress_bars, show_audit, show_side_by_side
     from unface.data import EmbeddingSet, read_embeddings, read_images
     from unface.erase import Projection
     from unface.probe import PROBES
     from unface.progress import Progress
+    from unface.result.audit import AuditResult, require_no_audit
 
-    require_free(out, force=force)
+    require_no_audit(out, force=force)
     encoders = names(encoder)
     if attribution and (not encoders or detector == "none"):
         raise UnfaceError(
             "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
         )
+    vectors_only = {
+        "--vector-column": vector_column != "vector",
+        "--context": context is not None,
+        "--skip-bad-rows": skip_bad_rows,
+    }
+    pictures_only = {"--detector": detector is not None, "--accept-licence": accept_licence}
+    for option, given in (vectors_only if encoders else pictures_only).items():
+        if given:
+            why = (
+                "for vectors, and --encoder says that SRC holds pictures" if encoders else "for pictures with --encoder"
+            )
+            raise UnfaceError(f"{option}: is {why}; leave it out")
 
-    if encoders:
-        _refuse_for_pictures("--vector-column", given=vector_column != "vector")
-        _refuse_for_pictures("--context", given=context is not None)
-        _refuse_for_pictures("--skip-bad-rows", given=skip_bad_rows)
-
-    # What is wrong with these is told before anything is fetched or encoded.
+    # What is wrong with these is refused before anything is fetched or encoded.
     erasers, projections = _erasers(eraser), [Projection.load(path) for path in projection]
-    fars, ks = numbers(far, "--far"), whole_numbers(k, "--k") if k else None
-    counts = whole_numbers(fit_counts, "--fit-counts") if fit_counts else ()
+    parts = _parts(
+        transfer,
+        attribute_swap,
+        whole_numbers(fit_counts, "--fit-counts") if fit_counts else (),
+        part,
+        sweep=sweep,
+        maps=maps,
+    )
+    protocol = Protocol(
+        far=numbers(far, "--far"),
+        k=whole_numbers(k, "--k") if k else None,
+        probe=names(probe) or list(PROBES),
+        seeds=seeds,
+        images=images,
+        variant=variant,
+        impostor_quota=impostor_quota,
+        bootstrap=bootstrap,
+        bootstraps=bootstraps,
+        seed=seed,
+        split=split_column,
+        group=group,
+        context=context,
+        threads=threads,
+        device=device,
+    )
 
-    def run(
-        embeddings: EmbeddingSet, around: str | None, subjects: "Subjects | None", progress: Progress
-    ) -> "AuditResult":
+    def run(embeddings: EmbeddingSet, protocol: Protocol, more: "Sequence[Part]", progress: Progress) -> AuditResult:
         return run_audit(
             embeddings,
-            erasers=erasers,
-            rank=rank,
-            energy=energy,
-            target=target,
+            eraser=erasers,
+            rank=rank_of(rank, energy, target),
             fit_on=fit_on,
+            spare=spare,
             projections=projections,
             utility=utility,
-            utility_aware=utility_aware,
-            transfer=transfer,
-            attribute=attribute,
-            attribution=subjects,
-            sweep=sweep,
-            fit_counts=counts,
-            maps=maps,
-            fars=fars,
-            ks=ks,
-            seeds=seeds,
-            probes=names(probe) or list(PROBES),
-            images=images,
-            variant=variant,
-            split_column=split_column,
-            group=group,
-            context=around,
-            quota=impostor_quota,
-            bootstraps=bootstraps,
-            bootstrap=bootstrap,
-            seed=seed,
-            threads=threads,
-            device=device,
+            parts=(*parts, *more),
+            protocol=protocol,
             progress=progress,
         )
 
@@ -150,41 +162,36 @@ def audit(
             skip_bad_rows=skip_bad_rows,
         )
         with progress_bars(quiet=quiet or json) as progress:
-            result = run(embeddings, context, None, progress)
-        tell(result, out, force=force, json=json, quiet=quiet)
+            result = run(embeddings, protocol, (), progress)
+        show_audit(result, out, force=force, json=json, quiet=quiet)
         return
-    around = None if group or detector == "none" else "context"
+    detector = detector or "yunet"
+    protocol = replace(protocol, context=None if group or detector == "none" else "context")
     results = {}
     with progress_bars(quiet=quiet or json) as progress:
-        loaded, found = load_all(
+        loaded, faces = load_all(
             encoders, detector, again=attribution, accept_licence=accept_licence, threads=threads, progress=progress
         )
         folders = {name: out / name if len(loaded) > 1 else out for name in loaded}
         for folder in folders.values():
-            require_free(folder, force=force)
+            require_no_audit(folder, force=force)
         pictures = read_images(source, identity=identity_column, id=id_column)
         for name, folder in folders.items():
             path = out / FOLDER / f"{name}.parquet"
             embeddings = encoded(
-                pictures, loaded[name], path, detector=found, threads=threads, force=force, progress=progress
+                pictures, loaded[name], path, detector=faces, threads=threads, force=force, progress=progress
             )
-            subjects = None
-            if attribution and found is not None:
+            more = []
+            if attribution and faces is not None:
                 swap_name, swap = swap_by_landmarks()
-                subjects = Subjects(pictures, loaded[name], found, swap, swap_name)
-            results[name] = (run(embeddings, around, subjects, progress), folder)
+                more.append(Attribution(Subjects(pictures, loaded[name], faces, swap, swap_name)))
+            results[name] = (run(embeddings, protocol, more, progress), folder)
             if len(folders) > 1:
-                keep(*results[name], force=force)  # what goes wrong with the next one leaves this one
+                keep(*results[name], force=force)  # if the next one fails, this one is kept
     if len(results) == 1:
-        tell(*results.popitem()[1], force=force, json=json, quiet=quiet)
+        show_audit(*results.popitem()[1], force=force, json=json, quiet=quiet)
     else:
-        tell_side_by_side(results, out, json=json, quiet=quiet)
-
-
-def _refuse_for_pictures(option: str, *, given: bool) -> None:
-    """What speaks of vectors is not passed over in silence where SRC holds pictures."""
-    if given:
-        raise UnfaceError(f"{option}: is for a SRC of vectors, and --encoder says that it holds pictures; leave it out")
+        show_side_by_side(results, out, json=json, quiet=quiet)
 
 
 def _erasers(given: list[str]) -> list[str] | None:
@@ -195,3 +202,33 @@ def _erasers(given: list[str]) -> list[str] | None:
     if "none" in chosen and len(chosen) > 1:
         raise UnfaceError("--eraser none: measures the raw space alone; leave it out, or the others")
     return [] if chosen == ["none"] else chosen
+
+
+def _parts(
+    transfer: Path | None,
+    attribute_swap: str | None,
+    fit_counts: Sequence[int],
+    others: list[str],
+    *,
+    sweep: bool,
+    maps: bool,
+) -> "list[Part]":
+    """What is measured beside the spaces themselves."""
+    from unface.auditing import AttributeSwap, Maps, Sweeps, Transfer
+    from unface.result.parts import BUILT_IN, installed_part
+
+    parts: list[Part] = []
+    if sweep or fit_counts:
+        parts.append(Sweeps(ranks=sweep, fit_counts=fit_counts))
+    if maps:
+        parts.append(Maps())
+    if transfer is not None:
+        parts.append(Transfer(transfer))
+    if attribute_swap is not None:
+        parts.append(AttributeSwap(attribute_swap))
+    for name in names(others):
+        part = None if name in BUILT_IN else installed_part(name)
+        if part is None:
+            raise UnfaceError(f"--part {name}: no installed package provides it (entry point unface.parts)")
+        parts.append(part())
+    return parts

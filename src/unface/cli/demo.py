@@ -21,27 +21,25 @@ def demo(
 
     Nobody is in the pictures: a generator drew them. No network, no weights, no torch.
     """
-    from unface.auditing import audit, require_free
-    from unface.cli.bars import progress_bars
-    from unface.cli.tell import keep, tell_side_by_side
+    from unface.auditing import Maps, Protocol, Sweeps, audit
+    from unface.cli.show import keep, progress_bars, show_side_by_side
     from unface.data import EMBEDDED_ENCODERS, nobody, things
+    from unface.result.audit import require_no_audit
 
     results = {}
     for folder in (out, *(out / encoder for encoder in EMBEDDED_ENCODERS)):
-        require_free(folder, force=force)
+        require_no_audit(folder, force=force)
     with progress_bars(quiet=quiet or json) as progress:
         for encoder in EMBEDDED_ENCODERS:
             result = audit(
                 nobody(encoder),
-                erasers=("isp", "leace"),
+                k=4,
+                eraser=("isp", "leace"),
                 utility=[things(encoder)],
-                probes=("cosine", "ridge", "lda"),
-                ks=(4,),
-                seeds=2,
-                sweep=encoder == SWEPT,
-                threads=threads,
+                parts=(Sweeps(), Maps()) if encoder == SWEPT else (Maps(),),
+                protocol=Protocol(probe=("cosine", "ridge", "lda"), seeds=2, threads=threads),
                 progress=progress,
             )
             results[encoder] = (result, out / encoder)
             keep(*results[encoder], force=force)
-    tell_side_by_side(results, out, json=json, quiet=quiet)
+    show_side_by_side(results, out, json=json, quiet=quiet)

@@ -39,11 +39,11 @@ def encode(
 
     If it is interrupted, the same command resumes where it stopped.
     """
-    from unface.cli.bars import progress_bars
     from unface.cli.pictures import load_all
+    from unface.cli.show import progress_bars
     from unface.data import read_images
-    from unface.data.files import require_folder
     from unface.encode import encode_images, require_free
+    from unface.output.taken import require_folder
 
     chosen = names(encoder)
     several = len(chosen) > 1

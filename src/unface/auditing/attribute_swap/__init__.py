@@ -9,7 +9,7 @@ from pydantic import Field
 from unface.result.audit import AuditResult
 from unface.result.file import Frozen
 from unface.result.numbers import Share
-from unface.result.parts import Option, Section, SilentPart
+from unface.result.parts import Option, Part, Section
 from unface.result.words import count, percent, rate
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SwapResults(Frozen):
     spaces: list[SwapInSpace]
 
 
-class AttributeSwap(SilentPart):
+class AttributeSwap(Part):
     """``column``: one of two values, such as 'smiling'."""
 
     name = "attribute_swap"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from unface.result.attribution import LEFT_OUT_FILE, EncoderAttribution
 from unface.result.audit import AuditResult
-from unface.result.parts import Section, SilentPart
+from unface.result.parts import Part, Section
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unface.auditing.bench import Bench
 
 
-class Attribution(SilentPart):
+class Attribution(Part):
     """``subjects``: the pictures behind the vectors, and how their faces are seen, found and swapped."""
 
     name = "attribution"

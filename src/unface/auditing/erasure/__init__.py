@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Change, Erasure, SpaceResult
 from unface.result.file import Finding, Frozen
-from unface.result.parts import Option, Section, SilentPart
+from unface.result.parts import Option, Part, Section
 from unface.result.verdict import CONTROL_NAMES
 from unface.result.words import rate, signed_points
 
@@ -22,7 +22,7 @@ class Nothing(Frozen):
     """No section of its own: the numbers stand with each space."""
 
 
-class ErasurePart(SilentPart):
+class ErasurePart(Part):
     """Always there; its numbers are the erasure and the changes of each space."""
 
     name = "erasure"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Controls, Point
 from unface.result.file import Finding, Frozen, note, warning
-from unface.result.parts import Section, SilentPart
+from unface.result.parts import Part, Section
 from unface.result.words import count, interval, percent, rate
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Nothing(Frozen):
     """No section of its own: the numbers stand with each space."""
 
 
-class Leakage(SilentPart):
+class Leakage(Part):
     """Always measured; its numbers are the points and curves of each space, and the controls."""
 
     name = "leakage"

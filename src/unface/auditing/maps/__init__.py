@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult
 from unface.result.file import Frozen
-from unface.result.parts import Option, Section, SilentPart
+from unface.result.parts import Option, Part, Section
 
 if TYPE_CHECKING:
     from unface.auditing.bench import Bench
@@ -28,7 +28,7 @@ class MapResults(Frozen):
     maps: list[Map]
 
 
-class Maps(SilentPart):
+class Maps(Part):
     """Draws test identities by t-SNE, in the raw space and after the first eraser."""
 
     name = "maps"

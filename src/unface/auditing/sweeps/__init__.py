@@ -10,7 +10,7 @@ from pydantic import Field
 from unface.result.audit import AuditResult
 from unface.result.file import Frozen
 from unface.result.numbers import Kept, Share
-from unface.result.parts import Option, Section, SilentPart
+from unface.result.parts import Option, Part, Section
 
 if TYPE_CHECKING:
     from unface.auditing.bench import Bench
@@ -49,7 +49,7 @@ class SweepResults(Frozen):
     sweeps: list[Sweep]
 
 
-class Sweeps(SilentPart):
+class Sweeps(Part):
     """At the headline's k and rate: over ranks, and over ``fit_counts`` identities to fit on."""
 
     name = "sweeps"

@@ -9,7 +9,7 @@ from pydantic import Field
 from unface.result.audit import AuditResult
 from unface.result.file import Frozen, Given
 from unface.result.numbers import Share
-from unface.result.parts import Option, Section, SilentPart
+from unface.result.parts import Option, Part, Section
 
 if TYPE_CHECKING:
     from unface.auditing.bench import Bench
@@ -49,7 +49,7 @@ class TransferResults(Frozen):
     transfers: list[EraserTransfer]
 
 
-class Transfer(SilentPart):
+class Transfer(Part):
     """``second``: another set of faces of the same encoder, anything ``read_embeddings`` takes."""
 
     name = "transfer"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from unface.result.audit import AuditResult
 from unface.result.file import Finding, Frozen, Given, warning
 from unface.result.numbers import Kept
-from unface.result.parts import Option, Section, SilentPart
+from unface.result.parts import Option, Part, Section
 from unface.result.words import count
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class UtilitySets(Frozen):
     """By source: how many of its vectors were also given to be spared."""
 
 
-class Utility(SilentPart):
+class Utility(Part):
     """``sets``: classes as identities, or copies by a column ``copy_of``; always also the neighbours of the audited."""
 
     name = "utility"

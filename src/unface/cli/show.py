@@ -1,0 +1,105 @@
+"""What a person sees of a command: progress bars while it runs, then its files and the table or the JSON."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from json import dumps, loads
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from unface.progress import Progress, Silent
+from unface.result.audit import AUDIT_FILE, REPORT_FILE, AuditResult
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Drawn
+    from rich.progress import TaskID
+
+Results = Mapping[str, tuple[AuditResult, Path]]
+"""By encoder: the audit, and the folder it belongs in."""
+
+
+def keep(result: AuditResult, out: Path, *, force: bool) -> tuple[Path, Path]:
+    """Save audit.json and report.html."""
+    from unface.report.html import write_report
+
+    path = result.save(out, force=force)
+    return path, write_report(result, out / REPORT_FILE)
+
+
+def show_audit(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
+    """Save audit.json and report.html, and show."""
+    from unface.report.table import print_audit
+
+    path, page = keep(result, out, force=force)
+    listings = {out / name: listing.about for name, listing in result.listings.items() if listing.rows}
+    show(partial(print_audit, result), path, {**listings, page: "the report"}, json=json, quiet=quiet)
+
+
+def show(
+    table: "Callable[[Console], None]", path: Path, beside: Mapping[Path, str], *, json: bool, quiet: bool
+) -> None:
+    """The JSON at ``path``, or the table and below it where that file and those beside it are, and what they hold."""
+    if json:
+        typer.echo(path.read_text(encoding="utf-8"), nl=False)
+    elif not quiet:
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console()
+        table(console)
+        console.print(Text(f"\n{path}"), soft_wrap=True)
+        for file, about in beside.items():
+            console.print(Text(f"{file}: {about}"), soft_wrap=True)
+
+
+def show_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -> None:
+    """One page and one table that set audits, each kept in a folder of its own, beside each other."""
+    from unface.report.side_by_side import print_side_by_side, write_side_by_side
+
+    audits = {name: result for name, (result, _) in results.items()}
+    paths = [folder / AUDIT_FILE for _, folder in results.values()]
+    links = {name: f"{folder.relative_to(out).as_posix()}/{REPORT_FILE}" for name, (_, folder) in results.items()}
+    page = write_side_by_side(audits, links, out / REPORT_FILE)
+    if json:
+        typer.echo(dumps([loads(path.read_text(encoding="utf-8")) for path in paths], indent=2))
+    elif not quiet:
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console()
+        print_side_by_side(audits, console)
+        console.print(Text(f"\n{page}: side by side, with a report for each encoder behind it"), soft_wrap=True)
+
+
+class _Bars:
+    """The progress port drawn by rich."""
+
+    def __init__(self, drawn: "Drawn") -> None:
+        self._drawn = drawn
+        self._tasks: dict[str, TaskID] = {}
+
+    def start(self, task: str, total: int) -> None:
+        self._tasks[task] = self._drawn.add_task(task, total=total)
+
+    def advance(self, task: str, steps: int = 1) -> None:
+        self._drawn.advance(self._tasks[task], steps)
+
+
+@contextmanager
+def progress_bars(*, quiet: bool) -> Iterator[Progress]:
+    """A progress port for the duration of a command, on standard error; silent unless that is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield Silent()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Drawn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Drawn(*columns, console=console, transient=True) as drawn:
+        yield _Bars(drawn)
