@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from unface.report.attribution_page import render_attribution
+from unface.report.attribution import render_attribution
 
 import unface.faces
 from tests.attribute.pictured import Drawn, blank, write_encoder, write_scenes

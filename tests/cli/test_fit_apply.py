@@ -71,9 +71,9 @@ def test_fit_reads_energy_columns_and_a_target(tmp_path: Path) -> None:
         out = tmp_path / f"p{number}"
         done = unface("fit", tmp_path / "faces.npz", "--out", out, *rule, *columns)
         assert (done.code, done.out, done.err) == (0, "", "")
-        option: dict[str, Any] = {"energy": 0.5} if number == 0 else {"target": "0.5@0.05"}
+        rank: float | str = 0.5 if number == 0 else "0.5@0.05"
         people = read_embeddings(tmp_path / "faces.npz", vector="emb", identity="who")
-        assert Projection.load(out).sha256 == fit_certified(people, **option).sha256
+        assert Projection.load(out).sha256 == fit_certified(people, rank=rank).sha256
 
 
 def test_fit_writes_an_onnx_model_too(faces: Path, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_pa
     [
         ("--rank 17", "isp: rank 17 with 16 dimensions; expected 0 to 16"),
         ("--hold-out 0.75 --rank 10", "isp: rank 10 with 10 identities; expected at most 9"),
-        ("--rank 3 --energy 0.5", "rank, energy and target each decide how many dimensions go; give one of them"),
+        ("--rank 3 --energy 0.5", "--rank, --energy and --target each decide how many dimensions go; give one of them"),
         ("--energy 2", "isp: energy 2; expected a share of more than 0 and at most 1"),
         ("--target 5", "target '5'; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4"),
         ("--target 0.05@1e-9", "FAR 1e-9 cannot be resolved on these calibrate identities; raise it"),
@@ -192,7 +192,7 @@ def test_fit_never_writes_over_what_it_reads_or_over_itself(faces: Path, tmp_pat
 
 def test_fit_refuses_a_task_that_its_method_would_not_spare(faces: Path, tmp_path: Path) -> None:
     done = unface("fit", faces, "--out", tmp_path / "p.safetensors", "--rank", "3", "--spare", faces)
-    assert line_of(done).startswith("isp: spares no task; leave --utility-aware out, or take --eraser utility-pca")
+    assert line_of(done).startswith("isp: spares no task; leave --spare out, or take --eraser utility-pca")
 
 
 def test_apply_refuses_to_call_parquet_npz(faces: Path, fitted: Path, tmp_path: Path) -> None:
