@@ -13,10 +13,10 @@ import pytest
 from tests.scale.stored import ARCFACE, DIM, PEOPLE, UNNAMED, oblique, projection, table, vectors_in, written
 from unface import UnfaceError
 from unface.data import Space
-from unface.data.files import SEE_TO_IT
 from unface.data.space import METADATA_KEY
 from unface.erase import Projection
 from unface.output.place import Sink
+from unface.output.write import SEE_TO_IT
 from unface.scale import sanitise_file
 
 
