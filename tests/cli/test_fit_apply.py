@@ -1,7 +1,6 @@
 """If these fail, ``unface fit`` and ``unface apply`` do something else than they print, or fail in more than a line."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from unface import UnfaceError
-from unface.auditing import fit_certified, fit_streamed, is_streamed
 from unface.auditing import fit as streamed_fit
+from unface.auditing import fit_certified, fit_streamed, is_streamed
 from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, write_embeddings
 from unface.erase import ERASERS, Projection
 from unface.progress import Silent

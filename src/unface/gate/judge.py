@@ -82,7 +82,9 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
         rules.append(_rule_result(*_in_words(rule, name), name, outcome))
     warnings = [f"{finding.about}: {finding.text}" for finding in result.findings if finding.severity == "warning"]
     if policy.gate.findings == "no-warnings":
-        outcome = Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, "the audit has no warnings")
+        outcome = (
+            Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, "the audit has no warnings")
+        )
         rules.append(_rule_result("warnings of the audit", "none", None, unusable or outcome))
     return GateResult(_one_line(result.source.name), result.source.sha256, len(warnings), tuple(rules))
 

@@ -144,9 +144,7 @@ def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
     if unresolved is not None:
         return unresolved
     high = max(change.value, change.high)
-    measured = Measurement(
-        change.value, change.low, high, change.level, 0.0, "difference", change.probe, k, change.far
-    )
+    measured = Measurement(change.value, change.low, high, change.level, 0.0, "difference", change.probe, k, change.far)
     if high < 0:
         verdict, why = Verdict.PASSED, f"the upper end, {amount(high, 'difference')} against {rule.beats}, is below 0"
     elif change.value < 0:
@@ -165,7 +163,10 @@ def _utility(rule: UtilityRule, kept: Kept) -> Outcome:
         verdict, why = Verdict.PASSED, f"the lower end, {amount(low, 'share')}, is within the limit"
     elif share.value >= limit:
         end, required = _distinguishable(low, limit, "share")
-        verdict, why = Verdict.FAILED, f"the value is within the limit, but its interval reaches {end}, below {required}"
+        verdict, why = (
+            Verdict.FAILED,
+            f"the value is within the limit, but its interval reaches {end}, below {required}",
+        )
     else:
         verdict, why = Verdict.FAILED, "{} is less than {}".format(*_distinguishable(share.value, limit, "share"))
     measured = Measurement(share.value, low, share.high, share.level, limit, "share")
