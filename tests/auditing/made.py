@@ -3,11 +3,11 @@
 from functools import cache
 
 import numpy as np
-from unface.auditing.schema import ContextAdjusted, ControlPoint, Controls, Duplicates, Estimate, Rate
 
-from unface import audit, make_identities
-from unface.auditing import AuditResult, Point
+from unface import Protocol, audit, make_identities
 from unface.data import EmbeddingSet
+from unface.result.audit import AuditResult, ContextAdjusted, ControlPoint, Controls, Duplicates, Point
+from unface.result.numbers import Rate, Share
 
 SECRET_PEOPLE, SECRET_IDS, SECRET_SHOOTS = "Zaphod", "holiday-photo", "Betelgeuse"
 
@@ -32,13 +32,9 @@ def audited() -> AuditResult:
     """60 identities of 8 images: k = 1 and 4 are run, 16 is left out; the lower rate is coarse or refused."""
     return audit(
         secret_people(),
-        erasers=(),
-        fars=(1e-2, 1e-3),
-        probes=["cosine", "ridge", "lda", "plda"],
-        seeds=2,
-        bootstraps=200,
-        group="shoot",
-        threads=1,
+        eraser=(),
+        far=(1e-2, 1e-3),
+        protocol=Protocol(probe=("cosine", "ridge", "lda", "plda"), seeds=2, bootstraps=200, group="shoot", threads=1),
     )
 
 
@@ -82,15 +78,14 @@ def point(
     )
 
 
-def estimate(value: float, low: float, high: float, effective_n: float = 200.0) -> Estimate:
-    return Estimate(
+def estimate(value: float, low: float, high: float, effective_n: float = 200.0) -> Share:
+    return Share(
         value=value,
         numerator=round(value * 100_000),
         denominator=100_000,
         low=low,
         high=high,
         level=0.95,
-        method="identity bootstrap",
         identities=100,
         effective_n=effective_n,
     )

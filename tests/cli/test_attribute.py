@@ -5,7 +5,6 @@ import stat
 from pathlib import Path
 
 import pytest
-from unface.report.attribution_page import render_attribution
 
 import unface.faces
 from tests.attribute.pictured import Drawn, blank, write_encoder, write_scenes
@@ -15,8 +14,9 @@ from tests.cli.command import unface as run
 from tests.data.pictures import write_zip
 from tests.faces.tiny_inswapper import written as write_swapper
 from tests.real import nobody_pictures, weights_here
-from unface.auditing import AttributionResult
 from unface.data import read_images
+from unface.report.attribution import render_attribution
+from unface.result.attribution import AttributionResult
 
 SCENES = people(4, 2)
 MANY = people(26, 3)
