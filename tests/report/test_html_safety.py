@@ -4,11 +4,22 @@ import base64
 import hashlib
 import json
 import re
+from importlib.metadata import EntryPoint
+from typing import ClassVar
 
+import pytest
+from markupsafe import Markup
+
+from tests.page.read_page import Page
 from tests.report.drawn import EVIL, evil_page, full, raw_only
-from tests.report.made import full_audit, with_parts
+from tests.report.made import full_audit, raw_audit, with_parts
 from unface.auditing.maps import MapResults, Maps
+from unface.page.templates import render
 from unface.report.html import render_report
+from unface.result import parts
+from unface.result.audit import AuditResult
+from unface.result.file import Frozen
+from unface.result.parts import Part, Section
 
 
 def test_no_name_in_an_audit_becomes_an_element() -> None:
@@ -17,6 +28,36 @@ def test_no_name_in_an_audit_becomes_an_element() -> None:
     assert [one.tag for one in page.elements] == [one.tag for one in honest.elements]
     assert [one.attributes.get("type") for one in page.all("script")] == ["application/json", None]
     assert not [name for one in page.elements for name in one.attributes if name.startswith("on")]
+
+
+class Guest(Part):
+    """Another package's part, which hands over its section as it came."""
+
+    name = "guest"
+    schema = Frozen
+    body: ClassVar[str] = f"<b>{EVIL}</b>"
+
+    @classmethod
+    def page(cls, result: AuditResult) -> list[Section | str]:
+        return [Section(f"guest{EVIL}", EVIL, cls.body), f"absent {EVIL}"]
+
+
+@pytest.mark.parametrize("body", [Guest.body, render("tables.jinja", text=EVIL, tables=[])])
+def test_nothing_that_a_part_hands_over_becomes_an_element_unless_a_template_made_it(
+    body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("guest", f"{__name__}:Guest", "unface.parts")
+    monkeypatch.setattr(parts, "entry_points", lambda group, name: [entry] if name == "guest" else [])
+    monkeypatch.setattr(Guest, "body", body)
+    page = Page(render_report(with_parts(raw_audit(), guest=Frozen())))
+    section = page.one("section", id=f"guest{EVIL}")
+    inside = [one.tag for one in page.elements if section in one.within]
+    assert inside == (["h2", "p"] if isinstance(body, Markup) else ["h2"])
+    assert EVIL in section.words
+    assert f"absent {EVIL}" in page.one("section", id="limits").words
+    assert page.all("img") == []
+    assert not [name for one in page.elements for name in one.attributes if name.startswith("on")]
+    assert page.elements.index(section) < page.elements.index(page.one("section", id="curves"))
 
 
 def test_names_are_shown_as_they_are() -> None:
