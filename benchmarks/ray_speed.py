@@ -15,8 +15,7 @@ from unface.data import make_identities
 from unface.erase import ISP, fit_projection
 from unface.output.place import place_at
 from unface.scale.cluster import ray_executor
-from unface.scale.directory import sanitise_directory
-from unface.scale.manifest import records
+from unface.scale.sanitise import records, sanitise_directory
 from unface.seeds import stream
 
 DIM, RANK = 512, 192

@@ -16,8 +16,8 @@ from typing import TypeVar
 from studies.measured import heading, row
 from studies.record import HOME, Difference, LeftOut, Measured, Record, RecordedSpace, Swept, Tar, read_records
 from unface import UnfaceError
-from unface.auditing.words import interval, percent, rate
 from unface.probe import PROBES
+from unface.result.words import interval, percent, rate
 
 Records = Mapping[str, Record]
 Found = TypeVar("Found")

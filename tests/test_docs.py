@@ -13,7 +13,8 @@ PAGES = [pages.ROOT / "README.md", *sorted((pages.ROOT / "docs").glob("*.md"))]
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_step_of_a_page_works(page: Path, tmp_path: Path) -> None:
-    found = list(pages.problems(page, tmp_path))
+    # The page that is read first is followed as its reader does, with the installed program.
+    found = list(pages.problems(page, tmp_path, in_this_process=page.name != "README.md"))
     assert not found, "\n\n".join(found)
 
 
@@ -80,6 +81,13 @@ def test_a_page_that_does_not_work_is_caught(follow: Follow, complaint: str, tex
     (problem,) = follow(text)
     assert complaint in problem
     assert problem.startswith("page.md:1: ")
+
+
+def test_a_command_run_in_this_process_is_held_to_the_same(tmp_path: Path) -> None:
+    page, command = tmp_path / "page.md", 'unface fit "absent.parquet" --out P'
+    page.write_text(f"```bash\nunface --help\n{command}  # exit 1\n{command}\n```")
+    (problem,) = pages.problems(page, tmp_path, in_this_process=True)
+    assert problem.startswith(f"page.md:1: exit 1, not 0, from:\n{command}\nunface: absent.parquet: no such file")
 
 
 @pytest.mark.parametrize("text", ["```bash\nunface 0\n", "text\n\n    $ unface 0\n"])

@@ -62,7 +62,7 @@ def test_json_says_what_was_done(tmp_path: Path, faces: Path) -> None:
     [
         (("--encoder", "absent"), "absent"),
         (("--encoder", "tiny", "--detector", "haar"), "detector 'haar' is not known"),
-        (("--encoder", "tiny", "--out", "."), "is a folder; give the name of a file"),
+        (("--encoder", "tiny", "--out", "."), "is a folder; --out takes a file"),
         (
             ("--encoder", "tiny", "--encoder", "small"),
             "2 encoders write one file each; give --out the name of a folder",

@@ -55,9 +55,11 @@ def test_an_unfinished_file_of_other_pictures_or_settings_is_not_gone_on_with(
     out = tmp_path / "e.parquet"
     with pytest.raises(RuntimeError):
         encode_images(counted(pictures, [], stop_at=30), encoder, out, detector=None, batch=4)
-    with pytest.raises(UnfaceError, match=r"was begun with other batch; give the same command, or --force"):
+    with pytest.raises(
+        UnfaceError, match=r"was begun with different settings \(batch\); give the same command, or --force"
+    ):
         encode_images(pictures, encoder, out, detector=None, batch=5)
-    with pytest.raises(UnfaceError, match="was begun with other pictures, detector"):
+    with pytest.raises(UnfaceError, match=r"different settings \(pictures, detector\)"):
         encode_images(pictures.take(range(9)), encoder, out, detector=Found(), batch=4)
     encode_images(pictures.take(range(9)), encoder, out, detector=Found(), batch=4, force=True)
     assert pq.read_metadata(out).num_rows == 9

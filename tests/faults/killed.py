@@ -1,8 +1,9 @@
-"""The command line, killed as by kill -9 at its Nth step on disk.
+"""The command line, killed as by kill -9 at its Nth step on disk, or at its Nth call of any function.
 
 A step is a write to an output, a flush to the disk, a rename, or a batch added to sums; odd ones die before they are
-made, even ones after. Reads [N, words of a command…] as lines of JSON, runs each in a process forked from this one,
-which has everything imported already, and answers with its exit code, negative for a signal.
+made, even ones after. Calls are counted from the first write on. Reads ["step" or "call", N, words of a command…] as
+lines of JSON, runs each in a process forked from this one, which has everything imported already, and answers with its
+exit code, negative for a signal.
 """
 
 import json
@@ -13,6 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# What commands import only when they are run: once here for all forks.
+import rich.console  # noqa: F401
+
+import unface.auditing
+import unface.cli.app  # noqa: F401
+from tests.faults.calls import Calls
 from unface.cli import main as command_line
 from unface.moments import MomentStream
 from unface.output.place import Sink
@@ -38,20 +45,29 @@ class Fuse:
         return step
 
 
-def run(steps: int, words: list[str]) -> None:
-    fuse = Fuse(steps)
-    for owner, name in ((os, "fsync"), (Path, "replace"), (Sink, "write"), (MomentStream, "add")):
-        setattr(owner, name, fuse.around(getattr(owner, name)))
+def run(kind: str, number: int, words: list[str]) -> None:
+    if kind == "call":
+        calls, write = Calls(number, counting=False), Sink.write
+
+        def counted(sink: Sink, data: bytes | memoryview) -> int:
+            calls.counting = True
+            return write(sink, data)
+
+        Sink.write = counted  # type: ignore[method-assign]  # a spy
+    else:
+        fuse = Fuse(number)
+        for owner, name in ((os, "fsync"), (Path, "replace"), (Sink, "write"), (MomentStream, "add")):
+            setattr(owner, name, fuse.around(getattr(owner, name)))
     sys.argv = ["unface", *words, "--quiet"]
     command_line()
 
 
 def serve() -> None:
     for line in sys.stdin:
-        steps, *words = json.loads(line)
+        kind, number, *words = json.loads(line)
         child = os.fork()
         if child == 0:
-            run(steps, words)
+            run(kind, number, words)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 

@@ -7,7 +7,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -50,12 +49,13 @@ def unface(*words: str | Path, limit: int | None = None) -> tuple[int, str]:
     return done.returncode, done.stdout.strip().removeprefix("unface: ")
 
 
-Killed = Callable[..., int]
-"""Step at which to be killed and words of a command to its exit code."""
+Run = Callable[..., int]
+"""The words of a command to its exit code, the step on disk or the call at which it is killed, if any."""
 
 
 @pytest.fixture(scope="module")
-def killed_at() -> Iterator[Killed]:
+def forked() -> Iterator[Run]:
+    """Where the exit code says all: a process of its own takes two seconds to begin, a fork of one none."""
     words = [sys.executable, "-m", "tests.faults.killed"]
     with subprocess.Popen(
         words, cwd=ROOT, env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -64,8 +64,8 @@ def killed_at() -> Iterator[Killed]:
         assert asked is not None
         assert answered is not None
 
-        def run(step: int, *command: str | Path) -> int:
-            asked.write(json.dumps([step, *map(str, command)]) + "\n")
+        def run(*command: str | Path, step: int = 0, call: int = 0) -> int:
+            asked.write(json.dumps([*(("call", call) if call else ("step", step)), *map(str, command)]) + "\n")
             asked.flush()
             return int(answered.readline())
 
@@ -78,15 +78,15 @@ def _environment() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, forked: Run) -> Path:
     """raw/, a projection P fitted on it, and clean/, what a run that nothing disturbed makes of it."""
     here = tmp_path_factory.mktemp("made")
     (here / "raw").mkdir()
     for number in range(FILES):
         rows = PEOPLE.take(np.arange(number * ROWS, (number + 1) * ROWS))
         write_embeddings(rows, here / "raw" / f"part-{number}.parquet")
-    assert unface("fit", here / "raw", "--out", here / "P", "--rank", "4")[0] == DONE
-    assert unface("apply", here / "P", here / "raw", here / "clean")[0] == DONE
+    assert forked("fit", here / "raw", "--out", here / "P", "--rank", "4") == DONE
+    assert forked("apply", here / "P", here / "raw", here / "clean") == DONE
     return here
 
 
@@ -109,13 +109,13 @@ def require_nothing_half(out: Path, made: Path) -> None:
     assert all(whole[name] == found for name, found in hashes(out).items())
 
 
-def test_a_run_killed_at_twenty_points_ends_with_every_row_once(made: Path, tmp_path: Path, killed_at: Killed) -> None:
+def test_a_run_killed_at_twenty_points_ends_with_every_row_once(made: Path, tmp_path: Path, forked: Run) -> None:
     """Each run goes on where the last was killed; a receipt means that all is there, and another output is begun."""
     points = random.Random(3)
     kills = outputs = 0
     out = tmp_path / "0"
     while kills < 20:
-        code = killed_at(points.randint(1, 90), "apply", made / "P", made / "raw", out, "--verify")
+        code = forked("apply", made / "P", made / "raw", out, "--verify", step=points.randint(1, 90))
         assert code in (DONE, -signal.SIGKILL)
         if code == DONE:
             require_same(out, made)
@@ -128,54 +128,56 @@ def test_a_run_killed_at_twenty_points_ends_with_every_row_once(made: Path, tmp_
                 require_same(out, made)
                 outputs += 1
                 out = tmp_path / str(outputs)
-    assert unface("apply", made / "P", made / "raw", out)[0] == DONE
+    assert forked("apply", made / "P", made / "raw", out) == DONE
     require_same(out, made)
 
 
-def test_a_run_killed_at_any_time_ends_with_every_row_once(made: Path, tmp_path: Path) -> None:
-    """By the clock, so also where no step on disk is being made."""
-    delays = random.Random(4)
-    for _ in range(3):
-        words = ["unface", "apply", str(made / "P"), str(made / "raw"), str(tmp_path / "out"), "--force"]
-        running = subprocess.Popen(
-            [sys.executable, "-m", *words], cwd=ROOT, env=_environment(), stdout=subprocess.DEVNULL
-        )
-        time.sleep(delays.uniform(0.6, 1.4))
-        running.kill()
-        running.wait()
+def test_a_run_killed_at_any_time_ends_with_every_row_once(made: Path, tmp_path: Path, forked: Run) -> None:
+    """At any call of any function, so also where no step on disk is being made."""
+    calls = random.Random(4)
+    command = ("apply", made / "P", made / "raw", tmp_path / "out", "--force")
+    codes = []
+    for _ in range(12):
+        codes.append(forked(*command, call=calls.randint(1, 15_000)))
         require_nothing_half(tmp_path / "out", made)
-    assert unface("apply", made / "P", made / "raw", tmp_path / "out", "--force")[0] == DONE
+    assert set(codes) <= {DONE, -signal.SIGKILL}
+    assert codes.count(-signal.SIGKILL) > 6
+    assert forked(*command) == DONE
     require_same(tmp_path / "out", made)
 
 
 def test_a_fit_killed_at_twenty_points_leaves_nothing_and_gives_the_same_when_it_is_run_again(
-    made: Path, tmp_path: Path, killed_at: Killed
+    made: Path, tmp_path: Path, forked: Run
 ) -> None:
     expected = (made / "P").read_bytes()
     points, kills, out = random.Random(5), 0, tmp_path / "P"
     while kills < 20:
-        code = killed_at(points.randint(1, 9), "fit", made / "raw", "--out", out, "--rank", "4")
+        code = forked("fit", made / "raw", "--out", out, "--rank", "4", step=points.randint(1, 9))
         kills += code == -signal.SIGKILL
         assert code in (DONE, -signal.SIGKILL)
         # The rename is the last step but one.
         assert not out.exists() or out.read_bytes() == expected
         out.unlink(missing_ok=True)
-    assert unface("fit", made / "raw", "--out", out, "--rank", "4")[0] == DONE
+    assert forked("fit", made / "raw", "--out", out, "--rank", "4") == DONE
     assert out.read_bytes() == expected
 
 
-def test_a_full_disk_is_one_line_and_no_half_file_and_the_same_command_goes_on(made: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line_and_no_half_file_and_the_same_command_goes_on(
+    made: Path, tmp_path: Path, forked: Run
+) -> None:
     out = tmp_path / "out"
     code, told = unface("apply", made / "P", made / "raw", out, "--threads", "1", limit=12_000)
     assert code == 1
     assert told.splitlines() == [told]
     assert "cannot be written (File too large); 0 of 6 files are done, see to that and give the same command" in told
     assert [path.name for path in out.rglob("*") if path.is_file()] == ["lock", "manifest.json"]
-    assert unface("apply", made / "P", made / "raw", out)[0] == DONE
+    assert forked("apply", made / "P", made / "raw", out) == DONE
     require_same(out, made)
 
 
-def test_a_corrupt_file_in_the_middle_is_named_and_after_repair_the_rest_is_done(made: Path, tmp_path: Path) -> None:
+def test_a_corrupt_file_in_the_middle_is_named_and_after_repair_the_rest_is_done(
+    made: Path, tmp_path: Path, forked: Run
+) -> None:
     raw, out = tmp_path / "raw", tmp_path / "out"
     raw.mkdir()
     for path in (made / "raw").iterdir():
@@ -189,7 +191,7 @@ def test_a_corrupt_file_in_the_middle_is_named_and_after_repair_the_rest_is_done
     assert len(hashes(out)) == 5
     require_nothing_half(out, made)
     (raw / "part-2.parquet").write_bytes(whole)
-    assert unface("apply", made / "P", raw, out, "--verify")[0] == DONE
+    assert forked("apply", made / "P", raw, out, "--verify") == DONE
     require_same(out, made)
 
 

@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 
 from tests.auditing.made import controls, point
-from unface.auditing import AuditResult, Finding, Point
-from unface.auditing.schema import (
+from unface.gate import GateResult, RuleResult, judge, make_policy
+from unface.result import numbers
+from unface.result.audit import (
+    AuditResult,
     Change,
     Curated,
     Erasure,
-    Given,
-    Protocol,
+    MeasuredProtocol,
+    Point,
     RoleCounts,
-    Run,
     SpaceResult,
 )
-from unface.gate import GateResult, Judged, judge, make_policy
-from unface.result import numbers
+from unface.result.file import Finding, Given, Run
 
 INVALID = Finding(severity="invalid", about="shuffled identities", text="shuffled people are still linked")
 WARNING = Finding(severity="warning", about="near-duplicates", text="3 pairs under different identities")
@@ -41,14 +41,14 @@ def audited(*spaces: SpaceResult, findings: Sequence[Finding] = (), variant: str
         ),
         curated=Curated(images=8, identities=100, identities_dropped=0, rows=800),
         roles=RoleCounts(fit=30, train=25, calibrate=20, test=25, seed=0, sha256="b" * 64),
-        protocol=Protocol.model_validate(
+        protocol=MeasuredProtocol.model_validate(
             {
                 "variant": variant,
-                "fars": list(dict.fromkeys(one.far for one in points)),
-                "ks": list(dict.fromkeys(one.k for one in points)),
+                "far": list(dict.fromkeys(one.far for one in points)),
+                "k": list(dict.fromkeys(one.k for one in points)),
                 "seeds": 5,
                 "seed": 0,
-                "probes": list(dict.fromkeys(one.probe for one in points)),
+                "probe": list(dict.fromkeys(one.probe for one in points)),
                 "score": "cosine",
                 "bootstrap": "double-or-nothing",
                 "bootstraps": 2000,
@@ -109,7 +109,7 @@ def gated(result: AuditResult, *rules: dict[str, object], findings: str = "allow
     return judge(result, make_policy(content, lambda table, key: f"{table}: {key}"))
 
 
-def one(result: AuditResult, **rule: object) -> Judged:
+def one(result: AuditResult, **rule: object) -> RuleResult:
     """The verdict on a single rule."""
-    (judged,) = gated(result, rule).rules
-    return judged
+    (evaluated,) = gated(result, rule).rules
+    return evaluated

@@ -99,25 +99,12 @@ def test_the_content_is_on_disk_before_the_name_and_the_name_before_the_end(
     assert flushed == [(False, False), (True, True)]
 
 
-def test_a_folder_replaces_an_older_one_and_half_of_one_is_removed(tmp_path: Path) -> None:
-    aside, whole = tmp_path / "aside", tmp_path / "person"
-    aside.mkdir()
+def test_a_folder_replaces_an_older_one_as_a_whole(tmp_path: Path) -> None:
     for text in ("old", "new"):
-        with staged(whole, within=aside) as unfinished:
-            unfinished.mkdir()
-            (unfinished / text).write_text(text)
-    assert [entry.name for entry in whole.iterdir()] == ["new"]
-
-    def fail() -> None:
-        with staged(whole, within=aside) as unfinished:
-            unfinished.mkdir()
-            (unfinished / "half").write_text("half")
-            raise RuntimeError("in the middle")
-
-    with pytest.raises(RuntimeError):
-        fail()
-    assert [entry.name for entry in whole.iterdir()] == ["new"]
-    assert list(aside.iterdir()) == []
+        (tmp_path / "aside").mkdir()
+        (tmp_path / "aside" / text).write_text(text)
+        publish(tmp_path / "aside", tmp_path / "person")
+    assert [str(entry.relative_to(tmp_path)) for entry in tmp_path.rglob("*")] == ["person", "person/new"]
 
 
 def test_files_of_one_result_appear_together_and_private_ones_for_their_owner(tmp_path: Path, umask: int) -> None:

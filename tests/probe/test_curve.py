@@ -5,7 +5,7 @@ import pytest
 
 from unface.metrics import eer, roc
 from unface.pairs import bin_scores
-from unface.probe.curve import Curve, det_curve, thinned
+from unface.probe.trial import Curve, det_curve, thinned
 from unface.seeds import stream
 
 BINS, LOW, HIGH = 4096, -6.0, 8.0

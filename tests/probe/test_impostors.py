@@ -7,7 +7,7 @@ from tests.probe.small import all_pairs, people, roles_of, score_matrix
 from unface.errors import UnfaceError
 from unface.pairs import Pairing, Tail, cosine_space, pair_up
 from unface.probe import Plan, pick_probes, run_panel
-from unface.probe.impostors import impostor_tail, impostors_accepted
+from unface.probe.calibrate import impostor_tail, impostors_accepted
 from unface.seeds import stream
 
 IDENTITIES, IMAGES = 12, 5
@@ -55,7 +55,7 @@ def test_in_a_trial_every_seed_and_role_draws_its_quota_from_a_stream_of_its_own
         names.append(name)
         return stream(seed, *name)
 
-    monkeypatch.setattr("unface.probe.impostors.stream", noted)
+    monkeypatch.setattr("unface.probe.calibrate.stream", noted)
     plan = Plan(fars=(0.1,), ks=(1,), seeds=2, quota=3, threads=1)
     embeddings = people(40, 4, 6)
     run_panel(embeddings.vectors, roles_of(embeddings), pick_probes(("cosine",)), plan)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tests.probe.small import all_pairs, gaussian_support, score_matrix
 from unface.metrics import tar_at_far
 from unface.probe import PROBES, Probe, Support
-from unface.probe.mlp import Layers, MlpScorer, _adamw, _scaled, _steps, initial, loss_and_gradients, train
+from unface.probe.mlp import Layers, MlpScorer, _adamw, _scaled, _steps, initial, loss_and_gradients, train, train_on
 from unface.seeds import stream
 from unface.threads import one_blas_thread
 
@@ -137,7 +137,6 @@ def sign_people(identities: int, images: int, seed: int) -> tuple[NDArray[np.flo
 def test_torch_takes_the_same_steps() -> None:
     """Each step moves a weight by about 2e-3; where its gradient is all but nothing, what guards the division shows."""
     pytest.importorskip("torch")
-    from unface.probe.mlp_torch import train_on
 
     inputs, identities = _scaled(SMALL.vectors), SMALL.identities
     begun = initial([10, 7, 7, 6], stream(0, "layers"))

@@ -1,6 +1,7 @@
 """If these fail, the network begins, is fed or is stepped otherwise than it was chosen to be, on one device or all."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from tests.probe.small import gaussian_support
 from unface.probe import PROBES
-from unface.probe.mlp import Layers, MlpScorer, _adamw, _scaled, _steps, forward, initial, train
+from unface.probe.mlp import Layers, MlpScorer, _adamw, _scaled, _steps, forward, initial, train, train_on
 from unface.seeds import stream
 
 SMALL = gaussian_support(6, 8, 10, between=2.0)
@@ -87,15 +88,14 @@ def test_another_device_begins_with_the_same_layers_and_takes_the_same_steps(mon
 
     But for weights whose gradient is nothing but rounding, which Adam scales up to a whole step either way.
     """
-    torch_training = pytest.importorskip("unface.probe.mlp_torch")
-    train_on, asked = torch_training.train_on, []
+    pytest.importorskip("torch")
+    asked = []
 
-    def here(device: str, *rest: object) -> Iterator[tuple[int, Layers]]:
+    def here(device: str, *rest: Any) -> Iterator[tuple[int, Layers]]:
         asked.append(device)
-        found: Iterator[tuple[int, Layers]] = train_on("cpu", *rest)
-        return found
+        return train_on("cpu", *rest)
 
-    monkeypatch.setattr(torch_training, "train_on", here)
+    monkeypatch.setattr("unface.probe.mlp.train_on", here)
     monkeypatch.setattr("unface.probe.mlp._STEPS", (3, 7))
     found = {
         device: dict(train(SMALL.vectors, SMALL.identities, 16, 0.3, stream(0, "both"), device))

@@ -1,14 +1,12 @@
 """If these fail, what counts as usual for an identity, or as impossible for a stranger, is another number."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from unface.data import EmbeddingSet, make_identities
 from unface.probe import Stray, strays
-from unface.probe.strays import _never_among_strangers, _usual
+from unface.probe.defects import _never_among_strangers, _usual
 from unface.seeds import stream
 
 
@@ -63,7 +61,7 @@ def test_strays_do_not_depend_on_how_many_pictures_are_looked_at_at_once(
         ("3", "p0059", "p0001"),
         ("471", "p0001", "p0059"),
     ]
-    monkeypatch.setattr(import_module("unface.probe.strays"), "_ROWS_AT_ONCE", at_once)
+    monkeypatch.setattr("unface.probe.defects._PICTURES_AT_ONCE", at_once)
     assert strays(exchanged()) == whole
 
 

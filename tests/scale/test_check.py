@@ -5,7 +5,7 @@ import pytest
 
 from unface import Projection, UnfaceError
 from unface.data import Space
-from unface.scale.check import Check
+from unface.scale.receipt import Check
 
 ROOT_HALF = np.sqrt(0.5)
 

@@ -44,7 +44,7 @@ def worked_on(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(job.name)
         return sanitise_part(job)
 
-    monkeypatch.setattr("unface.scale.directory.sanitise_part", noted)
+    monkeypatch.setattr("unface.scale.sanitise.sanitise_part", noted)
     return seen
 
 
@@ -171,15 +171,15 @@ def test_a_source_of_the_same_size_that_changed_is_seen(source: Path, out: Path,
 def test_an_output_begun_otherwise_is_refused_and_what_differs_is_told(source: Path, out: Path, tmp_path: Path) -> None:
     sanitise_directory(projection(), source, out)
     unfinished(out)
-    told = "clean: was begun with {}; give the same command, or --force to start over"
+    told = "clean: was begun with different settings ({}); give the same command, or --force to start over"
     other = Projection("isp", np.eye(DIM)[:, :2].copy(), np.ones(2), projection().space)
-    assert refused(source, out, other) == told.format("another projection")
-    assert refused(collection(tmp_path / "other"), out) == told.format("another source")
+    assert refused(source, out, other) == told.format("projection")
+    assert refused(collection(tmp_path / "other"), out) == told.format("source")
     (source / "empty.parquet").unlink()
-    assert refused(source, out) == told.format("other files (empty.parquet is gone)")
+    assert refused(source, out) == told.format("files: empty.parquet is gone")
     collection(source)
     written(table(), source / "more.parquet")
-    assert refused(source, out) == told.format("other files (more.parquet is new)")
+    assert refused(source, out) == told.format("files: more.parquet is new")
 
 
 def test_a_projection_of_another_space_is_refused_before_a_byte_is_written(source: Path, out: Path) -> None:

@@ -10,12 +10,10 @@ import pytest
 from tests.scale.collection import collection, hashes
 from tests.scale.stored import PEOPLE, projection, table, written
 from unface import UnfaceError
-from unface.data.files import SEE_TO_IT
 from unface.output.place import Entry
-from unface.output.write import OutputError
+from unface.output.write import SEE_TO_IT, OutputError
 from unface.scale import Place, sanitise_directory
-from unface.scale.part import PartDone, PartJob, sanitise_part
-from unface.scale.readback import read_back
+from unface.scale.part import PartDone, PartJob, read_back, sanitise_part
 from unface.scale.receipt import Verified
 
 
@@ -78,7 +76,7 @@ def test_a_receipt_goes_before_a_file_it_speaks_of_is_made_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("unface.scale.directory.sanitise_part", killed)
+        patched.setattr("unface.scale.sanitise.sanitise_part", killed)
         with pytest.raises(KeyboardInterrupt):
             sanitise_directory(projection(), source, out, verify=True)
     assert not (out / "_unface/receipt.json").exists()

@@ -15,8 +15,7 @@ from unface.erase.file import to_bytes
 from unface.erase.kernel import ErasedRows, Kernel
 from unface.output.place import place_at
 from unface.scale import Receipt, sanitise_directory, sanitise_file
-from unface.scale.part import PartJob
-from unface.scale.readback import ReadBackJob, _aligned, _same, read_back
+from unface.scale.part import PartJob, ReadBackJob, _aligned, _same, read_back
 
 
 @pytest.fixture
@@ -110,7 +109,7 @@ def test_a_value_that_differs_is_seen_in_any_row_wherever_batches_end(
 ) -> None:
     out = tmp_path / "clean"
     sanitise_directory(projection(), source, out)
-    monkeypatch.setattr("unface.scale.readback.rows_at_once", lambda *_: max(steps))
+    monkeypatch.setattr("unface.scale.part.rows_at_once", lambda *_: max(steps))
     for row in (0, 8, 49):
         given = pq.read_table(source / "a.parquet")
         prices = given.column("price").to_pylist()

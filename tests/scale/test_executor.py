@@ -7,7 +7,7 @@ import pytest
 
 from unface import UnfaceError
 from unface.scale import local_executor
-from unface.scale.overlap import overlapped
+from unface.scale.executor import overlapped
 
 
 def test_every_job_gives_its_result_and_a_refused_one_its_error() -> None:

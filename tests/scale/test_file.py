@@ -14,10 +14,10 @@ from tests.scale.stored import ARCFACE, DIM, PEOPLE, UNNAMED, oblique, projectio
 from unface import UnfaceError
 from unface.data import Space
 from unface.data.embeddings import METADATA_KEY
-from unface.data.files import SEE_TO_IT
 from unface.erase import Projection
 from unface.output.place import Sink
-from unface.scale import Sanitised, sanitise_file
+from unface.output.write import SEE_TO_IT
+from unface.scale import sanitise_file
 
 
 @pytest.fixture
@@ -59,7 +59,8 @@ def test_vectors_are_those_of_the_projection_on_unit_vectors(source: Path, tmp_p
     found = vectors_in(tmp_path / "out.parquet")
     assert found.dtype == np.float32
     assert np.array_equal(found, projection().apply(PEOPLE.unit().vectors))
-    assert done == Sanitised("out.parquet", len(PEOPLE), DIM, "isp", 5, degenerate=0, named=True)
+    assert (done.where, done.rows, done.dim, done.kind, done.rank) == ("out.parquet", len(PEOPLE), DIM, "isp", 5)
+    assert (done.degenerate, done.named_space, done.verified) == (0, True, None)
     assert done.sentence() == "out.parquet: 120 vectors, 5 of 16 dimensions removed (isp)"
 
 
@@ -118,7 +119,7 @@ def test_what_was_erased_once_is_not_erased_again(tmp_path: Path, space: Space |
     told = refused(tmp_path / "once.parquet", tmp_path / "twice.parquet", by)
     assert "after isp 5' (weights " in told
     assert told.endswith("fit one for them")
-    assert done.named == (space is ARCFACE)
+    assert done.named_space == (space is ARCFACE)
     assert ("could not be checked" in done.sentence()) == (space is not ARCFACE)
 
 
@@ -214,7 +215,7 @@ def test_a_write_that_fails_half_way_leaves_neither_half_nor_a_new_file(
             raise OSError(28, "No space left on device")
 
     # Full is a file as far as it is used.
-    monkeypatch.setattr("unface.scale.file.Sink", lambda file, called: Sink(Full(file), called))  # type: ignore[arg-type]
+    monkeypatch.setattr("unface.scale.sanitise.Sink", lambda file, called: Sink(Full(file), called))  # type: ignore[arg-type]
     full = f"cannot be written (No space left on device); {SEE_TO_IT}"
     assert refused(source, old) == f"out.parquet: {full}"
     assert refused(source, tmp_path / "new.parquet") == f"new.parquet: {full}"

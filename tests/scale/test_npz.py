@@ -9,7 +9,7 @@ import pytest
 
 from tests.scale.stored import PEOPLE, projection
 from unface import UnfaceError
-from unface.data.files import SEE_TO_IT
+from unface.output.write import SEE_TO_IT
 from unface.scale import sanitise_file
 
 NAMES = np.array(PEOPLE.names)[PEOPLE.identities]
@@ -28,7 +28,7 @@ def test_vectors_change_and_every_other_array_stays(tmp_path: Path) -> None:
         for name, array in others.items():
             assert after[name].dtype == array.dtype
             assert np.array_equal(after[name], array)
-    assert not done.named
+    assert not done.named_space
     assert done.sentence().endswith("; the source does not say which encoder it is from, so this could not be checked")
 
 

@@ -9,8 +9,7 @@ from tests.scale.collection import collection
 from tests.scale.stored import DIM, projection, table, written
 from unface import UnfaceError
 from unface.scale import sanitise_directory
-from unface.scale.names import Cut
-from unface.scale.sums import SumsJob, gather_here
+from unface.scale.sums import Cut, SumsJob, gather_here
 
 
 @dataclass

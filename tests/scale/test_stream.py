@@ -53,7 +53,7 @@ def test_what_arrow_cannot_write_is_told_by_its_source(tmp_path: Path, monkeypat
     def unknown(*_: object) -> None:
         raise pa.ArrowNotImplementedError("Unhandled type for Arrow to Parquet schema conversion")
 
-    monkeypatch.setattr("unface.scale.row_groups.RowGroups.flush", unknown)
+    monkeypatch.setattr("unface.scale.stream.RowGroups.flush", unknown)
     told = "faces.parquet: its copy cannot be written (Unhandled type for Arrow to Parquet schema conversion)"
     assert refused(table(), tmp_path) == told
 

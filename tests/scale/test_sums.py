@@ -10,8 +10,18 @@ import pytest
 from unface import UnfaceError
 from unface.data import split_order
 from unface.scale import sums
-from unface.scale.names import FITTED, HELD, NOBODY, Cut, NamesJob, cut_identities, part_names
-from unface.scale.sums import SumsJob, merge_sums, part_sums
+from unface.scale.sums import (
+    FITTED,
+    HELD,
+    NOBODY,
+    Cut,
+    NamesJob,
+    SumsJob,
+    cut_identities,
+    merge_sums,
+    part_names,
+    part_sums,
+)
 
 EVERYONE, NOBODY_FITTED = Cut(seed=0), Cut(seed=0, fit_below="", held_below="g")
 ROWS = [("a", [3, 4]), ("b", [0, 2]), ("a", [-5, 0]), (None, [1, 1]), ("b", [0, 0]), ("", [6, 8])]

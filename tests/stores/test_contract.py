@@ -14,7 +14,7 @@ from unface import Projection, UnfaceError
 from unface.data import Space
 from unface.progress import Silent
 from unface.scale import released_vectors
-from unface.scale.check import Check
+from unface.scale.receipt import Check
 from unface.stores import sanitise_store
 
 # Cases lie beside this file, one file for each kind of store.

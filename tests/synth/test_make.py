@@ -129,7 +129,7 @@ def test_a_run_killed_while_it_tidied_up_is_finished_by_the_next(
     with monkeypatch.context() as patched:
         patched.setattr(Folder, "finish", killed)
         made(out, RECIPE)
-    with pytest.raises(UnfaceError, match="was begun with other images"):
+    with pytest.raises(UnfaceError, match=r"was begun with different settings \(images\)"):
         made(out, Recipe(5, 7, 64, seed=3))
     made(out, RECIPE)
     assert contents(out) == contents(unbroken[0])

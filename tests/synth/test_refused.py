@@ -34,14 +34,16 @@ def test_a_folder_with_anything_in_it_is_refused_untouched(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("recipe", "words"),
-    [(Recipe(5, 7, 64, seed=3), "other images"), (Recipe(5, 6, 64, 4, 0.5), "other seed, truncation")],
+    [(Recipe(5, 7, 64, seed=3), "images"), (Recipe(5, 6, 64, 4, 0.5), "seed, truncation")],
 )
 def test_an_unfinished_run_of_something_else_is_not_mixed_in(tmp_path: Path, recipe: Recipe, words: str) -> None:
     out = tmp_path / "people"
     with pytest.raises(RuntimeError):
         made(out, RECIPE, prior=ToyPrior(3))
-    with pytest.raises(UnfaceError, match=f"people: was begun with {words}; give the same command, or another --out"):
+    with pytest.raises(UnfaceError) as caught:
         made(out, recipe)
+    told = f"people: was begun with different settings ({words}); give the same command, or another --out"
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize("version", ["0.0.1", None], ids=["another", "none"])

@@ -39,9 +39,8 @@ from unface.output.place import Place, place_at
 from unface.probe import PROBES, Plan, draw_bootstrap, pick_probes
 from unface.progress import Progress, Silent
 from unface.scale.executor import Executor, local_executor
-from unface.scale.names import NamesJob, cut_identities
 from unface.scale.stream import NO_IDS
-from unface.scale.sums import Gather, PartSums, SumsJob, gather_here
+from unface.scale.sums import Gather, NamesJob, PartSums, SumsJob, cut_identities, gather_here
 
 _MOST_HELD_ROWS = 200_000
 """For the certificate: whole identities up to so many rows are kept, whatever the size of the collection."""

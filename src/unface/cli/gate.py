@@ -1,6 +1,5 @@
-"""``unface gate``: hold an audit.json against a policy and say so by the exit code."""
+"""``unface gate``: check an audit.json against a policy; the exit code is the verdict."""
 
-from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,16 +31,17 @@ def gate(
     json: bool = typer.Option(False, "--json", help="Print the result as JSON instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
-    """Pass (exit 0), fail (3) or cannot tell (4): an audit held against a policy."""
-    from unface.auditing import load_audit
-    from unface.gate import judge, read_policy, write_junit
+    """Check an audit against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
+    from unface.gate import judge, print_gate, read_policy, write_junit
+    from unface.output.taken import require_distinct
+    from unface.result.audit import AuditResult
 
     if policy is not None and any(flag is not None for flag in (tar_max, far, k, probe, space, *retained_min)):
         raise typer.BadParameter("--policy holds all the rules; leave the other limits out")
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
-    _require_other_file(junit, audit, policy)
-    result = judge(load_audit(audit), rules)
+    require_distinct([junit], [audit, policy])
+    result = judge(AuditResult.load(audit), rules)
     if junit is not None:
         write_junit(result, junit)
     if json:
@@ -50,8 +50,6 @@ def gate(
         typer.echo(dumps(result.as_dict(), indent=2, ensure_ascii=False))
     elif not quiet:
         from rich.console import Console
-
-        from unface.gate import print_gate
 
         print_gate(result, Console())
     raise typer.Exit(result.exit_code)
@@ -63,27 +61,16 @@ def _from_flags(tar_max: float | None, at: dict[str, object], space: str | None,
     tables: list[dict[str, object]] = [{"tar_max": tar_max, **at, "space": space}] if tar_max is not None else []
     if not tables and any(value is not None for value in at.values()):
         raise typer.BadParameter("--far, --k and --probe go with --tar-max")
-    for asked in retained_min:
-        measure, _, share = asked.rpartition("=")
-        tables.append({"utility": measure, "retained_min": _number(share, asked), "space": space})
+    for text in retained_min:
+        measure, _, share = text.rpartition("=")
+        try:
+            tables.append({"utility": measure, "retained_min": float(share), "space": space})
+        except ValueError:
+            raise UnfaceError(f"--retained-min: {text!r} is not MEASURE=SHARE, such as knn=0.9") from None
     if not tables:
         raise typer.BadParameter("give --policy, or limits as flags: --tar-max with --far, or --retained-min")
     given = [{key: value for key, value in table.items() if value is not None} for table in tables]
-    return make_policy({"require": given}, _flag)
-
-
-def _number(text: str, asked: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UnfaceError(f"--retained-min: {asked!r} is not MEASURE=SHARE, such as knn=0.9") from None
-
-
-def _flag(table: str, key: str) -> str:
-    """Where a key of a rule stands on the command line."""
-    return f"--{key.replace('_', '-')}" if key != "utility" else "--retained-min"
-
-
-def _require_other_file(junit: Path | None, *read: Path | None) -> None:
-    if junit is not None and any(path is not None and realpath(path) == realpath(junit) for path in read):
-        raise UnfaceError(f"{junit}: is read by this very command; choose another --junit")
+    # An error names the flag that a key of a rule came from.
+    return make_policy(
+        {"require": given}, lambda _, key: "--retained-min" if key == "utility" else f"--{key.replace('_', '-')}"
+    )

@@ -14,15 +14,15 @@ def report(
     force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
     quiet: bool = QUIET,
 ) -> None:
-    """Draw report.html from an audit: one file, without network."""
-    from unface.auditing import REPORT_FILE, load_audit
+    """Draw report.html from an audit: one file that makes no network requests."""
     from unface.output.taken import require_new_file
     from unface.report.html import write_report
+    from unface.result.audit import REPORT_FILE, AuditResult
 
     page = audit.parent / REPORT_FILE if out is None else out
     if page.exists() and audit.exists() and page.samefile(audit):
         raise UnfaceError(f"{page}: is the audit itself; choose another --out")
     require_new_file(page, force=force)
-    written = write_report(load_audit(audit), page)
+    written = write_report(AuditResult.load(audit), page)
     if not quiet:
         typer.echo(written)

@@ -7,6 +7,6 @@ import typer
 
 def schema() -> None:
     """Print the JSON Schema of audit.json."""
-    from unface.auditing import AuditResult
+    from unface.result.audit import json_schema
 
-    typer.echo(json.dumps(AuditResult.model_json_schema(by_alias=True, mode="serialization"), indent=2))
+    typer.echo(json.dumps(json_schema(), indent=2))

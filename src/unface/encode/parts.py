@@ -1,8 +1,5 @@
 """An output made in parts: each appears by a rename, a manifest says of what, and they end as one file."""
 
-import fcntl
-import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from unface.errors import UnfaceError
-
-_MANIFEST = "manifest.json"
+from unface.errors import UnfaceError, short_name
+from unface.output.lock import run_lock
+from unface.output.manifest import MANIFEST, agree, read_plan
+from unface.output.place import place_at
+from unface.output.taken import require_new_file
+from unface.output.write import publish
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,7 @@ class Parts:
         """One part, whole or not at all."""
         unfinished = self.folder / f"part-{number:06d}.tmp"
         pq.write_table(table, unfinished, use_dictionary=["identity"], write_page_checksum=True)
-        _synced(unfinished)
-        unfinished.replace(self._path(number))
+        publish(unfinished, self._path(number))
 
     def tables(self, count: int) -> Iterator[pa.Table]:
         """The parts in order."""
@@ -46,8 +45,7 @@ class Parts:
             for table in self.tables(count):
                 if table.num_rows:
                     writer.write_table(table.replace_schema_metadata(schema.metadata))
-        _synced(unfinished)
-        unfinished.replace(self.out)
+        publish(unfinished, self.out)
         self.drop()
 
     def drop(self) -> None:
@@ -58,56 +56,24 @@ class Parts:
         return self.folder / f"part-{number:06d}.parquet"
 
 
-def require_free(out: Path, *, force: bool) -> None:
-    """Refuse an output that is there already or cannot be: before the work, not after it."""
-    if out.is_dir():
-        raise UnfaceError(f"{out}: is a folder; give the name of a file, {out.name}.parquet")
-    if out.exists() and not force:
-        raise UnfaceError(f"{out}: exists already; choose another --out or pass --force")
-
-
 @contextmanager
 def opened_parts(out: Path, plan: dict[str, object], *, force: bool) -> Iterator[Parts]:
-    """Parts to begin, or to go on with where an unfinished output has the same plan; held against other processes."""
+    """Parts to begin, or to continue if an unfinished output has the same plan; held against other processes."""
     require_free(out, force=force)
     folder = out.with_name(f".{out.name}.parts")
+    place = place_at(folder, short_name(out))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise UnfaceError(
-                    f"{out}: another process is writing it; wait for it or choose another --out"
-                ) from None
-            if force:
-                for old in folder.iterdir():
-                    if old.name != "lock":
-                        old.unlink()
-            _agree(folder / _MANIFEST, plan, out)
+        with run_lock(place):
+            if force or read_plan(place) is None:
+                for old in folder.glob("part-*"):
+                    old.unlink()
+                place.drop(MANIFEST)
+            agree(place, plan)
             yield Parts(out, folder)
     except OSError as error:
         raise UnfaceError(f"{out}: cannot be written ({error.strerror}); choose another --out") from None
 
 
-def _agree(manifest: Path, plan: dict[str, object], out: Path) -> None:
-    if not manifest.exists():
-        unfinished = manifest.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(plan, indent=2) + "\n", encoding="utf-8")
-        _synced(unfinished)
-        unfinished.replace(manifest)
-        return
-    try:
-        found = json.loads(manifest.read_text(encoding="utf-8"))
-    except ValueError:
-        found = None
-    different = [name for name in plan if not isinstance(found, dict) or found.get(name) != plan[name]]
-    if different:
-        raise UnfaceError(
-            f"{out}: was begun with other {', '.join(different)}; give the same command, or --force to start over"
-        )
-
-
-def _synced(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+def require_free(out: Path, *, force: bool) -> None:
+    """Refuse an output that exists already or cannot be written: before the work, not after it."""
+    require_new_file(out, force=force, make_folder=True)

@@ -1,20 +1,17 @@
-"""The gate: an audit.json held against a policy, and a verdict that a build can stop on."""
+"""The gate: checks an audit.json against a policy and gives a verdict that a build can stop on."""
 
-from unface.gate.judge import judge
-from unface.gate.junit import junit_xml, write_junit
-from unface.gate.outcome import Found, Verdict
-from unface.gate.policy import ImprovementRule, LeakageRule, Policy, UtilityRule
-from unface.gate.read import make_policy, read_policy
-from unface.gate.result import GateResult, Judged
-from unface.gate.table import print_gate
+from unface.gate.judge import GateResult, RuleResult, judge
+from unface.gate.policy import ImprovementRule, LeakageRule, Policy, UtilityRule, make_policy, read_policy
+from unface.gate.rules import Measurement, Verdict
+from unface.gate.show import junit_xml, print_gate, write_junit
 
 __all__ = [
-    "Found",
     "GateResult",
     "ImprovementRule",
-    "Judged",
     "LeakageRule",
+    "Measurement",
     "Policy",
+    "RuleResult",
     "UtilityRule",
     "Verdict",
     "judge",

@@ -1,70 +1,116 @@
-"""An audit held against a policy, rule by rule. Not measured is never a pass."""
+"""An audit checked against a policy: a verdict for each rule, and one for all of them."""
 
-from unface.auditing import AuditResult
-from unface.auditing.words import rate
+from dataclasses import asdict, dataclass
+
 from unface.errors import UnfaceError
-from unface.gate.improvement import improvement
-from unface.gate.leakage import leakage
-from unface.gate.outcome import Outcome, Verdict, cannot_tell, decisive
-from unface.gate.policy import ImprovementRule, LeakageRule, Policy, Rule, UtilityRule
-from unface.gate.result import GateResult, Judged
-from unface.gate.utility import utility
-from unface.gate.words import amount, listed, one_line
+from unface.gate.policy import ImprovementRule, Policy, Rule, UtilityRule
+from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, inconclusive, listed
+from unface.result.audit import AuditResult
+from unface.result.words import count, rate
+
+SCHEMA = "unface.gate/2"
+_EXIT = {Verdict.PASSED: 0, Verdict.FAILED: 3, Verdict.INCONCLUSIVE: 4}
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """One rule in words, its verdict, why, and the number that decided it."""
+
+    rule: str
+    limit: str
+    verdict: Verdict
+    reason: str
+    space: str | None
+    measured: Measurement | None
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """All rules, and what they were applied to: the audited source by name and hash."""
+
+    source: str
+    source_sha256: str
+    warnings: int
+    rules: tuple[RuleResult, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The gravest of the rules' verdicts."""
+        return max((rule.verdict for rule in self.rules), key=lambda verdict: verdict.gravity)
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 3 failed, 4 inconclusive."""
+        return _EXIT[self.verdict]
+
+    @property
+    def summary(self) -> str:
+        """The verdict in one sentence, with the exit code."""
+        total = count(len(self.rules), "rule")
+        failed, unknown = self.count(Verdict.FAILED), self.count(Verdict.INCONCLUSIVE)
+        text = {
+            Verdict.PASSED: f"{total} held, for the probes, rates and people of this audit",
+            Verdict.FAILED: f"{failed} of {total} failed" + (f", {unknown} could not be evaluated" if unknown else ""),
+            Verdict.INCONCLUSIVE: f"{unknown} of {total} could not be evaluated, which does not count as a pass",
+        }
+        return f"{self.verdict.capitalize()}: {text[self.verdict]} (exit {self.exit_code})."
+
+    def count(self, verdict: Verdict) -> int:
+        """How many rules ended like this."""
+        return sum(rule.verdict is verdict for rule in self.rules)
+
+    def as_dict(self) -> dict[str, object]:
+        """The result as JSON has it."""
+        head = {"schema": SCHEMA, "verdict": self.verdict, "exit_code": self.exit_code, "summary": self.summary}
+        return {**head, **asdict(self)}
 
 
 def judge(result: AuditResult, policy: Policy) -> GateResult:
     """A verdict for each rule, and for the audit's warnings where the policy forbids them."""
-    rules = [_judged(result, rule, number) for number, rule in enumerate(policy.require, 1)]
-    warnings = [finding for finding in result.findings if finding.severity == "warning"]
+    unusable = _unusable(result)
+    rules = []
+    for number, rule in enumerate(policy.require, 1):
+        name = rule.space if rule.space is not None else _released(result, number)
+        space = result.space(name)
+        if unusable is not None:
+            outcome = unusable
+        elif space is None:
+            there = listed(space.name for space in result.spaces)
+            outcome = inconclusive(f"space '{name}' was not measured; the audit has {there}")
+        else:
+            outcome = evaluate(rule, space, result)
+        rules.append(_rule_result(*_in_words(rule, name), name, outcome))
+    warnings = [f"{finding.about}: {finding.text}" for finding in result.findings if finding.severity == "warning"]
     if policy.gate.findings == "no-warnings":
-        shown = [f"{finding.about}: {finding.text}" for finding in warnings]
-        said = Outcome(Verdict.FAILED, shown[0]) if shown else Outcome(Verdict.PASSED, "the audit warns of nothing")
-        rules.append(_told("warnings of the audit", "none", None, _unusable(result) or said))
-    return GateResult(one_line(result.source.name), result.source.sha256, len(warnings), tuple(rules))
+        outcome = (
+            Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, "the audit has no warnings")
+        )
+        rules.append(_rule_result("warnings of the audit", "none", None, unusable or outcome))
+    return GateResult(_one_line(result.source.name), result.source.sha256, len(warnings), tuple(rules))
 
 
-def _judged(result: AuditResult, rule: Rule, number: int) -> Judged:
-    name = rule.space if rule.space is not None else _released(result, number)
-    outcome = _unusable(result) or decisive(_outcomes(result, rule, name) or [cannot_tell("no k was measured")])
-    return _told(*_in_words(rule, name), name, outcome)
+def _unusable(result: AuditResult) -> Outcome | None:
+    """Why no rule can be evaluated on this audit, if that is so."""
+    if not result.valid:
+        why = next((f": {finding.text}" for finding in result.findings if finding.severity == "invalid"), "")
+        return inconclusive(f"the audit is invalid{why}")
+    if result.protocol.variant == "paper":
+        return inconclusive("the paper variant's intervals are spreads over seeds, which under-cover; audit without it")
+    return None
 
 
 def _released(result: AuditResult, number: int) -> str:
     """The space a rule is about if it names none: what the one eraser made, or the raw one."""
     erased = [space.name for space in result.erased]
     if len(erased) > 1:
-        text = (
-            f"rule {number} names no space and the audit has {len(erased)} erasers ({listed(erased)}); say which one "
-        )
-        raise UnfaceError(one_line(f"{text}is released, with space = '{erased[0]}' or --space {erased[0]}"))
+        text = f"rule {number} names no space and the audit has {len(erased)} erasers ({listed(erased)}); "
+        advice = f"name the released one with space = '{erased[0]}' or --space {erased[0]}"
+        raise UnfaceError(_one_line(text + advice))
     return erased[0] if erased else result.raw.name
 
 
-def _unusable(result: AuditResult) -> Outcome | None:
-    if not result.valid:
-        said = [f": {finding.text}" for finding in result.findings if finding.severity == "invalid"]
-        return cannot_tell(f"the audit is invalid{said[0] if said else ''}")
-    if result.protocol.variant == "paper":
-        return cannot_tell("the paper variant's intervals are spreads over seeds, which under-cover; audit without it")
-    return None
-
-
-def _outcomes(result: AuditResult, rule: Rule, name: str) -> list[Outcome]:
-    space = result.space(name)
-    if space is None:
-        there = listed(space.name for space in result.spaces)
-        return [cannot_tell(f"space '{name}' was not measured; the audit has {there}")]
-    match rule:
-        case LeakageRule():
-            return leakage(rule, space, result)
-        case UtilityRule():
-            return utility(rule, space)
-        case ImprovementRule():
-            return improvement(rule, space, result)
-
-
 def _in_words(rule: Rule, space: str) -> tuple[str, str]:
-    """What is asked, and its limit."""
+    """What is required, and its limit."""
     if isinstance(rule, UtilityRule):
         where = f" on {rule.on}" if rule.on is not None else ""
         return f"{rule.utility} kept in {space}{where}", f"at least {amount(rule.retained_min, 'share')}"
@@ -78,12 +124,17 @@ def _in_words(rule: Rule, space: str) -> tuple[str, str]:
     return f"{what} in {space} {at}, {who}", f"at most {' and '.join(limits)}"
 
 
-def _told(rule: str, limit: str, space: str | None, outcome: Outcome) -> Judged:
-    return Judged(
-        rule=one_line(rule),
+def _rule_result(rule: str, limit: str, space: str | None, outcome: Outcome) -> RuleResult:
+    return RuleResult(
+        rule=_one_line(rule),
         limit=limit,
         verdict=outcome.verdict,
-        reason=one_line(outcome.reason),
-        space=one_line(space) if space is not None else None,
-        found=outcome.found,
+        reason=_one_line(outcome.reason),
+        space=_one_line(space) if space is not None else None,
+        measured=outcome.measured,
     )
+
+
+def _one_line(text: str) -> str:
+    """Names come from files: nothing in them may break a line, steer a terminal or be illegal in XML."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))

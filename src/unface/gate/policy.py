@@ -1,8 +1,16 @@
-"""A policy: what an audit must show before its embeddings may be released, one rule for each ``[[require]]``."""
+"""A policy: what an audit must show before its embeddings may be released, one rule for each ``[[require]]``.
 
-from typing import Annotated, Literal
+Policies come from TOML or from flags; a mistake in one becomes a line that names the place and the keys.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from unface.errors import UnfaceError
 
 # A limit of 1 would let everything pass, and is more likely meant as one percent.
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -15,13 +23,13 @@ _K = "a whole number of support images, from 1"
 _COARSE = "'allow', or left out"
 
 
-class _Part(BaseModel):
-    """A table of the file; a field's description says what is expected there, and is shown when something else is."""
+class _Table(BaseModel):
+    """A table of the file; errors quote a field's description as what is expected there."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class LeakageRule(_Part):
+class LeakageRule(_Table):
     """The upper end of TAR, or of its multiple of chance, is at most a limit."""
 
     far: Share = Field(description=_FAR)
@@ -34,7 +42,7 @@ class LeakageRule(_Part):
     context_adjusted: bool = Field(default=False, description="true or false")
 
 
-class UtilityRule(_Part):
+class UtilityRule(_Table):
     """The lower end of what is kept of a measure of usefulness is at least a limit."""
 
     utility: Name = Field(description="the name of a measure, such as 'knn'")
@@ -43,7 +51,7 @@ class UtilityRule(_Part):
     space: Name | None = Field(default=None, description=_SPACE)
 
 
-class ImprovementRule(_Part):
+class ImprovementRule(_Table):
     """Worst-case TAR is lower than in another space, by an interval over the same pairs that stays below 0."""
 
     beats: Name = Field(description="the name of the other space, such as 'random', 'pca' or 'raw'")
@@ -56,14 +64,100 @@ class ImprovementRule(_Part):
 Rule = LeakageRule | UtilityRule | ImprovementRule
 
 
-class Gate(_Part):
+class Gate(_Table):
     """What holds for the audit as a whole."""
 
     findings: Literal["allow", "no-warnings"] = Field(default="allow", description="'allow' or 'no-warnings'")
 
 
-class Policy(_Part):
+class Policy(_Table):
     """All rules must pass."""
 
     gate: Gate
     require: tuple[Rule, ...]
+
+
+Place = Callable[[str, str], str]
+"""(table, key) as the reader of an error would look for it; the key is empty where the whole table is meant."""
+
+# The key that decides which kind of rule a table is.
+_KINDS: dict[str, type[Rule]] = {
+    "tar_max": LeakageRule,
+    "times_chance_max": LeakageRule,
+    "utility": UtilityRule,
+    "retained_min": UtilityRule,
+    "beats": ImprovementRule,
+}
+_Model = TypeVar("_Model", bound=_Table)
+
+
+def read_policy(path: Path) -> Policy:
+    """A policy file."""
+    try:
+        content = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UnfaceError(f"{path}: is not UTF-8 text; a policy is a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        text = str(error)
+        raise UnfaceError(f"{path}: is not TOML: {text[:1].lower()}{text[1:]}") from None
+    except RecursionError:
+        raise UnfaceError(f"{path}: is nested too deeply for a policy") from None
+    return make_policy(content, lambda table, key: ": ".join(part for part in (str(path), table, key) if part))
+
+
+def make_policy(content: Mapping[str, object], place: Place) -> Policy:
+    """A policy from the tables of a file; ``place`` says where a table's key stands."""
+    for key in content:
+        if key not in Policy.model_fields:
+            raise UnfaceError(f"{place('', '')}: unknown key {_shown(key)}; a policy has [[require]] and [gate]")
+    tables = content.get("require", [])
+    if isinstance(tables, Mapping):
+        raise UnfaceError(f"{place('', '')}: [require] is one table; each rule starts with [[require]]")
+    if not isinstance(tables, list) or not tables:
+        raise UnfaceError(f"{place('', '')}: has no rules; each rule starts with [[require]]")
+    rules = tuple(_make_rule(table, f"rule {number}", place) for number, table in enumerate(tables, 1))
+    return Policy(gate=_validated(Gate, content.get("gate", {}), "gate", place), require=rules)
+
+
+def _make_rule(table: object, name: str, place: Place) -> Rule:
+    if not isinstance(table, Mapping):
+        raise UnfaceError(f"{place(name, '')}: {_shown(table)} is not a table; each rule starts with [[require]]")
+    known = sorted({field for kind in _KINDS.values() for field in kind.model_fields})
+    unknown = next((key for key in table if key not in known), None)
+    if unknown is not None:
+        raise UnfaceError(f"{place(name, '')}: unknown key {_shown(unknown)}; a rule takes {', '.join(known)}")
+    limit = next((key for key in _KINDS if key in table), None)
+    if limit is None:
+        raise UnfaceError(
+            f"{place(name, '')}: sets no limit; give tar_max or times_chance_max, utility with retained_min, or beats"
+        )
+    return _validated(_KINDS[limit], table, name, place)
+
+
+def _validated(model: type[_Model], table: object, name: str, place: Place) -> _Model:
+    try:
+        return model.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+    known = ", ".join(sorted(model.model_fields))
+    if not first["loc"]:
+        raise UnfaceError(f"{place(name, '')}: {_shown(table)} is not a table; it takes {known}")
+    key = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        conflict = "is unknown" if model is Gate else "conflicts with the other keys of the rule"
+        raise UnfaceError(f"{place(name, '')}: {_shown(key)} {conflict}; such a table takes {known}")
+    expected, value = model.model_fields[key].description, first["input"]
+    if first["type"] == "missing":
+        raise UnfaceError(f"{place(name, key)}: is missing; give {expected}")
+    hint = ""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if key in ("tar_max", "retained_min", "far") and is_number and 1 <= value <= 100:
+        hint = f"; {value:g} % is {value / 100:g}"
+    raise UnfaceError(f"{place(name, key)}: {_shown(value)} is not {expected}{hint}")
+
+
+def _shown(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool | float) else ascii(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

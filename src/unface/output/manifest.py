@@ -29,7 +29,7 @@ def read_plan(place: Place, name: str = MANIFEST) -> dict[str, object] | None:
     except (ValueError, RecursionError):
         plan = None
     if not isinstance(plan, dict):
-        raise UnfaceError(f"{place.shown}: {name} cannot be read; remove the folder and start again")
+        raise unreadable(place, name)
     return plan
 
 
@@ -52,3 +52,8 @@ def other_job(shown: str, different: Iterable[str], *, otherwise: str = START_OV
     return UnfaceError(
         f"{shown}: was begun with different settings ({settings}); give the same command, or {otherwise}"
     )
+
+
+def unreadable(place: Place, name: str = MANIFEST) -> UnfaceError:
+    """The refusal of a damaged plan."""
+    return UnfaceError(f"{place.shown}: {name} cannot be read; remove the folder and start again")

@@ -21,7 +21,7 @@ from unface.output.write import OutputError, publish
 
 OWN = "_unface"
 """The folder of an output in which its manifest, records and unfinished files lie."""
-_UNFINISHED = f"{OWN}/unfinished"
+UNFINISHED = f"{OWN}/unfinished"
 _AHEAD_BYTES = 16 << 20
 
 
@@ -41,6 +41,8 @@ class Place:
     files: fs.FileSystem
     root: str
     address: str
+    title: str = ""
+    """The name in messages, if not that of the address."""
 
     @property
     def local(self) -> bool:
@@ -49,7 +51,7 @@ class Place:
     @property
     def shown(self) -> str:
         """For messages: the last part of a path, or a URL without passwords and keys."""
-        return self.whole if "://" in self.address else short_name(Path(self.address))
+        return self.title or (self.whole if "://" in self.address else short_name(Path(self.address)))
 
     @property
     def whole(self) -> str:
@@ -116,7 +118,7 @@ class Place:
     @contextmanager
     def written(self, name: str) -> Iterator["Sink"]:
         """A file to write to, renamed to ``name`` at the end of the block."""
-        unfinished = self.path(f"{_UNFINISHED}/{secrets.token_hex(8)}")
+        unfinished = self.path(f"{UNFINISHED}/{secrets.token_hex(8)}")
         with self._writing(name):
             self._make_folder(unfinished)
             # Closed by the sink.
@@ -150,8 +152,8 @@ class Place:
 
     def drop_unfinished(self) -> None:
         """Remove what killed runs left behind."""
-        for left in self.listed(_UNFINISHED):
-            self.drop(f"{_UNFINISHED}/{left.name}")
+        for left in self.listed(UNFINISHED):
+            self.drop(f"{UNFINISHED}/{left.name}")
 
     def _make_folder(self, path: str) -> None:
         self.files.create_dir(path.rpartition("/")[0], recursive=True)
@@ -189,18 +191,18 @@ class Place:
             raise OutputError(f"{self._called(name)}: cannot be {done} ({why(error, self.address)})") from None
 
 
-def place_at(address: str | os.PathLike[str]) -> Place:
+def place_at(address: str | os.PathLike[str], title: str = "") -> Place:
     """A path, or a URL that pyarrow knows (s3, gs, hdfs, file, …) or fsspec."""
     text = os.fspath(address)
     if "://" not in text:
         root = os.path.abspath(text)  # noqa: PTH100  (resolving links would give files other names)
-        return Place(fs.LocalFileSystem(), root, root)
+        return Place(fs.LocalFileSystem(), root, root, title)
     try:
         files, root = _file_system(text)
     except Exception as error:
         raise UnfaceError(f"{without_secrets(text)}: cannot be opened as a URL ({why(error, text)})") from None
     root = root.rstrip("/") or root
-    return Place(files, root, root if isinstance(files, fs.LocalFileSystem) else text)
+    return Place(files, root, root if isinstance(files, fs.LocalFileSystem) else text, title)
 
 
 @lru_cache(maxsize=16)

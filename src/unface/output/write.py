@@ -21,15 +21,12 @@ class OutputError(UnfaceError):
 
 
 @contextmanager
-def staged(
-    path: Path, *, private: bool = False, within: Path | None = None, option: str | None = None
-) -> Iterator[Path]:
-    """A temporary name for a file or a folder, renamed to ``path`` at the end of the block; replaces what is there.
+def staged(path: Path, *, private: bool = False, option: str | None = None) -> Iterator[Path]:
+    """A temporary name for a file, renamed to ``path`` at the end of the block; replaces what is there.
 
-    ``within`` is the folder for the temporary name, by default that of ``path``. ``option`` is the command-line option
-    that named ``path``: a failure then advises another value for it.
+    ``option`` is the command-line option that named ``path``: a failure then advises another value for it.
     """
-    unfinished = (within or path.parent) / f".{path.name}.{secrets.token_hex(4)}.tmp"
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with _failure_in_one_line(path, option):
         try:
             if private:
@@ -37,7 +34,7 @@ def staged(
             yield unfinished
             publish(unfinished, path)
         finally:
-            _remove(unfinished)
+            unfinished.unlink(missing_ok=True)
 
 
 def write_file(path: Path, content: bytes, *, option: str | None = None) -> None:
@@ -85,7 +82,7 @@ def scratch_folder(parent: Path) -> Iterator[Path]:
 
 
 def publish(unfinished: Path, path: Path) -> None:
-    """Rename a file or folder to ``path`` so that both content and name survive a power cut."""
+    """Rename a file or a folder to ``path``, replacing what is there; content and name survive a power cut."""
     if unfinished.is_dir():
         for entry in unfinished.rglob("*"):
             sync(entry)
@@ -112,10 +109,3 @@ def _failure_in_one_line(path: Path, option: str | None) -> Iterator[None]:
     except (OSError, ValueError) as error:
         name, advice = (path, f"choose another {option}") if option else (short_name(path), SEE_TO_IT)
         raise OutputError(f"{name}: cannot be written ({reason(error)}); {advice}") from None
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)

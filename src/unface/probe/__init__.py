@@ -2,13 +2,12 @@
 
 from unface.probe.context import Context, ContextAdjusted, GroupContext, LeftOut, SignatureContext, adjust_for_context
 from unface.probe.control import Control, shuffled_control
-from unface.probe.defects import Lookalike, NearDuplicates, lookalikes, near_duplicates
+from unface.probe.defects import Lookalike, NearDuplicates, Stray, lookalikes, near_duplicates, strays
 from unface.probe.kshot import RoleRows, role_rows
 from unface.probe.measure import Bootstrap, Measurement, difference, draw_bootstrap, measure
 from unface.probe.panel import PROBES, Panel, Roles, calibrate_tar, pick_probes, run_panel
 from unface.probe.plan import Plan, Resolved, Variant
 from unface.probe.ports import Probe, Scorer, Setting, Support
-from unface.probe.strays import Stray, strays
 from unface.probe.trial import Trial
 
 __all__ = [

@@ -68,8 +68,6 @@ def train(
     layers = initial([inputs.shape[1], width, width, classes], rng)
     steps = _steps(inputs, identities, rng)
     if device != "cpu":
-        from unface.probe.mlp_torch import train_on
-
         yield from train_on(device, layers, steps, _STEPS, _LEARNING_RATE, decay)
         return
     mean = [np.zeros_like(part) for layer in layers for part in layer]
@@ -79,6 +77,42 @@ def train(
         _adamw(layers, gradients, mean, square, step, decay)
         if step in _STEPS:
             yield step, [(weights.copy(), bias.copy()) for weights, bias in layers]
+
+
+def train_on(
+    device: str,
+    layers: Layers,
+    steps: Iterator[tuple[Floats, NDArray[np.int64]]],
+    keep: tuple[int, ...],
+    rate: float,
+    decay: float,
+) -> Iterator[tuple[int, Layers]]:
+    """Train on another device: the draws are NumPy's, the arithmetic is torch's.
+
+    AdamW from ``layers`` on, one step for each (inputs, identities); yields what is there at the steps to keep.
+    """
+    import torch
+    from torch.nn import functional
+
+    here = [tuple(torch.tensor(part, device=device, requires_grad=True) for part in layer) for layer in layers]
+    groups = [
+        {"params": [weights for weights, _ in here], "weight_decay": decay},
+        {"params": [bias for _, bias in here], "weight_decay": 0.0},
+    ]
+    optimiser = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.999), eps=1e-8, fused=device != "cpu")
+    for step, (inputs, identities) in enumerate(steps, start=1):
+        seen = torch.from_numpy(inputs).to(device)
+        for weights, bias in here[:-1]:
+            seen = torch.relu(seen @ weights + bias)
+        weights, bias = here[-1]
+        loss = functional.cross_entropy(seen @ weights + bias, torch.from_numpy(identities).to(device))
+        optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch gives it no types
+        optimiser.step()
+        if step in keep:
+            yield step, [(weights.numpy(force=True).copy(), bias.numpy(force=True).copy()) for weights, bias in here]
+        if step == keep[-1]:
+            return
 
 
 def initial(sizes: list[int], rng: np.random.Generator) -> Layers:

@@ -1,12 +1,12 @@
 """One probe at one k: setting and thresholds are fixed on calibrate identities, then it meets the test identities."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.metrics import ImpostorTail, mean_tar
+from unface.metrics import ImpostorTail, equal_error, mean_tar
 from unface.pairs import (
     Histogram,
     Mated,
@@ -17,15 +17,24 @@ from unface.pairs import (
     open_screen,
     sample_impostors,
 )
-from unface.probe.calibrate import Attacker, calibrate, cpu_threads
-from unface.probe.curve import Curve, det_curve, thinned
-from unface.probe.impostors import impostors_accepted
+from unface.probe.calibrate import Attacker, calibrate, cpu_threads, impostors_accepted
 from unface.probe.kshot import RoleRows, Shot
 from unface.probe.plan import Plan, Resolved
 from unface.probe.ports import Probe, Setting
 from unface.threads import parallel_map
 
 _CURVE_BINS = 8192
+_POINTS_PER_DECADE = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Rates at thresholds in falling order; FAR here is that of the test identities themselves."""
+
+    far: NDArray[np.float64]
+    tar: NDArray[np.float64]
+    eer: float
+    """Equal error rate to the histogram's resolution, however few points are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +96,24 @@ def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], pla
         curve=thinned(curve, impostors),
         partial_auc=mean_tar(np.append(0.0, curve.far), np.append(0.0, curve.tar), 1e-3),
     )
+
+
+def det_curve(mated: list[Histogram], impostors: list[Histogram]) -> Curve:
+    """Pool the histograms of all seeds; both lists share their bins. Thresholds themselves never come from here."""
+    accepted = [reduce(Histogram.add, parts).at_least_edge().astype(np.float64) for parts in (impostors, mated)]
+    far, tar = (counts[::-1] / counts[0] for counts in accepted)
+    return Curve(far, tar, equal_error(far, 1 - tar))
+
+
+def thinned(curve: Curve, impostors: int) -> Curve:
+    """A few points for each decade of FAR, from one false accept to one half."""
+    decades = np.log10(max(impostors, 10))
+    wanted = np.logspace(-decades, np.log10(0.5), int(decades * _POINTS_PER_DECADE) + 1)
+    # the last point whose FAR is no more than wanted: a point's TAR is never taken from a higher FAR
+    positions = np.unique(np.searchsorted(curve.far, wanted * (1 + 1e-12), side="right") - 1)
+    positions = positions[positions >= 0]
+    positions = positions[curve.far[positions] > 0]
+    return Curve(curve.far[positions], curve.tar[positions], curve.eer)
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,14 +5,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, ValidationError, field_serializer, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_serializer, field_validator, model_validator
+from pydantic.json_schema import models_json_schema
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
 from unface.result.attribution import LEFT_OUT_FILE
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
-from unface.result.parts import installed_part
+from unface.result.parts import BUILT_IN, installed_part
 from unface.result.words import count, percent, rate
 
 if TYPE_CHECKING:
@@ -317,6 +318,11 @@ class AuditResult(Frozen):
         return [space for space in self.spaces if space.by_eraser]
 
     @property
+    def worst(self) -> list[Point]:
+        """The worst case of the raw space at each k and rate."""
+        return [point for point in self.raw.points if point.worst]
+
+    @property
     def headline(self) -> Headline | None:
         """Where this audit is quoted: the raw space's worst case at the lowest resolved rate.
 
@@ -373,3 +379,17 @@ class AuditResult(Frozen):
 def require_no_audit(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished audit, before any work is done for it."""
     require_new_files(folder, (AUDIT_FILE, REPORT_FILE, *LISTINGS), force=force)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of audit.json, with the sections of the built-in parts."""
+    sections = {name: part.schema for name in BUILT_IN if (part := installed_part(name)) and part.schema.model_fields}
+    models: list[type[BaseModel]] = [AuditResult, *sections.values()]
+    # In one call, so that all share one table of definitions.
+    references, shared = models_json_schema([(model, "serialization") for model in models], by_alias=True)
+    definitions: dict[str, Any] = shared["$defs"]
+    audit = definitions.pop("AuditResult")
+    audit["properties"]["parts"]["properties"] = {
+        name: references[model, "serialization"] for name, model in sections.items()
+    }
+    return {**audit, "$defs": definitions}

@@ -1,5 +1,6 @@
-"""The port behind which files are worked on: threads of this process, or machines elsewhere."""
+"""The port behind which files are worked on (threads of this process, or other machines), and overlapped work."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from typing import Protocol, TypeVar
@@ -7,6 +8,7 @@ from typing import Protocol, TypeVar
 from unface.errors import UnfaceError
 from unface.threads import available_cores, one_blas_thread
 
+Item = TypeVar("Item")
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
@@ -44,3 +46,16 @@ def local_executor(workers: int | None = None) -> Executor:
                 pool.shutdown(cancel_futures=True)
 
     return run
+
+
+def overlapped(items: Iterator[Item], work: Callable[[Item], Result], threads: int) -> Iterator[Result]:
+    """``map(work, items)`` in order, while the next items are made and the results used."""
+    with ThreadPoolExecutor(1) as making, ThreadPoolExecutor(threads) as working:
+        waiting: deque[Future[Result]] = deque()
+        upcoming = making.submit(next, items, None)
+        while (item := upcoming.result()) is not None or waiting:
+            if item is not None:
+                upcoming = making.submit(next, items, None)
+                waiting.append(working.submit(work, item))
+            if item is None or len(waiting) > threads:
+                yield waiting.popleft().result()

@@ -1,15 +1,21 @@
-"""The receipt: what was sanitised, with which projection, when, and what was seen when it was read back."""
+"""What was done to a collection, and what reading it back showed: nothing removed is left, and lengths are right."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from unface._version import __version__
-from unface.data.files import written_whole
 from unface.erase import Projection
-from unface.scale.check import Check
+from unface.errors import UnfaceError
+from unface.output.write import write_file
+
+# What rounding to the stored type leaves of a vector of length one, with room for the sum over dimensions.
+_ROUNDING = {"float16": 4e-3, "float32": 4e-6, "float64": 4e-6}
 
 
 class Verified(BaseModel):
@@ -23,7 +29,7 @@ class Verified(BaseModel):
     allowed: float
 
     @classmethod
-    def by(cls, check: Check) -> "Verified":
+    def by(cls, check: "Check") -> "Verified":
         return cls(
             rows=check.rows,
             largest_left=check.largest_left,
@@ -50,7 +56,7 @@ class Receipt(BaseModel):
     degenerate: int
     """Vectors of which nothing was left; they are zero."""
     named_space: bool
-    """Whether the collection said which encoder it is from, so that this could be checked."""
+    """Whether the source names the encoder it is from, so that this could be checked."""
     raw_purged: bool
     """Whether raw vectors were removed from its own files; copies and backups elsewhere are not touched."""
     verified: Verified | None
@@ -59,7 +65,7 @@ class Receipt(BaseModel):
     """What was not reached: archives, replicas, …"""
 
     @classmethod
-    def of(cls, projection: Projection, where: str, **seen: object) -> "Receipt":
+    def of(cls, projection: Projection, where: str, **outcome: object) -> "Receipt":
         """Stamped with the projection and the time."""
         return cls.model_validate(
             {
@@ -69,14 +75,17 @@ class Receipt(BaseModel):
                 "kind": projection.kind,
                 "rank": projection.rank,
                 "dim": projection.dim,
-                **seen,
+                **outcome,
             }
         )
 
     def save(self, path: Path) -> None:
-        """As JSON, by a rename once all is written."""
-        with written_whole(path) as unfinished:
-            unfinished.write_text(self.model_dump_json(by_alias=True, indent=2) + "\n", encoding="utf-8")
+        """As JSON; replaces what is there."""
+        write_file(path, self.content())
+
+    def content(self) -> bytes:
+        """The file."""
+        return (self.model_dump_json(by_alias=True, indent=2) + "\n").encode()
 
     def sentence(self) -> str:
         """For the terminal."""
@@ -86,5 +95,68 @@ class Receipt(BaseModel):
         if self.verified is not None:
             done += f"; read back: at most {self.verified.largest_left:.1g} left along what was removed"
         if not self.named_space:
-            done += "; it does not say which encoder it is from, so this could not be checked"
+            done += "; the source does not say which encoder it is from, so this could not be checked"
         return done
+
+
+@dataclass
+class Check:
+    """Adds up over batches; ``require`` then refuses what is not erased."""
+
+    projection: Projection
+    rows: int = 0
+    degenerate: int = 0
+    largest_left: float = 0.0
+    """Largest |coordinate along a removed direction|, in units in which vectors have length one."""
+    worst_length: float = 0.0
+    """Largest |length − 1| of vectors that are not zero."""
+    allowed: float = 0.0
+
+    def add(self, vectors: NDArray[np.generic]) -> None:
+        """A batch (n, d) as it is stored."""
+        exact = vectors.astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        there = lengths != 0  # of NaN too: it must not pass for a vector of nothing
+        self.rows += len(exact)
+        self.degenerate += int(np.count_nonzero(~there))
+        self.allowed = max(self.allowed, _ROUNDING[vectors.dtype.name])
+        if not there.any():
+            return
+        left = np.abs(self._left(exact[there])).max(axis=1) / lengths[there]
+        # NaN must not pass for small.
+        self.largest_left = float(np.max([self.largest_left, left.max()]))
+        self.worst_length = float(np.max([self.worst_length, np.abs(lengths[there] - 1).max()]))
+
+    def require(self, rows: int, where: str) -> None:
+        """Refuse too few rows, too many, and vectors from which something was not removed."""
+        if self.rows != rows:
+            raise UnfaceError(f"{where}: {self.rows:,} erased vectors, {rows:,} expected; run it again")
+        if not self.largest_left <= self.allowed:
+            raise UnfaceError(
+                f"{where}: {self.largest_left:.2g} is left along a removed direction, at most {self.allowed:.2g}"
+                " would be rounding; these vectors are not erased"
+            )
+        if self.projection.normalise and not self.worst_length <= self.allowed:
+            raise UnfaceError(
+                f"{where}: lengths differ from one by {self.worst_length:.2g}, at most {self.allowed:.2g} would be"
+                " rounding; was the store told to scale vectors?"
+            )
+
+    def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
+        projection = self.projection
+        readers = projection.directions if projection.readers is None else projection.readers
+        # Readers of an oblique projection are not of length one, and only their span matters.
+        basis = readers if projection.readers is None else np.linalg.qr(readers)[0]
+        read: NDArray[np.float64] = exact @ basis
+        if projection.mean is None:
+            return read
+        mean = basis.T @ projection.mean
+        if not projection.normalise:
+            return read - mean
+        # Every vector has the mean's own part there, scaled with the vector: how much of it identifies nobody, but it
+        # never points the other way.
+        length = float(np.linalg.norm(mean))
+        if length > 0:
+            mean = mean / length
+            read -= np.outer(np.maximum(read @ mean, 0), mean)
+        return read

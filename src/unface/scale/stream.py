@@ -1,6 +1,7 @@
 """The one way Parquet is erased: pieces of some rows are read, erased and written, never a whole file."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,24 +18,27 @@ from unface.data.embeddings import METADATA_KEY, space_from_json
 from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.erase.kernel import ErasedRows
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 from unface.output.place import Sink
-from unface.scale.overlap import overlapped
+from unface.scale.executor import overlapped
 from unface.scale.released import bad_rows, is_named, released_space, require_dim, require_raw
-from unface.scale.row_groups import row_groups
 from unface.threads import one_blas_thread
 
 _BATCH_BYTES = 16 << 20
 # What is read and erased at once. The memory of larger pieces goes back to the system each time, which clears it before
 # it is lent out again: a seventh of all CPU time at 16 MB.
 _PIECE_BYTES = 2 << 20
+# A page is encoded, summed, hashed and written one after the other, and stays in a core's own cache meanwhile.
+_PAGE_BYTES = 1 << 18
+# Values at a time; what pyarrow takes by default are two vectors of 512.
+_VALUES = 1 << 14
 NO_IDS: NDArray[np.object_] = np.empty(0, object)
-"""For matrix_of, which names them where lengths differ: here they are checked, or never told."""
+"""For matrix_of, which names ids in its errors: here lengths are checked before."""
 
 
 @dataclass(frozen=True)
 class Erased:
-    """What was done; ``named`` is whether the file said which encoder it is from."""
+    """What was done; ``named`` is whether the file names the encoder it is from."""
 
     rows: int
     degenerate: int
@@ -86,8 +90,8 @@ def checked_space(projection: Projection, schema: pa.Schema, vector: str, source
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise UnfaceError(f"{source}: two columns are called {name!r}; rename one")
-    said = (schema.metadata or {}).get(METADATA_KEY)
-    space = None if said is None else space_from_json(said, source)
+    text = (schema.metadata or {}).get(METADATA_KEY)
+    space = None if text is None else space_from_json(text, source)
     require_raw(projection, space)
     kind = list_type(schema.field(vector).type)
     matrix_of(pa.chunked_array([], kind), NO_IDS, source, vector)
@@ -160,8 +164,8 @@ def _released_schema(projection: Projection, schema: pa.Schema, vector: str, spa
     number = pa.float16() if field.type.value_type == pa.float16() else pa.float32()
     if not (pa.types.is_fixed_size_list(field.type) and field.type.value_type == number):
         field = field.with_type(pa.list_(number, projection.dim))
-    said = {**(schema.metadata or {}), METADATA_KEY: released_space(projection, space).to_json()}
-    return schema.set(index, field).with_metadata(said)
+    metadata = {**(schema.metadata or {}), METADATA_KEY: released_space(projection, space).to_json()}
+    return schema.set(index, field).with_metadata(metadata)
 
 
 def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -169,3 +173,54 @@ def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
     for batch in batches:
         yield first, batch
         first += batch.num_rows
+
+
+class RowGroups:
+    """Batches in, row groups of at most so many rows out; a single batch may be larger."""
+
+    def __init__(self, writer: pq.ParquetWriter, rows: int) -> None:
+        self._writer, self._rows = writer, rows
+        self._waiting: list[pa.RecordBatch] = []
+        self._held = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        if self._held + batch.num_rows > self._rows:
+            self.flush()
+        self._waiting.append(batch)
+        self._held += batch.num_rows
+
+    def flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting))
+        self._waiting, self._held = [], 0
+
+
+@contextmanager
+def row_groups(sink: Sink, schema: pa.Schema, vector: str, rows: int, source: str) -> Iterator[RowGroups]:
+    """To add batches to; all of them are in ``sink`` at the end."""
+    try:
+        # Vectors are noise: neither a dictionary nor compression finds anything in them, and both cost time.
+        others = [path for path in _leaves(schema) if path != f"{vector}.list.element"]
+        with pq.ParquetWriter(
+            sink,
+            schema,
+            use_dictionary=others,
+            compression=dict.fromkeys(others, "snappy"),
+            write_statistics=others,
+            write_page_checksum=True,
+            write_batch_size=_VALUES,
+            data_page_size=_PAGE_BYTES,
+        ) as writer:
+            groups = RowGroups(writer, rows)
+            yield groups
+            groups.flush()
+    except pa.ArrowException as error:
+        raise UnfaceError(f"{source}: its copy cannot be written ({reason(error)})") from None
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """What Parquet calls the columns that are written, which for nested ones only writing tells."""
+    empty = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), empty)
+    written = pq.read_metadata(pa.BufferReader(empty.getvalue())).schema
+    return [written.column(number).path for number in range(len(written))]

@@ -1,5 +1,6 @@
-"""Class sums of the files of a collection, and how those of several become one: sums add, identities go by name."""
+"""Class sums of the files of a collection, and who takes part in them: sums add, identities go by name."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -7,17 +8,95 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from unface.data.arrow import lists_of, matrix_of
+from unface.data import Role, split_identities, split_order
+from unface.data.arrow import lists_of, matrix_of, text_of
+from unface.data.embeddings import object_array
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
 from unface.moments import MomentStream
 from unface.output.place import place_at
 from unface.progress import Progress
-from unface.scale.names import FITTED, HELD, NOBODY, Cut, coded_identities
-from unface.scale.overlap import overlapped
+from unface.scale.executor import Executor, overlapped
 from unface.scale.stream import NO_IDS, batch_rows, require_length
 
+NOBODY, FITTED, HELD = range(3)
+_ROWS_AT_ONCE = 1 << 16
 _BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class NamesJob:
+    """One file whose identities are counted."""
+
+    source: str
+    name: str
+    identity: str
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Who takes part: identities by their ``split_order``, fitted on below ``fit_below``, held below ``held_below``.
+
+    Two words instead of lists of names, so that it costs nothing to hand it to every file of a collection.
+    """
+
+    seed: int
+    fit_below: str | None = None
+    """None: everyone."""
+    held_below: str = ""
+
+    def role(self, name: str | None) -> int:
+        """FITTED, HELD or NOBODY, which is also one without a name."""
+        if not name:
+            return NOBODY
+        order = split_order(name, self.seed)
+        if self.fit_below is None or order < self.fit_below:
+            return FITTED
+        return HELD if order < self.held_below else NOBODY
+
+
+def part_names(job: NamesJob) -> Counter[str]:
+    """How many rows each identity of a file has; rows without one are not counted."""
+    counts: Counter[str] = Counter()
+    with place_at(job.source).opened(job.name) as file, opened_parquet(file, job.name) as opened:
+        if job.identity not in opened.schema_arrow.names:
+            raise UnfaceError(f"{job.name}: no column {job.identity!r}; give its name by --identity-column")
+        for batch in row_batches(opened, job.name, _ROWS_AT_ONCE, [job.identity]):
+            names, codes = coded_identities(batch, job.identity, job.name)
+            for name, rows in zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True):
+                # A dictionary may hold names that no row has.
+                if name and rows:
+                    counts[name] += rows
+    return counts
+
+
+def coded_identities(
+    batch: pa.RecordBatch, identity: str, source: str
+) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+    """The names in a batch, None as the last of them, and of each row the number of its own."""
+    column = batch.column(identity)
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    names = text_of(pa.chunked_array([coded.dictionary]), f"{source}: {identity!r}")
+    rows = coded.indices.cast(pa.int64()).fill_null(len(names)).to_numpy()
+    return object_array([*names, None]), rows
+
+
+def cut_identities(run: Executor, jobs: Sequence[NamesJob], hold_out: float, seed: int, most_rows: int) -> Cut:
+    """The same identities held out as ``split_identities`` does, of which whole ones are kept up to ``most_rows``."""
+    if hold_out == 0:
+        return Cut(seed)
+    counts: Counter[str] = Counter()
+    for _, result in run(part_names, jobs):
+        if isinstance(result, UnfaceError):
+            raise result
+        counts.update(result)
+    fitted = split_identities(counts, shares={Role.FIT: 1 - hold_out, Role.TEST: hold_out}, seed=seed)
+    ordered = sorted((split_order(name, seed), rows) for name, rows in counts.items())
+    held = ordered[fitted.counts()[Role.FIT] :]
+    kept = np.cumsum([rows for _, rows in held]) <= most_rows
+    # Above any hash where all are kept: hex has no letter beyond f.
+    below = "g" if kept.all() else held[int(np.argmin(kept))][0]
+    return Cut(seed, held[0][0], below)
 
 
 @dataclass(frozen=True)
@@ -119,7 +198,7 @@ def _vectors(job: SumsJob, batch: pa.RecordBatch, first: int) -> tuple[NDArray[n
     column = lists_of(batch.column(job.vector))
     require_length(column, job.vector, job.dim, job.name, first)
     vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, job.name, job.vector)
-    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes Inf and is told as such
+    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes Inf and is refused as such
         return vectors.reshape(len(column), job.dim).astype(np.float32, copy=False), nulls
 
 

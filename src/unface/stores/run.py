@@ -7,8 +7,7 @@ from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.progress import Progress, Silent
 from unface.scale import released_vectors
-from unface.scale.check import Check
-from unface.scale.receipt import Receipt, Verified
+from unface.scale.receipt import Check, Receipt, Verified
 from unface.scale.released import require_dim
 from unface.stores.ports import Holding, Store
 

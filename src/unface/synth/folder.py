@@ -15,17 +15,15 @@ from zipfile import BadZipFile
 import numpy as np
 
 from unface._version import __version__
-from unface.data.files import SEE_TO_IT, reason, require_folder, short_name
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason, short_name
 from unface.output.lock import run_lock
-from unface.output.place import OWN
-from unface.output.write import OutputError
-from unface.scale import Place, place_at
+from unface.output.manifest import MANIFEST, read_plan, require_same, write_plan
+from unface.output.place import OWN, UNFINISHED, Place, place_at
+from unface.output.taken import require_folder
+from unface.output.write import SEE_TO_IT, OutputError, publish
 from unface.synth.people import Candidates
 
 RESULT = "synth.json"
-_MANIFEST = f"{OWN}/manifest.json"
-_UNFINISHED = f"{OWN}/unfinished"
 _VERSION = "unface"  # in the result and in the plan that is kept until it is there
 
 
@@ -76,16 +74,15 @@ class Folder:
 
     def keep_person(self, identity: str, pictures: Sequence[bytes], record: Record) -> None:
         """The folder of a person by one rename, then the record that says so."""
-        unfinished, whole = self.out / _UNFINISHED / identity, self.out / identity
+        unfinished, whole = self.out / UNFINISHED / identity, self.out / identity
         digits = len(str(len(pictures) - 1))
         try:
-            for old in (unfinished, whole):  # left by a run that was killed before its record
-                if old.exists():
-                    shutil.rmtree(old)
+            if unfinished.exists():  # left by a run that was killed
+                shutil.rmtree(unfinished)
             unfinished.mkdir(parents=True)
             for number, picture in enumerate(pictures):
                 (unfinished / f"{number:0{max(digits, 2)}d}.jpg").write_bytes(picture)
-            unfinished.rename(whole)
+            publish(unfinished, whole)
         except OSError as error:
             raise OutputError(f"{short_name(self.out)}: cannot be written ({reason(error)})") from None
         text = json.dumps({"tries": record.tries, "rejected": dict(sorted(record.rejected.items()))})
@@ -102,7 +99,7 @@ def require_free(out: Path) -> None:
     inside = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
     if RESULT in inside and OWN not in inside:
         raise UnfaceError(f"{out}: is finished already; choose another --out, or remove it first")
-    if inside - {OWN} and not (out / _MANIFEST).is_file() and RESULT not in inside:
+    if inside - {OWN} and not (out / MANIFEST).is_file() and RESULT not in inside:
         raise UnfaceError(f"{out}: is not empty; choose another --out")
 
 
@@ -113,47 +110,30 @@ def opened_folder(out: Path, plan: Mapping[str, object]) -> Iterator[Folder]:
     place = place_at(out)
     with run_lock(place):
         try:
-            _agree(out, place, plan)
+            _agree(place, plan)
             yield Folder(out, place)
         except OutputError as error:
             raise UnfaceError(f"{error}; {SEE_TO_IT}") from None
 
 
-def _agree(out: Path, place: Place, plan: Mapping[str, object]) -> None:
-    """Begin by this plan, or see that it was begun by it."""
-    begun = _planned(place)
+def _agree(place: Place, plan: Mapping[str, object]) -> None:
+    """Begin with this plan, or check that the folder was begun with it."""
+    begun = _begun(place)
     if begun is None:
-        place.write(_MANIFEST, (json.dumps({_VERSION: __version__, **plan}, indent=2) + "\n").encode())
+        write_plan(place, {_VERSION: __version__, **plan})
         return
-    different = [name for name in plan if begun.get(name) != plan[name]]
-    if different:
-        raise UnfaceError(
-            f"{out}: was begun with other {', '.join(different)}; give the same command, or another --out"
-        )
+    require_same(place.shown, begun, plan, otherwise="another --out")
     if begun.get(_VERSION) != __version__:
         raise UnfaceError(
-            f"{out}: was begun by unface {begun.get(_VERSION, 'of before')}, whose pictures may be others than those"
-            f" of {__version__}; go on with that one, or give another --out"
+            f"{place.shown}: was begun by unface {begun.get(_VERSION, 'of before')}, whose pictures may be others than"
+            f" those of {__version__}; go on with that one, or give another --out"
         )
 
 
-def _planned(place: Place) -> dict[str, object] | None:
-    """By the result where there is one: a run that is killed while it tidies up may have no manifest left."""
-    result = _read(place, RESULT)
+def _begun(place: Place) -> dict[str, object] | None:
+    """From the result if there is one: a run that is killed while it tidies up may have no manifest left."""
+    result = read_plan(place, RESULT)
     if result is None:
-        return _read(place, _MANIFEST)
+        return read_plan(place)
     plan = result.get("plan")
     return {_VERSION: result.get(_VERSION), **plan} if isinstance(plan, dict) else {}
-
-
-def _read(place: Place, name: str) -> dict[str, object] | None:
-    content = place.read(name)
-    if content is None:
-        return None
-    try:
-        found = json.loads(content)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise UnfaceError(f"{place.shown}: {name} cannot be read; remove the folder and start again")
-    return found

@@ -41,23 +41,23 @@ def printed(result: GateResult, width: int = 120) -> str:
 def test_the_table_has_a_row_and_a_sentence_for_each_rule_and_ends_with_the_verdict(mixed: GateResult) -> None:
     lines = [line.rstrip() for line in printed(mixed).splitlines()]
     assert lines == [
-        "faces.parquet: 95 % intervals, whose far end must pass",
-        "   verdict      rule                                          measured             limit",
-        "1  passed       TAR in raw at FAR 1e-4, every k, worst probe  30.0 % [28.0, 32.0]  at most 50.0 %",
-        "2  failed       TAR in raw at FAR 1e-4, every k, worst probe  30.0 % [28.0, 32.0]  at most 1.0 %",
-        "3  cannot tell  TAR in raw at FAR 1e-6, every k, worst probe  –                    at most 50.0 %",
+        "faces.parquet: the worse end of each 95 % interval must be within its limit",
+        "   verdict       rule                                          measured             limit",
+        "1  passed        TAR in raw at FAR 1e-4, every k, worst probe  30.0 % [28.0, 32.0]  at most 50.0 %",
+        "2  failed        TAR in raw at FAR 1e-4, every k, worst probe  30.0 % [28.0, 32.0]  at most 1.0 %",
+        "3  inconclusive  TAR in raw at FAR 1e-6, every k, worst probe  –                    at most 50.0 %",
         "",
         "1  lda at k = 4: the upper end, 32.0 %, is within the limit",
         "2  lda at k = 4: 30.0 % is more than 1.0 %",
         "3  FAR 1e-6 was not measured in raw; the audit has 1e-4",
-        "!  the audit has 1 warning; read what it says",
+        "!  the audit has 1 warning; see its findings",
         "",
-        "failed: 1 of 3 rules failed, 1 cannot be told (exit 3)",
+        "Failed: 1 of 3 rules failed, 1 could not be evaluated (exit 3).",
     ]
 
 
-def test_a_gate_that_could_compare_nothing_says_so() -> None:
-    assert printed(gated(audited(raw()), UNKNOWN)).startswith("faces.parquet: nothing could be compared\n")
+def test_a_gate_that_could_evaluate_no_rule_says_so() -> None:
+    assert printed(gated(audited(raw()), UNKNOWN)).startswith("faces.parquet: no rule could be evaluated\n")
 
 
 def test_names_neither_steer_a_terminal_nor_are_taken_for_markup(hostile: GateResult) -> None:
@@ -67,7 +67,7 @@ def test_names_neither_steer_a_terminal_nor_are_taken_for_markup(hostile: GateRe
     assert len(page.splitlines()) == 11  # source, head, three rows, three reasons, verdict, and two left empty
 
 
-def test_junit_has_a_failure_for_failed_and_an_error_for_cannot_tell(mixed: GateResult) -> None:
+def test_junit_has_a_failure_for_failed_and_an_error_for_inconclusive(mixed: GateResult) -> None:
     root = ElementTree.fromstring(junit_xml(mixed))
     (suite,) = root
     assert root.tag == "testsuites"
@@ -101,10 +101,10 @@ def test_hostile_names_stay_text_in_junit(hostile: GateResult) -> None:
 
 def test_the_json_holds_verdict_exit_code_and_the_deciding_numbers(mixed: GateResult) -> None:
     content = json.loads(json.dumps(mixed.as_dict()))
-    assert (content["schema"], content["verdict"], content["exit_code"]) == ("unface.gate/1", "failed", 3)
-    assert [rule["verdict"] for rule in content["rules"]] == ["passed", "failed", "cannot tell"]
-    assert content["rules"][2]["found"] is None
-    assert content["rules"][1]["found"] == {
+    assert (content["schema"], content["verdict"], content["exit_code"]) == ("unface.gate/2", "failed", 3)
+    assert [rule["verdict"] for rule in content["rules"]] == ["passed", "failed", "inconclusive"]
+    assert content["rules"][2]["measured"] is None
+    assert content["rules"][1]["measured"] == {
         "value": 0.3,
         "low": 0.28,
         "high": 0.32,
