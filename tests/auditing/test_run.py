@@ -1,4 +1,4 @@
-"""If these fail, an audit measures something else than it was asked for, hides what it left out, or changes by itself."""
+"""If these fail, an audit measures something else than it was asked for, hides what it left out, or varies."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""If these fail, a part of another package is not measured, not shown or not read back, or its absence breaks a result."""
+"""If these fail, a part of another package is not measured, shown or read back, or its absence breaks a result."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""A part as another package would bring it: how far the mean of each space lies from zero. This folder is all it takes."""
+"""A part as another package would bring it: how far the mean of each space is from zero. It is this folder alone."""
 
 from collections.abc import Iterator
 
