@@ -22,10 +22,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from studies import measured, tables
 from studies.measured import Cell, Table, heading, row, write_findings
 from studies.record import Record, read_records
-
-from unface.auditing import AUDIT_FILE, AuditResult, load_audit
 from unface.auditing.schema import SpaceResult
 from unface.auditing.words import interval, percent
+
+from unface.auditing import AUDIT_FILE, AuditResult, load_audit
 from unface.data import EMBEDDED_ENCODERS, read_embeddings
 from unface.models import card
 

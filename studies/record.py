@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from studies import measured
 from studies.measured import Part, first_error, json_lines
 from unface import UnfaceError
-from unface.Sweeps.of(auditing) import Sweep, Sweeps
+from unface.auditing.sweeps import Sweep, Sweeps
 from unface.result.audit import AUDIT_FILE, AuditResult, Change, ContextAdjusted, Point, SpaceResult
 from unface.result.numbers import Estimate, Share
 

@@ -16,7 +16,7 @@ from studies.measured import HOME, Cell, Findings, Table, markdown, read_finding
 from studies.record import read_record, read_records, record_json, record_of
 from studies.tables import audit_sections, spaces_table
 
-from unface import AuditResult, UnfaceError, audit, make_identities
+from unface import AuditResult, Protocol, UnfaceError, audit, make_identities
 
 FINDINGS = sorted(path.relative_to(HOME).with_suffix("").as_posix() for path in HOME.rglob("*.json"))
 FINDINGS = [name for name in FINDINGS if not name.startswith("erasure/")]
@@ -124,7 +124,12 @@ def test_numbers_are_written_as_pages_show_them(value: Cell, how: str, words: st
 def audited() -> AuditResult:
     people = make_identities(60, 6, 16, rank=6, seed=1)
     return audit(
-        people, erasers=("isp", "leace"), rank=4, fars=(1e-2,), ks=(1,), probes=("cosine",), seeds=1, bootstraps=50
+        people,
+        far=1e-2,
+        k=1,
+        eraser=("isp", "leace"),
+        rank=4,
+        protocol=Protocol(probe=("cosine",), seeds=1, bootstraps=50),
     )
 
 

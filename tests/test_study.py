@@ -27,9 +27,9 @@ from studies.tables import (
     within_and_elsewhere,
     worst_table,
 )
+from unface.auditing.schema import Point
 
 from unface import AuditResult, EmbeddingSet, UnfaceError, audit, make_identities
-from unface.auditing.schema import Point
 from unface.probe import PROBES
 
 PEOPLE = make_identities(200, 8, 64, seed=3)

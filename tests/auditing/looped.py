@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
+from unface.auditing.schema import SpaceResult
 
 from unface import UnfaceError, audit, make_identities
 from unface.auditing import AuditResult, Point
-from unface.auditing.schema import SpaceResult
 from unface.data import EmbeddingSet, Space
 from unface.erase import Projection
 

@@ -1,13 +1,13 @@
 """If these fail, the sentences about erasure say something else than the numbers of the spaces."""
 
 import numpy as np
+from unface.auditing.aftermath import after_sentence
+from unface.auditing.schema import SpaceResult
+from unface.auditing.words import interval, percent, times
 
 from tests.auditing.looped import PEOPLE, axes, looped, named, quick, space, worst
 from unface import make_identities
 from unface.auditing import AuditResult, headline
-from unface.auditing.aftermath import after_sentence
-from unface.auditing.schema import SpaceResult
-from unface.auditing.words import interval, percent, times
 from unface.data import EmbeddingSet
 
 

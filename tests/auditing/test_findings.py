@@ -1,11 +1,11 @@
 """If these fail, the one sentence that people read says something else than the numbers below it."""
 
 import pytest
+from unface.auditing.findings import find, verdict
+from unface.auditing.schema import SpaceResult
 
 from tests.auditing.made import controls, in_context, point
 from unface.auditing import Finding, Point, headline
-from unface.auditing.findings import find, verdict
-from unface.auditing.schema import SpaceResult
 
 
 def raw(*points: Point) -> list[SpaceResult]:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.auditing.looped import PEOPLE, quick, refusal, space
-from unface import UnfaceError, make_identities
-from unface.auditing.attack import Attack
 from unface.auditing.defender import Defender
 from unface.auditing.inputs import Prepared, prepare
 from unface.auditing.ranks import RankRule, Target, choose_rank, parse_target, plain_rank
 from unface.auditing.words import percent
+
+from tests.auditing.looped import PEOPLE, quick, refusal, space
+from unface import UnfaceError, make_identities
+from unface.auditing.attack import Attack
 from unface.data import EmbeddingSet, Role
 from unface.metrics import Scheme
 from unface.probe import Plan, Variant, draw_bootstrap, pick_probes, run_panel

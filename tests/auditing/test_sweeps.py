@@ -4,13 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from unface.auditing.schema import Sweep
+from unface.auditing.sweeping import usual_ranks
 
 from tests.auditing.looped import PEOPLE, looped, quick, renamed, space, tar
 from tests.auditing.told import Told
 from unface import make_identities
 from unface.auditing import AuditResult
-from unface.auditing.schema import Sweep
-from unface.auditing.sweeping import usual_ranks
 from unface.data import EmbeddingSet
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
+from unface.auditing.schema import Transfer
 
 from tests.auditing.looped import PEOPLE, RANK, looped, quick, refusal, renamed, space, tar
 from unface import make_identities
 from unface.auditing import AuditResult
-from unface.auditing.schema import Transfer
 from unface.data import DEFAULT_SHARES, EmbeddingSet, Role, Space, split_identities
 from unface.erase import ISP, Projection, fit_projection
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from unface.report.attribution_page import render_attribution
 
 from tests.report.drawn import full, invalid
 from tests.report.evil import evil_page
 from tests.report.made_attribution import result as attribution
-from unface.report.attribution_page import render_attribution
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page

@@ -14,9 +14,9 @@ from tests.cli.command import unface as run
 from tests.data.pictures import write_zip
 from tests.faces.tiny_inswapper import written as write_swapper
 from tests.real import nobody_pictures, weights_here
-from unface.auditing import AttributionResult
 from unface.data import read_images
-from unface.report.attribution_page import render_attribution
+from unface.report.attribution import render_attribution
+from unface.result.attribution import AttributionResult
 
 SCENES = people(4, 2)
 MANY = people(26, 3)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.command import Done, unface
 from tests.cli.quick import PEOPLE, QUICK
-from unface import audit, make_identities, write_embeddings
-from unface.auditing import AuditResult, load_audit
+from unface import AuditResult, Protocol, audit, make_identities, write_embeddings
+from unface.auditing import AttributeSwap, Sweeps
 from unface.data import EmbeddingSet
 
 
@@ -31,7 +31,7 @@ def without_run(text: str) -> dict[str, object]:
 def test_the_table_shows_the_verdict_the_worst_case_and_where_the_file_is(shown: tuple[Done, Path]) -> None:
     done, out = shown
     assert (done.code, done.err) == (0, "")
-    result = load_audit(out / "audit.json")
+    result = AuditResult.load(out / "audit.json")
     page = " ".join(done.out.replace("│", " ").split())
     assert result.verdict in page
     assert done.out.count("◂") == len(result.worst) + 1  # and once where the mark is explained
@@ -40,8 +40,9 @@ def test_the_table_shows_the_verdict_the_worst_case_and_where_the_file_is(shown:
 
 
 def test_the_file_is_what_the_library_gives(shown: tuple[Done, Path], faces: Path) -> None:
-    expected = audit(faces, erasers=(), fars=(0.05,), probes=["cosine", "lda"], seeds=1, bootstraps=100)
-    found = load_audit(shown[1] / "audit.json")
+    protocol = Protocol(far=0.05, probe=["cosine", "lda"], seeds=1, bootstraps=100)
+    expected = audit(faces, eraser=(), protocol=protocol)
+    found = AuditResult.load(shown[1] / "audit.json")
     assert found.model_dump(exclude={"run"}) == expected.model_dump(exclude={"run"})
 
 
@@ -66,7 +67,7 @@ def test_rates_and_ks_may_be_repeated_or_listed_with_commas(faces: Path, tmp_pat
     repeated = unface("audit", faces, "--out", tmp_path / "b", *one_by_one, *options)
     assert without_run(listed.out) == without_run(repeated.out)
     protocol = json.loads(listed.out)["protocol"]
-    assert (protocol["fars"], protocol["ks"], protocol["probes"]) == ([0.1, 0.05], [1, 2], ["cosine"])
+    assert (protocol["far"], protocol["k"], protocol["probe"]) == ([0.1, 0.05], [1, 2], ["cosine"])
 
 
 def test_every_option_reaches_the_audit(tmp_path: Path) -> None:
@@ -96,11 +97,11 @@ def test_every_option_reaches_the_audit(tmp_path: Path) -> None:
     found = json.loads(done.out)
     assert found["protocol"] | {"score": None} == {
         "variant": "paper",
-        "fars": [0.1],
-        "ks": [2],
+        "far": [0.1],
+        "k": [2],
         "seeds": 2,
         "seed": 7,
-        "probes": ["ridge", "cosine"],
+        "probe": ["ridge", "cosine"],
         "score": None,
         "bootstrap": "multinomial",
         "bootstraps": 120,
@@ -142,7 +143,7 @@ def test_suspects_are_pointed_to_but_not_printed(tmp_path: Path) -> None:
     doubled = EmbeddingSet.from_arrays(vectors, np.array(PEOPLE.names)[PEOPLE.identities], ids=PEOPLE.ids)
     write_embeddings(doubled, tmp_path / "faces.parquet")
     done = unface("audit", tmp_path / "faces.parquet", "--out", tmp_path / "out", *QUICK)
-    assert f"{tmp_path / 'out' / 'suspects.csv'}: the rows and identities meant" in done.out.splitlines()
+    assert f"{tmp_path / 'out' / 'suspects.csv'}: rows and identities that look wrong" in done.out.splitlines()
     assert "p0001" not in done.out
     with (tmp_path / "out" / "suspects.csv").open(newline="") as file:
         assert list(csv.reader(file))[1] == ["near-duplicate", "p0001-0", "p0001", "p0017-4", "p0017"]
@@ -159,4 +160,110 @@ def test_force_overwrites(faces: Path, tmp_path: Path) -> None:
     assert unface("audit", faces, "--out", out, "--quiet", *QUICK).code == 0
     again = unface("audit", faces, "--out", out, "--quiet", "--force", "--seed", "1", *QUICK)
     assert (again.code, again.err) == (0, "")
-    assert load_audit(out / "audit.json").protocol.seed == 1
+    assert AuditResult.load(out / "audit.json").protocol.seed == 1
+
+
+def test_several_erasers_are_compared_at_one_rank_beside_both_controls(faces: Path, tmp_path: Path) -> None:
+    options = ["--far", "0.05", "--k", "1", "--seeds", "1", "--probe", "cosine", "--rank", "3", "--bootstraps", "100"]
+    erasers = ["isp", "isp-whitened", "leace", "sal", "inlp", "fair-pca"]
+    out = tmp_path / "out"
+    done = unface("audit", faces, "--out", out, "--no-sweep", "--no-maps", "--eraser", ",".join(erasers), *options)
+    assert (done.code, done.err) == (0, "")
+    result = AuditResult.load(out)
+    assert [space.name for space in result.spaces] == ["raw", *erasers, "random", "pca"]
+    assert {space.erasure.rank for space in result.spaces if space.erasure} == {3}
+    assert result.parts == {}
+    for name in erasers:
+        space = result.space(name)
+        assert space is not None
+        assert {change.against for change in space.changes} == {one.name for one in result.spaces} - {name}
+        assert any(line.startswith(f"{name} ") for line in done.out.splitlines())
+
+
+def test_what_the_parts_measure_on_reaches_them(tmp_path: Path) -> None:
+    people = make_identities(120, 5, 16, rank=3, between=3.0, seed=3)
+    smiles = np.array(["yes", "no"])[np.arange(len(people)) % 2]
+    names = np.array(people.names)[people.identities]
+    faces, things, others = (tmp_path / f"{name}.parquet" for name in ("faces", "things", "others"))
+    write_embeddings(EmbeddingSet.from_arrays(people.vectors, names, labels={"smile": smiles}), faces)
+    write_embeddings(make_identities(6, 8, 16, between=2.0, seed=9), things)
+    more = make_identities(40, 6, 16, rank=3, between=3.0, seed=11)
+    write_embeddings(EmbeddingSet.from_arrays(more.vectors, [f"o{code}" for code in more.identities]), others)
+    protocol = Protocol(probe=("cosine", "lda"), seeds=1, seed=2, threads=1)
+    done = unface(
+        *["audit", faces, "--out", tmp_path / "out", "--json", "--eraser", "sal", "--eraser", "isp", "--rank", "3"],
+        *["--far", "0.05", "--k", "1", "--seeds", "1", "--probe", "cosine,lda", "--threads", "1", "--seed", "2"],
+        *["--utility", things, "--fit-on", others, "--no-sweep", "--fit-counts", "8,16", "--no-maps"],
+        *["--attribute-swap", "smile"],
+    )
+    assert (done.code, done.err) == (0, "")
+    expected = audit(
+        faces,
+        far=0.05,
+        k=1,
+        eraser=("sal", "isp"),
+        rank=3,
+        fit_on=others,
+        utility=[things],
+        parts=(Sweeps(ranks=False, fit_counts=(8, 16)), AttributeSwap("smile")),
+        protocol=protocol,
+    )
+    found = without_run(done.out)
+    assert found == without_run(expected.file_text())
+    result = AuditResult.model_validate_json(done.out)
+    assert [(sweep.over, len(sweep.points)) for sweep in Sweeps.of(result)] == [("identities", 2)] * 2
+    assert [swap.space for swap in AttributeSwap.of(result)] == ["raw", "sal", "isp"]
+    assert result.fit_source is not None
+    assert result.fit_source.name == "others.parquet"
+
+
+def test_a_config_file_holds_options_and_the_command_line_goes_before_it(faces: Path, tmp_path: Path) -> None:
+    config = tmp_path / "audit.toml"
+    config.write_text(
+        'far = [0.1, 0.05]\nk = 1\nprobe = ["cosine"]\nseeds = 2\nbootstraps = 100\neraser = "none"\nno-maps = true\n'
+    )
+    done = unface("audit", faces, "--out", tmp_path / "out", "--json", "--config", config, "--seeds", "1")
+    assert (done.code, done.err) == (0, "")
+    protocol = json.loads(done.out)["protocol"]
+    assert (protocol["far"], protocol["k"], protocol["probe"]) == ([0.1, 0.05], [1], ["cosine"])
+    assert (protocol["seeds"], protocol["bootstraps"]) == (1, 100)
+    assert json.loads(done.out)["parts"] == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fra = 1", "unknown key 'fra'; keys are the options of the command: accept-licence, "),
+        ("far = ", "is not TOML: "),
+        ("[far]\nlow = 1", "far: expected a value or a list of values, not a table"),
+        ('seeds = "many"', "Invalid value for '--seeds'"),
+    ],
+)
+def test_a_wrong_config_file_is_named(faces: Path, tmp_path: Path, text: str, words: str) -> None:
+    config = tmp_path / "audit.toml"
+    config.write_text(text)
+    done = unface("audit", faces, "--out", tmp_path / "out", "--config", config)
+    assert done.code in (1, 2)
+    assert words in done.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--detector", "yunet"), "--detector: is for pictures, with --encoder; leave it out"),
+        (("--accept-licence",), "--accept-licence: is for pictures, with --encoder; leave it out"),
+        (("--rank", "2", "--energy", "0.5"), "--rank, --energy and --target each decide how many dimensions go"),
+        (("--part", "nothing"), "--part nothing: no installed package provides it (entry point unface.parts)"),
+        (("--eraser", "magic"), "eraser 'magic' is not known; choose from isp, "),
+        (("--fit-counts", "some"), "--fit-counts: 'some' is not a number"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_refused_in_one_line(
+    faces: Path, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    done = unface("audit", faces, "--out", tmp_path / "out", "--far", "0.05", *options)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"unface: {words}")
+    assert len(done.err.splitlines()) == 1
+    assert not (tmp_path / "out").exists()

@@ -13,7 +13,7 @@ from tests.cli.command import unface as run
 from tests.data.pictures import people, write_zip
 from tests.encode.tiny import write_onnx
 from tests.real import nobody_pictures, weights_here
-from unface.auditing import AuditResult
+from unface import AuditResult
 
 QUICK = ("--detector", "none", "--eraser", "none", "--far", "0.2", "--k", "1", "--probe", "cosine")
 FEW = ("--seeds", "1", "--bootstraps", "100")

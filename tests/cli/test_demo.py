@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -16,8 +16,7 @@ from docs import figures
 from studies.measured import markdown, read_findings
 
 from tests.cli.command import unface as run
-from unface import audit
-from unface.auditing import AuditResult
+from unface import AuditResult, audit
 from unface.data import EMBEDDED_ENCODERS, EmbeddingSet, nobody, things
 
 NUMBER = r"\d+(?:\.\d+)?"
@@ -61,7 +60,8 @@ def fewer_people(monkeypatch: pytest.MonkeyPatch) -> None:
         return some
 
     def quick(people: EmbeddingSet, **options: Any) -> AuditResult:
-        return audit(people, **{**options, "probes": ["lda"], "bootstraps": 100, "sweep": False, "maps": False})
+        protocol = replace(options.pop("protocol"), probe=["lda"], bootstraps=100)
+        return audit(people, **{**options, "parts": (), "protocol": protocol})
 
     monkeypatch.setattr("unface.data.nobody", fewer(nobody, 2))
     monkeypatch.setattr("unface.data.things", fewer(things, 4))

@@ -1,14 +1,13 @@
 """If these fail, ``unface fit`` and ``unface apply`` do something else than they print, or fail in more than a line."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.command import Done, unface
-from unface import audit, make_identities, write_embeddings
+from unface import Protocol, audit, make_identities, write_embeddings
 from unface.auditing import fit_certified
 from unface.data import EmbeddingSet, Space, read_embeddings
 from unface.erase import Projection
@@ -56,7 +55,7 @@ def test_fit_saves_what_the_library_fits_and_prints_its_certificate(faces: Path,
 
 
 def test_fit_without_a_hold_out_says_that_nothing_is_certified(faces: Path, tmp_path: Path) -> None:
-    done = unface("fit", faces, "--out", tmp_path / "p", "--method", "leace", "--hold-out", "0")
+    done = unface("fit", faces, "--out", tmp_path / "p", "--eraser", "leace", "--hold-out", "0")
     assert done.out.splitlines() == [
         f"{tmp_path / 'p'}: leace, 6 of 16 dimensions removed, 'arcface', 16 dimensions, normalised",
         "not certified: no identities were held out",
@@ -71,9 +70,9 @@ def test_fit_reads_energy_columns_and_a_target(tmp_path: Path) -> None:
         out = tmp_path / f"p{number}"
         done = unface("fit", tmp_path / "faces.npz", "--out", out, *rule, *columns)
         assert (done.code, done.out, done.err) == (0, "", "")
-        option: dict[str, Any] = {"energy": 0.5} if number == 0 else {"target": "0.5@0.05"}
+        rank: float | str = 0.5 if number == 0 else "0.5@0.05"
         people = read_embeddings(tmp_path / "faces.npz", vector="emb", identity="who")
-        assert Projection.load(out).sha256 == fit_certified(people, **option).sha256
+        assert Projection.load(out).sha256 == fit_certified(people, rank=rank).sha256
 
 
 def test_fit_writes_an_onnx_model_too(faces: Path, tmp_path: Path) -> None:
@@ -98,9 +97,9 @@ def test_apply_erases_every_vector_and_passes_the_rest_through(faces: Path, fitt
 def test_what_apply_wrote_leaks_what_the_audit_said_it_would(faces: Path, fitted: Path, tmp_path: Path) -> None:
     """The two ways to the same vectors: erased in a file and audited raw, or audited with the projection."""
     unface("apply", fitted, faces, tmp_path / "out.parquet", "--quiet")
-    options = {"fars": 0.05, "ks": 2, "probes": ("cosine", "lda"), "seeds": 1, "bootstraps": 100, "threads": 1}
-    released = audit(tmp_path / "out.parquet", erasers=(), **options)  # type: ignore[arg-type]
-    ready = audit(faces, projections=[Projection.load(fitted)], sweep=False, maps=False, **options)  # type: ignore[arg-type]
+    protocol = Protocol(far=0.05, k=2, probe=("cosine", "lda"), seeds=1, bootstraps=100, threads=1)
+    released = audit(tmp_path / "out.parquet", eraser=(), parts=(), protocol=protocol)
+    ready = audit(faces, projections=[Projection.load(fitted)], parts=(), protocol=protocol)
     foreseen = ready.space("projection")
     assert foreseen is not None
     found = [(point.probe, point.tar and point.tar.numerator) for point in released.raw.points]
@@ -133,11 +132,11 @@ def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_pa
     [
         ("--rank 17", "isp: rank 17 with 16 dimensions; expected 0 to 16"),
         ("--hold-out 0.75 --rank 10", "isp: rank 10 with 10 identities; expected at most 9"),
-        ("--rank 3 --energy 0.5", "rank, energy and target each decide how many dimensions go; give one of them"),
+        ("--rank 3 --energy 0.5", "--rank, --energy and --target each decide how many dimensions go; give one of them"),
         ("--energy 2", "isp: energy 2; expected a share of more than 0 and at most 1"),
         ("--target 5", "target '5'; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4"),
         ("--target 0.05@1e-9", "FAR 1e-9 cannot be resolved on these calibrate identities; raise it"),
-        ("--method utility-pca", "eraser 'utility-pca' spares a task; give vectors of that task as --utility-aware"),
+        ("--eraser utility-pca", "eraser 'utility-pca' spares a task; give vectors of that task as --spare"),
         ("--identity-column who", "faces.parquet: no column 'who'; there is 'id', 'identity', 'vector', 'place'"),
         (
             "--hold-out 0.05",
@@ -191,8 +190,8 @@ def test_fit_never_writes_over_what_it_reads_or_over_itself(faces: Path, tmp_pat
 
 
 def test_fit_refuses_a_task_that_its_method_would_not_spare(faces: Path, tmp_path: Path) -> None:
-    done = unface("fit", faces, "--out", tmp_path / "p.safetensors", "--rank", "3", "--utility-aware", faces)
-    assert line_of(done).startswith("isp: spares no task; leave --utility-aware out, or take --method utility-pca")
+    done = unface("fit", faces, "--out", tmp_path / "p.safetensors", "--rank", "3", "--spare", faces)
+    assert line_of(done).startswith("isp: spares no task; leave --spare out, or take --eraser utility-pca")
 
 
 def test_apply_refuses_to_call_parquet_npz(faces: Path, fitted: Path, tmp_path: Path) -> None:

@@ -54,10 +54,10 @@ def test_urls_are_taken_by_both(raw: Path, tmp_path: Path) -> None:
 
 
 def test_what_needs_all_vectors_is_not_fitted_on_a_url(raw: Path, tmp_path: Path) -> None:
-    done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--method", "rlace", "--rank", "3")
+    done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3")
     assert line_of(done) == "rlace: needs all vectors in memory; copy them to a folder of this machine first"
     for source in (raw, raw.as_uri()):
-        done = unface("fit", source, "--out", tmp_path / "p", "--method", "rlac")
+        done = unface("fit", source, "--out", tmp_path / "p", "--eraser", "rlac")
         assert line_of(done).startswith("eraser 'rlac' is not known; choose from isp, ")
     done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--target", "0.05@1e-2")
     assert line_of(done) == "isp: needs all vectors in memory; copy them to a folder of this machine first"
@@ -74,7 +74,7 @@ def test_a_cluster_is_for_folders(raw: Path, tmp_path: Path) -> None:
 
 
 def test_files_in_folders_are_not_left_out_of_a_fit_in_memory(raw: Path, tmp_path: Path) -> None:
-    done = unface("fit", raw, "--out", tmp_path / "p", "--method", "rlace", "--rank", "3")
+    done = unface("fit", raw, "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3")
     told = "more/b.parquet: lies in a folder of its own, and what rlace needs is read from one; move it"
     assert line_of(done) == told
     assert not (tmp_path / "p").exists()

@@ -62,8 +62,8 @@ def test_the_schema_is_json_of_an_audit_result() -> None:
     found = json.loads(done.out)
     assert found["title"] == "AuditResult"
     assert found["additionalProperties"] is False
-    assert "suspects" not in found["properties"]
-    assert found["properties"]["schema"]["const"] == "unface.audit/1"
+    assert "listings" not in found["properties"]
+    assert found["properties"]["schema"]["const"] == "unface.audit/2"
 
 
 def test_the_installed_program_ends_with_the_same_codes(faces: Path, tmp_path: Path) -> None:

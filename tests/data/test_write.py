@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, write_embeddings
-from unface.data.files import SEE_TO_IT
 from unface.errors import UnfaceError
+from unface.output.write import SEE_TO_IT
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 

@@ -58,7 +58,7 @@ def test_every_name_is_an_eraser_of_the_rank_that_was_asked_for() -> None:
 
 
 def test_a_name_that_spares_a_task_asks_for_its_vectors() -> None:
-    with pytest.raises(UnfaceError, match=r"eraser 'utility-pca' spares a task; give vectors .* as --utility-aware"):
+    with pytest.raises(UnfaceError, match=r"eraser 'utility-pca' spares a task; give vectors .* as --spare"):
         make_eraser("utility-pca", 3)
     assert make_eraser("utility-pca", 3, UTILITY).get_params()["utility"] is UTILITY
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tests.probe.planted import Model
-from unface import audit
-from unface.auditing import AuditResult
+from unface import AuditResult, Protocol, audit
 from unface.data import EmbeddingSet
 from unface.seeds import stream
 
@@ -25,15 +24,10 @@ def audited(defect: str, seed: int) -> AuditResult:
     made = DEFECTS[defect](seed)
     return audit(
         made,
-        erasers=(),
-        fars=(0.01,),
-        ks=(1,),
-        probes=probes,
-        seeds=2,
-        bootstraps=300,
-        group=group,
-        seed=seed,
-        threads=1,
+        far=0.01,
+        k=1,
+        eraser=(),
+        protocol=Protocol(probe=probes, seeds=2, bootstraps=300, group=group, seed=seed, threads=1),
     )
 
 
@@ -104,7 +98,7 @@ EACH_SEED = pytest.mark.parametrize("seed", SEEDS)
 def test_a_clean_set_raises_no_alarm(seed: int) -> None:
     result = audited("clean", seed)
     assert warnings_of(result) == set()
-    assert result.suspects == []
+    assert result.listings["suspects.csv"].rows == []
     assert result.valid
 
 
@@ -112,7 +106,7 @@ def test_a_clean_set_raises_no_alarm(seed: int) -> None:
 def test_one_person_under_two_names_is_told_and_both_names_are_suspects(seed: int) -> None:
     result = audited("one person under two names", seed)
     assert warnings_of(result) == {"identities"}
-    assert result.suspects == [("one person, two names?", "", "p0001", "", "zz")]
+    assert result.listings["suspects.csv"].rows == [("one person, two names?", "", "p0001", "", "zz")]
     assert result.controls.lookalike_identities == 1
     assert text_of(result, "identities") == (
         "1 pair of identities resemble each other as much as themselves: one person under two names? "
@@ -125,7 +119,7 @@ def test_one_picture_under_two_identities_is_told_and_named_by_its_ids(seed: int
     result = audited("one picture under two names", seed)
     # The copy is also a picture under the wrong name, and may be told as that too.
     assert {"near-duplicates"} <= warnings_of(result) <= {"near-duplicates", "identities"}
-    duplicate, *lost = result.suspects
+    duplicate, *lost = result.listings["suspects.csv"].rows
     assert duplicate == ("near-duplicate", "p0001-3", "p0001", "p0034-2", "p0034")
     assert lost in ([], [("picture of another?", "p0001-3", "p0001", "", "p0034")])
     assert text_of(result, "near-duplicates") == (
@@ -152,8 +146,8 @@ def test_pictures_of_one_shoot_are_told_from_pictures_of_one_person(seed: int) -
     assert point.context_adjusted is not None
     assert point.tar is not None
     assert point.context_adjusted.high < point.tar.value
-    assert point.context_adjusted.suspects is not None
-    assert point.context_adjusted.suspects.value > 0.8
+    assert point.context_adjusted.listings["suspects.csv"].rows is not None
+    assert point.context_adjusted.listings["suspects.csv"].rows.value > 0.8
     text = text_of(result, "same shoot")
     assert " of the accepted pairs share their 'shoot'; with surroundings as alike as those of strangers " in text
 

@@ -9,6 +9,7 @@ from unface.auditing.schema import (
     Run,
     Share,
 )
+
 from unface.result.attribution import (
     AttributionQuality,
     BackgroundThreshold,

@@ -2,9 +2,6 @@
 
 from functools import cache
 
-from tests.report.made_beside import given, identity_sweep, map_of, rank_sweep, swap_of, transfer
-from tests.report.made_spaces import FARS, KS, LEAKED, PROBES, erased_space, estimate, raw_space
-from unface.auditing import AuditResult, Finding, Point
 from unface.auditing.schema import (
     ControlPoint,
     Controls,
@@ -14,6 +11,10 @@ from unface.auditing.schema import (
     RoleCounts,
     Run,
 )
+
+from tests.report.made_beside import given, identity_sweep, map_of, rank_sweep, swap_of, transfer
+from tests.report.made_spaces import FARS, KS, LEAKED, PROBES, erased_space, estimate, raw_space
+from unface.auditing import AuditResult, Finding, Point
 
 
 @cache

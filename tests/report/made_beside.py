@@ -2,6 +2,16 @@
 
 import math
 
+from unface.auditing.schema import (
+    AttributeSwap,
+    Given,
+    Map,
+    Sweep,
+    SweepPoint,
+    Transfer,
+    TransferCell,
+)
+
 from tests.report.made_spaces import (
     DIM,
     LEAKED,
@@ -11,15 +21,6 @@ from tests.report.made_spaces import (
     USEFUL,
     estimate,
     kept,
-)
-from unface.auditing.schema import (
-    AttributeSwap,
-    Given,
-    Map,
-    Sweep,
-    SweepPoint,
-    Transfer,
-    TransferCell,
 )
 from unface.result.numbers import Interval, Kept, Share
 

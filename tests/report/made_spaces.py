@@ -2,7 +2,6 @@
 
 import math
 
-from unface.auditing import Point
 from unface.auditing.schema import (
     Bounds,
     Certificate,
@@ -13,6 +12,8 @@ from unface.auditing.schema import (
     Rate,
     SpaceResult,
 )
+
+from unface.auditing import Point
 from unface.result import numbers
 
 MATED, IMPOSTORS, DIM, RANK = 95_000, 56_880_000, 512, 192

@@ -7,6 +7,10 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
+from unface.report.attribution_lines import print_attribution
+from unface.report.attribution_page import render_attribution
+from unface.report.drawn_face import face_figures
+from unface.report.looks import looks_of
 
 from tests.report.evil import EVIL, with_evil_words
 from tests.report.made_attribution import encoder, result
@@ -14,11 +18,7 @@ from tests.report.made_audit import full_audit
 from tests.report.read_page import Page
 from unface.auditing import AttributionResult, AuditResult
 from unface.report import print_audit
-from unface.report.attribution_lines import print_attribution
-from unface.report.attribution_page import render_attribution
-from unface.report.drawn_face import face_figures
 from unface.report.html import render_report
-from unface.report.looks import looks_of
 
 
 @cache

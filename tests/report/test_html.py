@@ -4,13 +4,13 @@ import re
 from itertools import pairwise
 
 import altair as alt
+from unface.report.cells import bounded
+from unface.report.draw import data, draw
 
 from tests.report.drawn import full, invalid, raw_only
 from tests.report.made_audit import full_audit, raw_audit
 from tests.report.made_spaces import RANKS
 from tests.report.read_page import Element, Page
-from unface.report.cells import bounded
-from unface.report.draw import data, draw
 from unface.report.html import render_report
 
 

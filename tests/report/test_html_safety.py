@@ -7,12 +7,12 @@ import re
 from importlib.resources import files
 
 import pytest
+from unface.report.looks import AXIS, ERASERS, GREY, GRID, INK
 
 from tests.report.drawn import full, raw_only
 from tests.report.evil import EVIL, evil_page
 from tests.report.made_audit import full_audit
 from unface.report.html import render_report
-from unface.report.looks import AXIS, ERASERS, GREY, GRID, INK
 
 
 def test_no_name_in_an_audit_becomes_an_element() -> None:

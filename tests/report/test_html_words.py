@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 from typer.main import get_command
-
-import unface
-from tests.cli_page import commands
-from tests.report.made_audit import full_audit, raw_audit
-from unface.auditing import AuditResult
 from unface.auditing.schema import Change
-from unface.cli.app import app
 from unface.report.cells import difference
 from unface.report.comparisons import comparisons
 from unface.report.figures import key_figures
 from unface.report.frontier import frontiers
 from unface.report.looks import looks
+
+import unface
+from tests.cli_page import commands
+from tests.report.made_audit import full_audit, raw_audit
+from unface.auditing import AuditResult
+from unface.cli.app import app
 from unface.report.repeat import citation, repeat, sha256_of
 
 

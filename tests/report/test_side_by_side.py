@@ -6,15 +6,15 @@ from io import StringIO
 from pathlib import Path
 
 from rich.console import Console
+from unface.auditing.schema import SpaceResult
+from unface.auditing.words import percent
+from unface.report.cells import point_tar
+from unface.report.side_by_side_charts import worst_cases
 
 from tests.report.made_audit import full_audit, invalid_audit, raw_audit
 from tests.report.read_page import Page
 from unface.auditing import AuditResult
-from unface.auditing.schema import SpaceResult
-from unface.auditing.words import percent
-from unface.report.cells import point_tar
 from unface.report.side_by_side import Audits, comparison, side_by_side_table, write_side_by_side
-from unface.report.side_by_side_charts import worst_cases
 
 LONG = "an-encoder-s14"
 BOTH: Audits = {"sface": full_audit(), LONG: full_audit()}

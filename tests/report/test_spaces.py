@@ -3,11 +3,11 @@
 import io
 
 from rich.console import Console
+from unface.auditing.schema import SpaceResult
+from unface.auditing.words import signed_points
 
 from tests.report.made_audit import full_audit, raw_audit
 from unface.auditing import AuditResult
-from unface.auditing.schema import SpaceResult
-from unface.auditing.words import signed_points
 from unface.report import print_audit
 
 

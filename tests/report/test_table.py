@@ -3,10 +3,10 @@
 from io import StringIO
 
 from rich.console import Console
+from unface.auditing.words import interval, percent
 
 from tests.auditing.made import audited, controls
 from unface.auditing import AuditResult, Finding
-from unface.auditing.words import interval, percent
 from unface.report import print_audit
 
 

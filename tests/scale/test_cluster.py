@@ -30,6 +30,8 @@ from unface.scale.sanitise import sanitise_directory
 from unface.scale.sums import PartSums, SumsJob, merge_sums, part_sums
 from unface.seeds import stream
 
+# As ray_executor sets it: Ray reads what not to print when it is first imported, which here is now.
+os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
 Cluster = pytest.importorskip("ray.cluster_utils", reason="Ray is not installed").Cluster
 
 if TYPE_CHECKING:

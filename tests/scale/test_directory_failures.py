@@ -10,9 +10,8 @@ import pytest
 from tests.scale.collection import collection, hashes
 from tests.scale.stored import PEOPLE, projection, table, written
 from unface import UnfaceError
-from unface.data.files import SEE_TO_IT
 from unface.output.place import Entry
-from unface.output.write import OutputError
+from unface.output.write import SEE_TO_IT, OutputError
 from unface.scale import Place, sanitise_directory
 from unface.scale.part import PartDone, PartJob, read_back, sanitise_part
 from unface.scale.receipt import Verified

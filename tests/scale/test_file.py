@@ -14,9 +14,9 @@ from tests.scale.stored import ARCFACE, DIM, PEOPLE, UNNAMED, oblique, projectio
 from unface import UnfaceError
 from unface.data import Space
 from unface.data.embeddings import METADATA_KEY
-from unface.data.files import SEE_TO_IT
 from unface.erase import Projection
 from unface.output.place import Sink
+from unface.output.write import SEE_TO_IT
 from unface.scale import sanitise_file
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.scale.stored import PEOPLE, projection
 from unface import UnfaceError
-from unface.data.files import SEE_TO_IT
+from unface.output.write import SEE_TO_IT
 from unface.scale import sanitise_file
 
 NAMES = np.array(PEOPLE.names)[PEOPLE.identities]

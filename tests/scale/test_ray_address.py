@@ -37,6 +37,18 @@ def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
     assert refusal("auto") == "--ray: Ray is not installed here; pip install 'unface[ray]'"
 
 
+def test_ray_is_kept_from_printing_pages_about_lost_workers_before_it_is_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delenv("RAY_DEDUP_LOGS_SKIP_REGEX", raising=False)
+    refusal("auto")
+    assert os.environ["RAY_DEDUP_LOGS_SKIP_REGEX"] == "."
+    monkeypatch.setenv("RAY_DEDUP_LOGS_SKIP_REGEX", "of the user")
+    refusal("auto")
+    assert os.environ["RAY_DEDUP_LOGS_SKIP_REGEX"] == "of the user"
+
+
 @pytest.mark.parametrize(
     "address", ["", "head", "head:", "head:port", ":6379", "head:99999", "ray://", "http://head:80"]
 )
@@ -68,23 +80,17 @@ def test_a_head_that_never_answers_is_not_waited_for_long(monkeypatch: pytest.Mo
 
 
 @pytest.fixture
-def nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Whatever does run on this machine, Ray does not find it; the file in which it notes the last one it started."""
-    services = pytest.importorskip("ray._private.services", reason="Ray is not installed")
-    monkeypatch.setattr(services, "find_gcs_addresses", set)
+def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The file in which Ray notes the last cluster that it started; not there yet."""
+    pytest.importorskip("ray", reason="Ray is not installed")
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    (tmp_path / "ray").mkdir()
     return tmp_path / "ray" / "ray_current_cluster"
 
 
-@pytest.mark.usefixtures("nothing_runs")
-def test_auto_where_no_cluster_runs_is_told() -> None:
-    assert refusal("auto") == "--ray auto: no cluster runs on this machine; run 'ray start', or give --ray local"
-
-
-def test_auto_where_a_cluster_ended_is_told(nothing_runs: Path) -> None:
-    nothing_runs.parent.mkdir()
-    nothing_runs.write_text(f"127.0.0.1:{free_port()}")
+def test_auto_where_a_cluster_ended_is_told(recorded: Path) -> None:
+    recorded.write_text(f"127.0.0.1:{free_port()}")
     assert "cannot be reached (Connection refused)" in refusal("auto")
 
 
@@ -169,13 +175,15 @@ def test_a_cluster_that_cannot_be_joined_is_told_in_a_line_with_what_is_needed(
     assert TRIES not in os.environ
 
 
-def test_ray_says_nothing_of_lost_workers_while_it_is_joined_and_again_what_it_liked_after(
-    ray_itself: Joined, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ray._private import worker
+@pytest.mark.usefixtures("recorded")
+def test_auto_where_no_cluster_runs_is_told(ray_itself: Joined) -> None:
+    ray_itself.failure = ConnectionError("Could not find any running Ray instance.")
+    assert refusal("auto") == "--ray auto: no cluster runs on this machine; run 'ray start', or give --ray local"
+    assert [address for address, _, _ in ray_itself.asked] == ["auto"]
 
-    for shown in (True, False):
-        monkeypatch.setattr(worker, "_worker_logs_enabled", shown)
-        with ray_executor("local"):
-            assert not worker._worker_logs_enabled
-        assert worker._worker_logs_enabled == shown
+
+def test_auto_is_the_cluster_that_was_started_last(ray_itself: Joined, recorded: Path, listening: str) -> None:
+    recorded.write_text(f"{listening}\n")
+    with ray_executor("auto"):
+        pass
+    assert [address for address, _, _ in ray_itself.asked] == [listening]

@@ -97,18 +97,11 @@ def audit(
         raise UnfaceError(
             "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
         )
-    vectors_only = {
-        "--vector-column": vector_column != "vector",
-        "--context": context is not None,
-        "--skip-bad-rows": skip_bad_rows,
-    }
-    pictures_only = {"--detector": detector is not None, "--accept-licence": accept_licence}
-    for option, given in (vectors_only if encoders else pictures_only).items():
-        if given:
-            why = (
-                "for vectors, and --encoder says that SRC holds pictures" if encoders else "for pictures with --encoder"
-            )
-            raise UnfaceError(f"{option}: is {why}; leave it out")
+    _refuse_idle(
+        bool(encoders),
+        vectors={"--vector-column": vector_column != "vector", "--context": context, "--skip-bad-rows": skip_bad_rows},
+        pictures={"--detector": detector, "--accept-licence": accept_licence},
+    )
 
     # What is wrong with these is refused before anything is fetched or encoded.
     erasers, projections = _erasers(eraser), [Projection.load(path) for path in projection]
@@ -192,6 +185,16 @@ def audit(
         show_audit(*results.popitem()[1], force=force, json=json, quiet=quiet)
     else:
         show_side_by_side(results, out, json=json, quiet=quiet)
+
+
+def _refuse_idle(with_encoder: bool, *, vectors: dict[str, object], pictures: dict[str, object]) -> None:
+    """An option that this SRC has no use for is a mistake."""
+    idle, why = pictures, "for pictures, with --encoder"
+    if with_encoder:
+        idle, why = vectors, "for a SRC of vectors, and --encoder says that it holds pictures"
+    for option, given in idle.items():
+        if given:
+            raise UnfaceError(f"{option}: is {why}; leave it out")
 
 
 def _erasers(given: list[str]) -> list[str] | None:

@@ -4,11 +4,10 @@ import stat
 from pathlib import Path
 
 from unface.errors import UnfaceError, reason, short_name
-from unface.output.taken import require_folder
 from unface.output.write import SEE_TO_IT
 from unface.output.write import staged as written_whole
 
-__all__ = [  # the last five are defined elsewhere: import them from there
+__all__ = [  # SEE_TO_IT, reason, short_name and written_whole are defined elsewhere: import them from there
     "PARQUET",
     "SEE_TO_IT",
     "ZIP",
@@ -16,7 +15,6 @@ __all__ = [  # the last five are defined elsewhere: import them from there
     "kind_of",
     "parquet_files",
     "reason",
-    "require_folder",
     "short_name",
     "unopened",
     "without_parquet",

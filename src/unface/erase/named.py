@@ -39,7 +39,7 @@ def make_eraser(name: str, rank: int, utility: NDArray[np.float32] | None = None
     """Ours, a control, or what another package registered under the entry point ``unface.erasers``."""
     if name in UTILITY_AWARE:
         if utility is None:
-            raise UnfaceError(f"eraser {name!r} spares a task; give vectors of that task as --utility-aware")
+            raise UnfaceError(f"eraser {name!r} spares a task; give vectors of that task as --spare")
         return UTILITY_AWARE[name](rank, utility=utility)
     known = {**ERASERS, **CONTROLS}
     if name in known:

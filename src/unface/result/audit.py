@@ -318,6 +318,11 @@ class AuditResult(Frozen):
         return [space for space in self.spaces if space.by_eraser]
 
     @property
+    def worst(self) -> list[Point]:
+        """The worst case of the raw space at each k and rate."""
+        return [point for point in self.raw.points if point.worst]
+
+    @property
     def headline(self) -> Headline | None:
         """Where this audit is quoted: the raw space's worst case at the lowest resolved rate.
 

@@ -1,4 +1,4 @@
-"""A Ray cluster, joined for as long as it is needed; an address where there is none is told soon and in one line."""
+"""A Ray cluster, joined for as long as it is needed; an address without a cluster is refused soon and in one line."""
 
 import logging
 import os
@@ -6,6 +6,7 @@ import socket
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -18,17 +19,20 @@ if TYPE_CHECKING:
 _CLIENT = "ray://"
 _CLIENT_PORT = 10001
 _REACHED_SECONDS = 5.0
-# Not only for the port: how often joining is tried, some 40 s each time, when what answers there is no Ray.
+# Despite its name: how often Ray tries to join, some 40 s each time, when what answers there is not Ray.
 _TRIES = "RAY_gcs_server_port_wait_time_s"
+_HIDDEN_LOGS = "RAY_DEDUP_LOGS_SKIP_REGEX"
 
 
 @contextmanager
 def ray_executor(address: str) -> Iterator["RayExecutor"]:
-    """``auto``: the cluster this machine is part of; ``local``: one of this machine's cores, made for the purpose.
+    """``auto``: the cluster this machine is part of; ``local``: a new one with this machine's cores.
 
-    HOST:PORT is the head of a cluster this machine is part of, ray://HOST:PORT that of any cluster. What it gives is an
-    Executor, and its ``gather`` a Gather. When the context ends, whatever still runs there is stopped.
+    HOST:PORT is the head of a cluster this machine is part of, ray://HOST:PORT that of any cluster. It yields an
+    Executor whose ``gather`` is a Gather. When the context ends, whatever still runs there is stopped.
     """
+    # Ray prints a page on stdout for every lost worker. It reads this setting when it is first imported.
+    os.environ.setdefault(_HIDDEN_LOGS, ".")
     try:
         import ray
     except ImportError:
@@ -37,28 +41,30 @@ def ray_executor(address: str) -> Iterator["RayExecutor"]:
 
     address = _running_here() if address == "auto" else address
     _require_reachable(address)
-    with _no_reports():
-        _join(address)
-        try:
-            yield RayExecutor()
-        finally:
-            ray.shutdown()
+    _join(address)
+    try:
+        yield RayExecutor()
+    finally:
+        ray.shutdown()
 
 
 def _running_here() -> str:
-    """Looked up apart from joining: what Ray remembers may be a cluster that has ended."""
-    from ray._private import services
+    """Where ray.init looks for "auto" too: in RAY_ADDRESS, then in the file that 'ray start' writes.
 
+    Looked up apart from joining: the cluster that the file names may have ended, and Ray would try it for long.
+    """
+    if named := os.environ.get("RAY_ADDRESS"):
+        return named
+    folder = Path(os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp")
     try:
-        found: str = os.environ.get("RAY_ADDRESS") or services.canonicalize_bootstrap_address_or_die("auto")
-    except ConnectionError:
-        raise UnfaceError("--ray auto: no cluster runs on this machine; run 'ray start', or give --ray local") from None
-    return found
+        return (folder / "ray" / "ray_current_cluster").read_text(encoding="utf-8").strip() or "auto"
+    except OSError:
+        return "auto"
 
 
 def _require_reachable(address: str) -> None:
-    """Asked first, because Ray itself goes on trying for many minutes."""
-    if address == "local":
+    """Checked first, because Ray itself tries for many minutes."""
+    if address in ("auto", "local"):
         return
     form = UnfaceError(f"--ray {address}: not an address; give auto, local, HOST:PORT or {_CLIENT}HOST:PORT")
     client = address.startswith(_CLIENT)
@@ -89,6 +95,9 @@ def _join(address: str) -> None:
         with warnings.catch_warnings(action="ignore"):
             ray.init(address, log_to_driver=False, logging_level=logging.CRITICAL, **made_here)
     except Exception as error:
+        if address == "auto" and isinstance(error, ConnectionError):
+            message = "--ray auto: no cluster runs on this machine; run 'ray start', or give --ray local"
+            raise UnfaceError(message) from None
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise UnfaceError(
             f"--ray {address}: could not be joined ({reason}); this machine needs the cluster's versions of Ray and"
@@ -97,16 +106,3 @@ def _join(address: str) -> None:
     finally:
         if not made_here:
             del os.environ[_TRIES]
-
-
-@contextmanager
-def _no_reports() -> Iterator[None]:
-    """Ray prints pages on stdout about every lost worker, and has no public switch for that."""
-    from ray._private import worker
-
-    shown = worker._worker_logs_enabled
-    worker._worker_logs_enabled = False
-    try:
-        yield
-    finally:
-        worker._worker_logs_enabled = shown

@@ -55,15 +55,15 @@ class PartDone(BaseModel):
 def sanitise_part(job: PartJob) -> PartDone:
     """Read, erase, write, rename, record. Refused with UnfaceError, or OutputError where writing failed."""
     source, out, projection = place_at(job.source), place_at(job.out), loaded(job.projection)
-    found = source.look(job.name)
-    if found is None:
+    before = source.look(job.name)
+    if before is None:
         raise UnfaceError(f"{job.name}: no such file or directory; was it removed meanwhile?")
     digest = source.sha256(job.name)
     # Where there are files for all cores, reading ahead only helps those who wait for a network.
     ahead = job.threads > 1 or not (source.local and out.local)
     with source.opened(job.name) as file, out.written(job.name) as sink:
         erased = erase_parquet(projection, file, job.name, sink, job.vector, job.threads, ahead=ahead)
-        if source.look(job.name) != found:
+        if source.look(job.name) != before:
             raise UnfaceError(f"{job.name}: changed while it was read; run it again when nobody writes to it")
     done = PartDone(
         name=job.name,
@@ -71,8 +71,8 @@ def sanitise_part(job: PartJob) -> PartDone:
         degenerate=erased.degenerate,
         named_space=erased.named,
         source_sha256=digest,
-        source_bytes=found.bytes,
-        source_changed_ns=found.changed_ns,
+        source_bytes=before.bytes,
+        source_changed_ns=before.changed_ns,
         sha256=sink.sha256(),
         bytes=sink.bytes,
     )

@@ -1,4 +1,4 @@
-"""The executor of a Ray cluster: one task for each job, run again by Ray when its worker or its machine is lost."""
+"""The executor of a Ray cluster: one task for each job, rerun by Ray when its worker or its machine is lost."""
 
 import copy
 from collections import deque
@@ -16,7 +16,7 @@ from unface.scale.executor import Job, Result
 from unface.scale.sums import PartSums, SumsJob, merge_sums, part_sums
 from unface.threads import one_blas_thread
 
-# A machine that goes takes its tasks with it; a file that brings down every worker must not do so for ever.
+# A lost machine takes its tasks with it; a file that brings down every worker must not do so for ever.
 _RETRIES = 3
 _QUEUED_PER_CORE = 2
 _STOPPING_SECONDS = 30.0
@@ -93,7 +93,7 @@ class _Tasks:
             while self._fill():
                 (failure,), _ = ray.wait(list(self._running), num_returns=1)
                 branch, result = self._running.pop(failure)
-                yield branch, self._told(failure, branch), result
+                yield branch, self._failure(failure, branch), result
         finally:
             self._stop()
 
@@ -105,18 +105,18 @@ class _Tasks:
             self.begin((0, index), _WORKED, self._work, self._jobs[index])
         return bool(self._running)
 
-    def _told(self, failure: Any, branch: Branch) -> UnfaceError | None:
+    def _failure(self, failure: Any, branch: Branch) -> UnfaceError | None:
         level, number = branch
         where = getattr(self._jobs[number << level], "name", f"job {number << level}")
         try:
-            told: UnfaceError | None = ray.get(failure)
+            refused: UnfaceError | None = ray.get(failure)
         except RayTaskError as error:
             raised = error.cause
             raise UnfaceError(f"{where}: failed on the cluster ({type(raised).__name__}: {_line(raised)})") from error
         except RayError as error:
             lost = f"{where}: {1 + _RETRIES} workers were lost over it ({type(error).__name__})"
             return UnfaceError(f"{lost}; see that a worker has memory enough")
-        return told
+        return refused
 
     def _stop(self) -> None:
         if not self._running or not ray.is_initialized():
@@ -129,8 +129,8 @@ class _Tasks:
 def _worked(version: str, work: Callable[[Job], Result], job: Job) -> tuple[UnfaceError | None, Result | None]:
     """On a worker. What failed and what came of it are apart, so that the latter can stay where it is."""
     if version != __version__:
-        told = f"--ray: a worker has unface {__version__}, this is {version}; install one on all machines"
-        return UnfaceError(told), None
+        message = f"--ray: a worker has unface {__version__}, this is {version}; install one on all machines"
+        return UnfaceError(message), None
     try:
         with one_blas_thread():
             return None, work(job)

@@ -56,7 +56,7 @@ class Receipt(BaseModel):
     degenerate: int
     """Vectors of which nothing was left; they are zero."""
     named_space: bool
-    """Whether the collection said which encoder it is from, so that this could be checked."""
+    """Whether the source names the encoder it is from, so that this could be checked."""
     raw_purged: bool
     """Whether raw vectors were removed from its own files; copies and backups elsewhere are not touched."""
     verified: Verified | None
@@ -65,7 +65,7 @@ class Receipt(BaseModel):
     """What was not reached: archives, replicas, …"""
 
     @classmethod
-    def of(cls, projection: Projection, where: str, **seen: object) -> "Receipt":
+    def of(cls, projection: Projection, where: str, **outcome: object) -> "Receipt":
         """Stamped with the projection and the time."""
         return cls.model_validate(
             {
@@ -75,7 +75,7 @@ class Receipt(BaseModel):
                 "kind": projection.kind,
                 "rank": projection.rank,
                 "dim": projection.dim,
-                **seen,
+                **outcome,
             }
         )
 
@@ -150,13 +150,13 @@ class Check:
         read: NDArray[np.float64] = exact @ basis
         if projection.mean is None:
             return read
-        told = basis.T @ projection.mean
+        mean = basis.T @ projection.mean
         if not projection.normalise:
-            return read - told
-        # Every vector has the mean's own part there, scaled with the vector: how much of it says nothing of anyone, but
-        # it never points the other way.
-        length = float(np.linalg.norm(told))
+            return read - mean
+        # Every vector has the mean's own part there, scaled with the vector: how much of it identifies nobody, but it
+        # never points the other way.
+        length = float(np.linalg.norm(mean))
         if length > 0:
-            told = told / length
-            read -= np.outer(np.maximum(read @ told, 0), told)
+            mean = mean / length
+            read -= np.outer(np.maximum(read @ mean, 0), mean)
         return read

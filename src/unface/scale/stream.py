@@ -33,12 +33,12 @@ _PAGE_BYTES = 1 << 18
 # Values at a time; what pyarrow takes by default are two vectors of 512.
 _VALUES = 1 << 14
 NO_IDS: NDArray[np.object_] = np.empty(0, object)
-"""For matrix_of, which names them where lengths differ: here they are checked, or never told."""
+"""For matrix_of, which names ids in its errors: here lengths are checked before."""
 
 
 @dataclass(frozen=True)
 class Erased:
-    """What was done; ``named`` is whether the file said which encoder it is from."""
+    """What was done; ``named`` is whether the file names the encoder it is from."""
 
     rows: int
     degenerate: int
@@ -90,8 +90,8 @@ def checked_space(projection: Projection, schema: pa.Schema, vector: str, source
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise UnfaceError(f"{source}: two columns are called {name!r}; rename one")
-    said = (schema.metadata or {}).get(METADATA_KEY)
-    space = None if said is None else space_from_json(said, source)
+    text = (schema.metadata or {}).get(METADATA_KEY)
+    space = None if text is None else space_from_json(text, source)
     require_raw(projection, space)
     kind = list_type(schema.field(vector).type)
     matrix_of(pa.chunked_array([], kind), NO_IDS, source, vector)
@@ -164,8 +164,8 @@ def _released_schema(projection: Projection, schema: pa.Schema, vector: str, spa
     number = pa.float16() if field.type.value_type == pa.float16() else pa.float32()
     if not (pa.types.is_fixed_size_list(field.type) and field.type.value_type == number):
         field = field.with_type(pa.list_(number, projection.dim))
-    said = {**(schema.metadata or {}), METADATA_KEY: released_space(projection, space).to_json()}
-    return schema.set(index, field).with_metadata(said)
+    metadata = {**(schema.metadata or {}), METADATA_KEY: released_space(projection, space).to_json()}
+    return schema.set(index, field).with_metadata(metadata)
 
 
 def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:

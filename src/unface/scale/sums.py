@@ -86,10 +86,10 @@ def cut_identities(run: Executor, jobs: Sequence[NamesJob], hold_out: float, see
     if hold_out == 0:
         return Cut(seed)
     counts: Counter[str] = Counter()
-    for _, found in run(part_names, jobs):
-        if isinstance(found, UnfaceError):
-            raise found
-        counts.update(found)
+    for _, result in run(part_names, jobs):
+        if isinstance(result, UnfaceError):
+            raise result
+        counts.update(result)
     fitted = split_identities(counts, shares={Role.FIT: 1 - hold_out, Role.TEST: hold_out}, seed=seed)
     ordered = sorted((split_order(name, seed), rows) for name, rows in counts.items())
     held = ordered[fitted.counts()[Role.FIT] :]
@@ -198,7 +198,7 @@ def _vectors(job: SumsJob, batch: pa.RecordBatch, first: int) -> tuple[NDArray[n
     column = lists_of(batch.column(job.vector))
     require_length(column, job.vector, job.dim, job.name, first)
     vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, job.name, job.vector)
-    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes Inf and is told as such
+    with np.errstate(over="ignore", invalid="ignore"):  # what does not fit becomes Inf and is refused as such
         return vectors.reshape(len(column), job.dim).astype(np.float32, copy=False), nulls
 
 
