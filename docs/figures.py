@@ -22,12 +22,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from studies import measured, tables
 from studies.measured import Cell, Table, heading, row, write_findings
 from studies.record import Record, read_records
-from unface.auditing.schema import SpaceResult
-from unface.auditing.words import interval, percent
 
-from unface.auditing import AUDIT_FILE, AuditResult, load_audit
 from unface.data import EMBEDDED_ENCODERS, read_embeddings
 from unface.models import card
+from unface.result.audit import AuditResult, SpaceResult
+from unface.result.words import interval, percent
 
 HERE = Path(__file__).resolve().parent
 TEMPLATES = HERE / "templates"
@@ -76,7 +75,7 @@ def environment() -> Environment:
 
 def record_demo(folder: Path) -> None:
     """The table of what ``unface demo`` left, as docs/measured/demo.json."""
-    audits = {name: load_audit(folder / name / AUDIT_FILE) for name in EMBEDDED_ENCODERS}
+    audits = {name: AuditResult.load(folder / name) for name in EMBEDDED_ENCODERS}
     where = f"{platform.system()} {platform.machine()}"
     write_findings("demo", command="unface demo", where=where, tables={"before and after": before_and_after(audits)})
 

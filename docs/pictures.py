@@ -16,10 +16,10 @@ from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from tests.test_architecture import LEVELS, SOURCE, imported_rooms
 
-from unface.auditing import AUDIT_FILE, load_audit
 from unface.data import EMBEDDED_ENCODERS
 from unface.report.html import write_report
 from unface.report.side_by_side import print_side_by_side
+from unface.result.audit import AuditResult
 
 HERE = Path(__file__).resolve().parent
 ARCHITECTURE = HERE / "architecture.svg"
@@ -49,14 +49,14 @@ def main() -> None:
     demo = Path(sys.argv[1])
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
     draw_terminal(demo)
-    draw_report(demo / WITH_FRONTIER / AUDIT_FILE)
+    draw_report(demo / WITH_FRONTIER)
 
 
 def draw_terminal(demo: Path) -> None:
     """Print the demo's audits as a terminal of 88 columns would show them, and save what it looks like."""
     console = Console(record=True, width=88, file=io.StringIO(), force_terminal=True)
     console.print("[bold]$ unface demo[/bold]\n")
-    print_side_by_side({name: load_audit(demo / name / AUDIT_FILE) for name in EMBEDDED_ENCODERS}, console)
+    print_side_by_side({name: AuditResult.load(demo / name) for name in EMBEDDED_ENCODERS}, console)
     # without rich's web fonts: a picture in a repository fetches nothing
     plain = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     console.save_svg(str(HERE / "audit.svg"), title="unface", code_format=plain)
@@ -67,7 +67,7 @@ def draw_report(audit: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with TemporaryDirectory() as folder, sync_playwright() as tools:
-        page_file = write_report(load_audit(audit), Path(folder) / "report.html")
+        page_file = write_report(AuditResult.load(audit), Path(folder) / "report.html")
         browser = tools.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 900, "height": 1250})
         page.goto(page_file.as_uri())

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from unface import EmbeddingSet, UnfaceError, audit, read_embeddings
+from unface import EmbeddingSet, Protocol, UnfaceError, audit, read_embeddings
+from unface.auditing import Sweeps
 from unface.data import DEFAULT_SHARES, PAPER_SHARES, Role, curate, split_identities, usual_images
 
 FACES = ("celeba20", "celeba5", "lfw", "celeba9k")
 ERASERS = ("isp", "leace")
 RANK = 192
+FIT_COUNTS = (320, 640, 1280, 2000, 2800)
 
 
 @dataclass(frozen=True)
@@ -65,18 +67,18 @@ def run(study: Study, folder: Path, out: Path, device: str, sweeps: bool) -> str
         return f"{study.folder}: vectors span more than {removed} dimensions"
     result = audit(
         embeddings,
-        erasers=ERASERS,
+        far=(1e-3, 1e-4, 1e-5, 1e-6) if many else (1e-3, 1e-4),
+        eraser=ERASERS,
         rank=removed,
         fit_on=fit_on,
-        variant="paper" if study.way == "shared" else "unface",
         utility=[objects(tiny)] if tiny.exists() else [],
-        context="context" if "context" in embeddings.labels else None,
-        fars=(1e-3, 1e-4, 1e-5, 1e-6) if many else (1e-3, 1e-4),
-        probes=("cosine", "ridge", "lda", "plda", "mlp"),
-        fit_counts=(320, 640, 1280, 2000, 2800) if many and sweeps and study.way == "apart" else (),
-        sweep=sweeps and study.way == "apart",
-        maps=False,
-        device=device,
+        parts=[Sweeps(fit_counts=FIT_COUNTS if many else ())] if sweeps and study.way == "apart" else [],
+        protocol=Protocol(
+            probe=("cosine", "ridge", "lda", "plda", "mlp"),
+            variant="paper" if study.way == "shared" else "unface",
+            context="context" if "context" in embeddings.labels else None,
+            device=device,
+        ),
     )
     result.save(out / study.folder, force=True)
     return f"{study.folder}: {result.verdict}"

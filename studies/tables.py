@@ -13,12 +13,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TypeVar
 
-from unface.auditing.words import interval, percent, rate
-
 from studies.measured import heading, row
 from studies.record import HOME, Difference, LeftOut, Measured, Record, RecordedSpace, Swept, Tar, read_records
 from unface import UnfaceError
 from unface.probe import PROBES
+from unface.result.words import interval, percent, rate
 
 Records = Mapping[str, Record]
 Found = TypeVar("Found")

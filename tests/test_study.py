@@ -27,10 +27,10 @@ from studies.tables import (
     within_and_elsewhere,
     worst_table,
 )
-from unface.auditing.schema import Point
 
-from unface import AuditResult, EmbeddingSet, UnfaceError, audit, make_identities
+from unface import AuditResult, EmbeddingSet, Protocol, UnfaceError, audit, make_identities
 from unface.probe import PROBES
+from unface.result.audit import Point
 
 PEOPLE = make_identities(200, 8, 64, seed=3)
 STUDY = Study("any", "celeba20", "apart")
@@ -62,14 +62,11 @@ def audited(seed: int = 1) -> AuditResult:
     places[1::8] = places[::8]
     return audit(
         replace(people, labels={"context": places}),
-        context="context",
-        erasers=("isp", "leace"),
+        far=(2e-2, 1e-2),
+        k=(1, 4),
+        eraser=("isp", "leace"),
         rank=3 + seed,
-        fars=(2e-2, 1e-2),
-        ks=(1, 4),
-        probes=("cosine", "lda"),
-        seeds=1,
-        bootstraps=50,
+        protocol=Protocol(context="context", probe=("cosine", "lda"), seeds=1, bootstraps=50),
     )
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from unface.report.attribution_page import render_attribution
 
-from tests.report.drawn import full, invalid
-from tests.report.evil import evil_page
+from tests.report.drawn import evil_page, full, invalid
 from tests.report.made_attribution import result as attribution
+from unface.report.attribution import render_attribution
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -200,7 +199,7 @@ def test_wide_tables_scroll_in_their_own_box_on_a_phone(phone: Opened) -> None:
 
 
 def test_on_paper_folded_tables_are_open_and_the_slider_is_gone(report: Opened) -> None:
-    folded = report.page.locator("#leakage details table")
+    folded = report.page.locator("#leakage details table, #compared details table")
     assert folded.count() == 5
     assert not folded.first.is_visible()
     report.page.emulate_media(media="print")

@@ -1,26 +1,22 @@
 """Attribution with made-up numbers that agree with each other: a face that counts, and an eraser that takes it away."""
 
-from unface.auditing.schema import (
-    AttributedSpace,
-    AttributionResult,
-    Averaged,
-    EncoderAttribution,
-    Pictures,
-    Run,
-    Share,
-)
-
 from unface.result.attribution import (
+    AttributedSpace,
     AttributionQuality,
+    AttributionResult,
     BackgroundThreshold,
     BlurLevel,
     ContextPreference,
     Crossover,
+    EncoderAttribution,
     FaceImportance,
     LeftOutCount,
+    Pictures,
     RevealLevel,
     Spread,
 )
+from unface.result.file import Listing, Run
+from unface.result.numbers import Mean, Share
 
 PAIRS, TRIPLETS, PEOPLE = 90, 80, 30
 SIGMAS, REVEALED = (0, 1, 2, 4, 6, 8), (0, 0.25, 0.5, 0.75, 1)
@@ -31,7 +27,9 @@ def result(*names: str) -> AttributionResult:
         source=Pictures(name="faces.zip", sha256="d" * 64, pictures=120, identities=40, notes=[]),
         encoders=[encoder(name) for name in names or ("made",)],
         run=Run(unface="0.2.0", started="2026-01-02T03:04:05+00:00", seconds=61.5),
-        left_out=[("made", "ann/7.jpg", "picture", "no face")],
+        left_out=Listing(
+            ("encoder", "picture", "step", "reason"), [("made", "ann/7.jpg", "picture", "no face")], "left out"
+        ),
     )
 
 
@@ -105,8 +103,8 @@ def _space(name: str, face: float, ring: float, first: int, swapped: bool) -> At
     )
 
 
-def averaged(value: float, of: int) -> Averaged:
-    return Averaged(value=value, low=value - 0.02, high=value + 0.02, level=0.95, of=of, identities=PEOPLE)
+def averaged(value: float, of: int) -> Mean:
+    return Mean(value=value, low=value - 0.02, high=value + 0.02, level=0.95, of=of, identities=PEOPLE)
 
 
 def share(count: int) -> Share:

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tests.report.made_audit import raw_audit
+from tests.report.made import raw_audit
 from unface.cli.report import report
 from unface.errors import UnfaceError
 from unface.report import html

@@ -4,15 +4,22 @@ import base64
 import hashlib
 import json
 import re
-from importlib.resources import files
+from importlib.metadata import EntryPoint
+from typing import ClassVar
 
 import pytest
-from unface.report.looks import AXIS, ERASERS, GREY, GRID, INK
+from markupsafe import Markup
 
-from tests.report.drawn import full, raw_only
-from tests.report.evil import EVIL, evil_page
-from tests.report.made_audit import full_audit
+from tests.page.read_page import Page
+from tests.report.drawn import EVIL, evil_page, full, raw_only
+from tests.report.made import full_audit, raw_audit, with_parts
+from unface.auditing.maps import MapResults, Maps
+from unface.page.templates import render
 from unface.report.html import render_report
+from unface.result import parts
+from unface.result.audit import AuditResult
+from unface.result.file import Frozen
+from unface.result.parts import Part, Section
 
 
 def test_no_name_in_an_audit_becomes_an_element() -> None:
@@ -21,6 +28,36 @@ def test_no_name_in_an_audit_becomes_an_element() -> None:
     assert [one.tag for one in page.elements] == [one.tag for one in honest.elements]
     assert [one.attributes.get("type") for one in page.all("script")] == ["application/json", None]
     assert not [name for one in page.elements for name in one.attributes if name.startswith("on")]
+
+
+class Guest(Part):
+    """Another package's part, which hands over its section as it came."""
+
+    name = "guest"
+    schema = Frozen
+    body: ClassVar[str] = f"<b>{EVIL}</b>"
+
+    @classmethod
+    def page(cls, result: AuditResult) -> list[Section | str]:
+        return [Section(f"guest{EVIL}", EVIL, cls.body), f"absent {EVIL}"]
+
+
+@pytest.mark.parametrize("body", [Guest.body, render("tables.jinja", text=EVIL, tables=[])])
+def test_nothing_that_a_part_hands_over_becomes_an_element_unless_a_template_made_it(
+    body: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("guest", f"{__name__}:Guest", "unface.parts")
+    monkeypatch.setattr(parts, "entry_points", lambda group, name: [entry] if name == "guest" else [])
+    monkeypatch.setattr(Guest, "body", body)
+    page = Page(render_report(with_parts(raw_audit(), guest=Frozen())))
+    section = page.one("section", id=f"guest{EVIL}")
+    inside = [one.tag for one in page.elements if section in one.within]
+    assert inside == (["h2", "p"] if isinstance(body, Markup) else ["h2"])
+    assert EVIL in section.words
+    assert f"absent {EVIL}" in page.one("section", id="limits").words
+    assert page.all("img") == []
+    assert not [name for one in page.elements for name in one.attributes if name.startswith("on")]
+    assert page.elements.index(section) < page.elements.index(page.one("section", id="curves"))
 
 
 def test_names_are_shown_as_they_are() -> None:
@@ -69,47 +106,11 @@ def test_the_policy_lets_only_this_script_run() -> None:
 
 
 def test_a_large_audit_stays_under_two_megabytes() -> None:
-    one, drawn = full_audit().spaces[1], full_audit().maps[0]
+    one, drawn = full_audit().spaces[1], Maps.of(full_audit())[0]
     many = [one.model_copy(update={"name": f"isp-{number}", "points": one.points * 5}) for number in range(8)]
     crowd = {"x": drawn.x * 20, "y": drawn.y * 20, "identity": [number // 16 for number in range(len(drawn.x) * 20)]}
-    maps = [drawn.model_copy(update=crowd)] * 2
-    large = full_audit().model_copy(update={"spaces": [*full_audit().spaces, *many], "maps": maps})
+    maps = MapResults(maps=[drawn.model_copy(update=crowd)] * 2)
+    large = with_parts(full_audit(), maps=maps).model_copy(update={"spaces": [*full_audit().spaces, *many]})
     page = render_report(large)
     assert len(page.encode()) < 2_000_000
     assert re.search(r"\d+ more not drawn", page)
-
-
-def style(part: str) -> str:
-    text = files("unface.report").joinpath("page", "report.css").read_text(encoding="utf-8")
-    light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
-    return {"light": light, "dark": dark.split("* {")[0], "charts": dark.split("@media screen")[1]}[part]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("paper", ["paper", "raised"])
-@pytest.mark.parametrize("ink", ["ink", "soft", "accent", "bad", "warn"])
-def test_text_can_be_read_on_its_paper(scheme: str, paper: str, ink: str) -> None:
-    colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", style(scheme)))
-    assert contrast(colours[ink], colours[paper]) >= 4.5
-    assert contrast(colours["bad"], colours["bad-paper"]) >= 4.5
-
-
-@pytest.mark.parametrize("colour", [INK, GREY, AXIS, GRID, *ERASERS])
-def test_every_colour_of_the_charts_has_one_for_dark_paper(colour: str) -> None:
-    for paint in ("fill", "stroke"):
-        found = re.search(rf'\[{paint}="{colour}"\] {{ {paint}: (#[0-9a-f]{{6}}); }}', style("charts"))
-        assert found
-        if colour != GRID:
-            assert contrast(found[1], "#16181b") >= 4.5
-
-
-def contrast(first: str, second: str) -> float:
-    """WCAG 2 contrast ratio."""
-    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

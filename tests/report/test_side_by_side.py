@@ -6,15 +6,14 @@ from io import StringIO
 from pathlib import Path
 
 from rich.console import Console
-from unface.auditing.schema import SpaceResult
-from unface.auditing.words import percent
-from unface.report.cells import point_tar
-from unface.report.side_by_side_charts import worst_cases
 
-from tests.report.made_audit import full_audit, invalid_audit, raw_audit
-from tests.report.read_page import Page
-from unface.auditing import AuditResult
-from unface.report.side_by_side import Audits, comparison, side_by_side_table, write_side_by_side
+from tests.page.read_page import Page
+from tests.report.made import full_audit, invalid_audit, raw_audit
+from unface.page.tables import point_tar
+from unface.report.side_by_side import Audits, comparison, side_by_side_table, worst_cases, write_side_by_side
+from unface.result.audit import AuditResult, SpaceResult
+from unface.result.numbers import Interval, Share
+from unface.result.words import percent
 
 LONG = "an-encoder-s14"
 BOTH: Audits = {"sface": full_audit(), LONG: full_audit()}
@@ -43,7 +42,7 @@ def test_worst_cases_and_what_is_kept_are_those_of_the_audit_at_the_k_of_its_hea
     found = full_audit()
     for space in found.spaces:
         worst = {point.far: point for point in space.points if point.worst and point.k == 4}
-        said = [point_tar(worst[far]).replace(" %", "").split() for far in found.protocol.fars]
+        said = [point_tar(worst[far]).replace(" %", "").split() for far in found.protocol.far]
         removed = [] if space.erasure is None else ["192/512"]
         kept = [percent(one.retained.value).removesuffix(" %") for one in space.utility]
         assert row(BOTH, space.name) == [space.name, *removed, *(word for cell in said for word in cell), *kept]
@@ -116,6 +115,8 @@ def _halved(space: SpaceResult) -> SpaceResult:
     points = []
     for point in space.points:
         tar = point.tar
-        half = tar and tar.model_copy(update={"value": tar.value / 2, "low": tar.low / 2, "high": tar.high / 2})
+        half = tar and Share.counted(
+            tar.numerator // 2, tar.denominator, Interval(tar.low / 2, tar.high / 2, 0.95), 120, 900.0
+        )
         points.append(point.model_copy(update={"tar": half}))
     return space.model_copy(update={"points": points})

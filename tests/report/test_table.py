@@ -1,13 +1,27 @@
 """If these fail, the terminal shows other numbers than audit.json holds, or hides what it could not measure."""
 
+from dataclasses import replace
+from functools import cache
 from io import StringIO
 
 from rich.console import Console
-from unface.auditing.words import interval, percent
 
-from tests.auditing.made import audited, controls
-from unface.auditing import AuditResult, Finding
-from unface.report import print_audit
+from tests.report.made import full_audit, invalid_audit, raw_audit
+from unface import Protocol, audit, make_identities
+from unface.report.table import print_audit
+from unface.result.audit import AuditResult, SpaceResult
+from unface.result.file import Finding
+from unface.result.words import interval, percent, signed_points
+
+
+@cache
+def audited() -> AuditResult:
+    """60 identities of 8 images: k = 1 and 4 are run, 16 is left out; the lower rate is coarse or refused."""
+    people = replace(make_identities(60, 8, 8, between=1.2, seed=1), source="faces.parquet")
+    probes = ("cosine", "ridge", "lda", "plda")
+    return audit(
+        people, far=(1e-2, 1e-3), eraser=(), protocol=Protocol(probe=probes, seeds=2, bootstraps=200, threads=1)
+    )
 
 
 def printed(result: AuditResult | None = None, width: int = 160) -> str:
@@ -42,7 +56,7 @@ def test_identities_left_out_by_curation_are_counted() -> None:
 
 def test_every_number_of_the_audit_is_in_the_table() -> None:
     page = words(printed())
-    for point in audited().spaces[0].points:
+    for point in audited().raw.points:
         if point.tar:
             shown = f"{percent(point.tar.value).removesuffix(' %')} {interval(point.tar.low, point.tar.high)}"
             assert f"~{shown}" in page if point.resolution == "coarse" else shown in page
@@ -50,11 +64,12 @@ def test_every_number_of_the_audit_is_in_the_table() -> None:
 
 def test_rows_are_the_probes_of_each_k_and_the_worst_is_marked_once_for_each_rate() -> None:
     lines = printed().splitlines()
-    rows = [line for line in lines if line.split()[:1] and line.split()[0] in audited().protocol.probes]
+    rows = [line for line in lines if line.split()[:1] and line.split()[0] in audited().protocol.probe]
     assert [row.split()[0] for row in rows] == ["cosine", "ridge", "lda", "plda"] * 2
-    assert sum(row.count("◂") for row in rows) == len(audited().worst) == 3
-    for point in audited().worst:
-        row = rows[audited().protocol.ks.index(point.k) * 4 + audited().protocol.probes.index(point.probe)]
+    worst = [point for point in audited().raw.points if point.worst]
+    assert sum(row.count("◂") for row in rows) == len(worst) == 3
+    for point in worst:
+        row = rows[audited().protocol.k.index(point.k) * 4 + audited().protocol.probe.index(point.probe)]
         assert "◂" in row
 
 
@@ -87,13 +102,13 @@ def test_an_invalid_audit_is_called_so_in_the_frame() -> None:
             "valid": False,
             "verdict": "The audit is invalid: no number here can be trusted",
             "findings": [broken],
-            "controls": controls(passed=False),
+            "controls": invalid_audit().controls,
         }
     )
     page = printed(result)
     assert "invalid" in page.splitlines()[0]
     assert "verdict" in printed().splitlines()[0]
-    assert "Control, identities shuffled: 0 of 1 at chance." in page
+    assert "Control, identities shuffled: 2 of 3 at chance." in page
     assert "✗ shuffled identities: no number here can be trusted" in words(page)
 
 
@@ -108,3 +123,51 @@ def test_markup_in_the_name_of_a_file_is_printed_as_it_is() -> None:
     assert "[red]faces[/nothing].parquet: 480 vectors" in words(
         printed(audited().model_copy(update={"source": source}))
     )
+
+
+def wide(result: AuditResult) -> list[str]:
+    return printed(result, 200).splitlines()
+
+
+def row_of(lines: list[str], name: str, under: str) -> str:
+    start = next(number for number, line in enumerate(lines) if line.startswith(under))
+    return next(line for line in lines[start:] if line.split()[:1] == [name])
+
+
+def with_change(value: float, low: float, high: float) -> AuditResult:
+    def changed(space: SpaceResult) -> SpaceResult:
+        moved = [change.model_copy(update={"value": value, "low": low, "high": high}) for change in space.changes]
+        return space.model_copy(update={"changes": moved})
+
+    full = full_audit()
+    return full.model_copy(update={"spaces": [changed(space) for space in full.spaces]})
+
+
+def test_each_space_has_a_row_with_what_it_removed_and_its_change() -> None:
+    full = full_audit()
+    lines = wide(full)
+    for space in full.spaces[1:]:
+        assert space.erasure is not None
+        row = row_of(lines, space.name, "worst case at k")
+        assert f"{space.erasure.rank} of {space.erasure.dim}" in row
+        assert ("(control)" in row) == space.erasure.control
+        change = next(one for one in space.changes if one.against == "raw")
+        assert signed_points(change.value) in row
+
+
+def test_a_change_whose_interval_holds_zero_is_marked() -> None:
+    assert "−1.0 ?" in row_of(wide(with_change(-0.01, -0.03, 0.01)), "isp", "worst case at k")
+    assert "?" not in row_of(wide(with_change(-0.01, -0.03, -0.001)), "isp", "worst case at k")
+    assert "?" not in row_of(wide(with_change(0.01, 0.001, 0.03)), "isp", "worst case at k")
+
+
+def test_what_is_kept_is_shown_with_its_interval() -> None:
+    full = full_audit()
+    kept = full.spaces[1].utility[0].retained
+    assert f"{100 * kept.value:.0f} [{100 * kept.low:.0f}, {100 * kept.high:.0f}]" in row_of(
+        wide(full), "isp", "share kept"
+    )
+
+
+def test_an_audit_of_the_raw_space_alone_has_neither_table() -> None:
+    assert not [line for line in wide(raw_audit()) if line.startswith(("worst case at k", "share kept"))]

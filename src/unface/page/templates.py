@@ -20,7 +20,7 @@ def render(template: str, **values: object) -> Markup:
 def render_page(template: str, *, script: str = "", **values: object) -> str:
     """A whole page: one file that loads nothing."""
     style = Markup(page_file("report.css"))
-    return render(template, style=style, script=Markup(script), policy=_policy(script), **values)
+    return str(render(template, style=style, script=Markup(script), policy=_policy(script), **values))
 
 
 @cache

@@ -30,7 +30,7 @@ def render_report(result: AuditResult) -> str:
         script=page_file("report.js"),
         result=result,
         figures=key_figures(result),
-        sections=[piece for piece in pieces if isinstance(piece, Section)],
+        sections=sorted((piece for piece in pieces if isinstance(piece, Section)), key=lambda one: one.order),
         absent=[piece for piece in pieces if isinstance(piece, str)],
         repeat=repeat(result),
         citation=citation(result),

@@ -26,9 +26,9 @@ def repeat(result: AuditResult) -> Repeat:
     command = " \\\n    ".join([f"unface audit {shlex.quote(result.source.name)}", *words, "--out audit"])
     settings = "".join(f"        {option.keyword}={option.value},\n" for option in protocol)
     keywords = "".join(f"    {option.keyword}={option.value},\n" for option in asked if option.keyword)
-    parts = ", ".join(option.value for option in asked if option.value and not option.keyword)
-    parts = f"({parts},)" if parts else "()"
-    call = f"unface.audit(\n    {result.source.name!r},\n{keywords}    parts={parts},\n"
+    parts = "".join(f"        {option.value},\n" for option in asked if option.value and not option.keyword)
+    parts = f"[\n{parts}    ]" if parts else "[]"
+    call = f"import unface.auditing\n\nunface.audit(\n    {result.source.name!r},\n{keywords}    parts={parts},\n"
     call += f"    protocol=unface.Protocol(\n{settings}    ),\n)"
     return Repeat(command, call, _unknown(result))
 

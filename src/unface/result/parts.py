@@ -26,11 +26,14 @@ BUILT_IN = ("leakage", "erasure", "sweeps", "transfer", "maps", "attribute_swap"
 
 @dataclass(frozen=True)
 class Section:
-    """A piece of the page, as HTML that is already escaped."""
+    """A piece of the page."""
 
     anchor: str
     title: str
     body: str
+    """Markup that ``unface.page.templates.render`` made; a plain string is shown as text."""
+    order: int = 2
+    """1: what most readers come for; 2: details; 3: checks of the audit itself. Parts keep their order within each."""
     sources: tuple[tuple[str, "Given"], ...] = ()
     """Sets of vectors it was measured on, each with a short label."""
 

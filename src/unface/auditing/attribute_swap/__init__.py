@@ -88,7 +88,7 @@ class AttributeSwap(Part):
         if not cls.of(result):
             return []
         column = cls.of(result)[0].attribute
-        return [Option("--attribute-swap", (column,), value=f"AttributeSwap({column!r})")]
+        return [Option("--attribute-swap", (column,), value=f"unface.auditing.AttributeSwap({column!r})")]
 
 
 def _row(swap: SwapInSpace) -> tuple[Cell, ...]:

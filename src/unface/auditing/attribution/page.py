@@ -41,7 +41,7 @@ def section(encoders: Sequence[EncoderAttribution], looks: Mapping[str, Look] | 
     drawn = []
     for one in encoders:
         used = looks or looks_of([space.name for space in one.spaces])
-        drawn.append(_Drawn(one.encoder, _face_figures(one, used), _curve_figures(one, used), _similarity_table(one)))
+        drawn.append(_Drawn(one.encoder, face_figures(one, used), _curve_figures(one, used), _similarity_table(one)))
     body = render(
         "unface.auditing.attribution:section.jinja",
         table=attribution_table(encoders),
@@ -149,7 +149,7 @@ def _cosine(value: float) -> str:
     return f"{value:.3f}".replace("-", "−")
 
 
-def _face_figures(one: EncoderAttribution, looks: Mapping[str, Look]) -> list[Figure]:
+def face_figures(one: EncoderAttribution, looks: Mapping[str, Look]) -> list[Figure]:
     """One for each space whose FII was measured; shades compare within an encoder."""
     shown = [space for space in one.spaces if space.fii is not None]
     largest = max((max(_drops(space)) for space in shown), default=0.0)

@@ -25,12 +25,12 @@ def sections(result: AuditResult) -> list[Section | str]:
             "a certificate of what is left to linear access",
         ]
     changes, covered = _change_table(result), _covered(result)
-    compared = render("unface.auditing.erasure:compared.jinja", compared=_comparisons(result), changes=changes)
+    compared = render("unface.auditing.erasure:compared.jinja", compared=comparisons(result), changes=changes)
     removed = render(
         "unface.auditing.erasure:removed.jinja", erasers=erasers, covered=covered, spectra=_spectrum_figures(result)
     )
     found: list[Section | str] = [
-        Section("compared", "Erasers against controls", compared),
+        Section("compared", "Erasers against controls", compared, order=1),
         Section("erasers", "What was removed", removed),
     ]
     if changes is None:
@@ -48,7 +48,7 @@ class _Comparison:
     won: bool
 
 
-def _comparisons(result: AuditResult) -> list[_Comparison]:
+def comparisons(result: AuditResult) -> list[_Comparison]:
     """One sentence for each eraser and each space it was put against, at the rate and k of the headline."""
     head = result.headline
     sentences: list[_Comparison] = []

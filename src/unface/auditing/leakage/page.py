@@ -21,14 +21,14 @@ def sections(result: AuditResult) -> list[Section | str]:
         probes=_probe_tables(result),
         context=context,
     )
-    found: list[Section | str] = [Section("leakage", "What the vectors give away", body)]
+    found: list[Section | str] = [Section("leakage", "What the vectors give away", body, order=1)]
     if curves:
         drawn = render("unface.auditing.leakage:curves.jinja", curves=curves)
-        found.append(Section("curves", "Over all rates", drawn))
+        found.append(Section("curves", "Over all rates", drawn, order=3))
     else:
         found.append("curves over FAR")
     controls = render("unface.auditing.leakage:controls.jinja", result=result, control=_control_table(result))
-    found.append(Section("controls", "Controls on the audit itself", controls))
+    found.append(Section("controls", "Controls on the audit itself", controls, order=3))
     if context is None:
         found.append("same-shoot pairs apart from identity")
     return found

@@ -60,7 +60,7 @@ class Maps(Part):
 
     @classmethod
     def repeat(cls, result: AuditResult) -> list[Option]:
-        return [Option("", value="Maps()")] if cls.of(result) else [Option("--no-maps")]
+        return [Option("", value="unface.auditing.Maps()")] if cls.of(result) else [Option("--no-maps")]
 
 
 PART = Maps

@@ -100,7 +100,7 @@ class Sweeps(Part):
             return options
         given = [] if "rank" in over else ["ranks=False"]
         given += [f"fit_counts={counts!r}"] if counts else []
-        return [*options, Option("", value=f"Sweeps({', '.join(given)})")]
+        return [*options, Option("", value=f"unface.auditing.Sweeps({', '.join(given)})")]
 
 
 PART = Sweeps

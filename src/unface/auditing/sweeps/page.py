@@ -35,12 +35,12 @@ def sections(result: AuditResult, sweeps: list[Sweep]) -> list[Section | str]:
     """A slider over ranks with its charts, then what more fit identities buy."""
     styles = looks(result, {point.method: point.control for sweep in sweeps for point in sweep.points})
     swept = [sweep for sweep in sweeps if sweep.over == "rank" and any(point.rank for point in sweep.points)]
-    frontiers = [_frontier(result, sweep, styles) for sweep in swept]
+    frontiers = [frontier(result, sweep, styles) for sweep in swept]
     identities = [_over_identities(one, styles) for one in sweeps if one.over == "identities" and one.points]
     found: list[Section | str] = []
     if frontiers or identities:
         body = render("unface.auditing.sweeps:section.jinja", frontiers=frontiers, identities=identities)
-        found.append(Section("frontier", "Privacy against usefulness", body))
+        found.append(Section("frontier", "Privacy against usefulness", body, order=1))
     if not any(sweep.over == "rank" for sweep in sweeps):
         found.append("the frontier of privacy and usefulness over rank")
     if not any(sweep.over == "identities" for sweep in sweeps):
@@ -48,7 +48,7 @@ def sections(result: AuditResult, sweeps: list[Sweep]) -> list[Section | str]:
     return found
 
 
-def _frontier(result: AuditResult, sweep: Sweep, styles: dict[str, Look]) -> Frontier:
+def frontier(result: AuditResult, sweep: Sweep, styles: dict[str, Look]) -> Frontier:
     ranks = sorted({point.rank for point in sweep.points if point.rank})
     methods = list(dict.fromkeys(point.method for point in sweep.points))
     measures = list(dict.fromkeys(_measure(kept) for point in sweep.points for kept in point.utility))

@@ -93,7 +93,7 @@ class Transfer(Part):
         if not cls.of(result):
             return []
         name = cls.of(result)[0].second.name
-        return [Option("--transfer", (name,), value=f"Transfer({name!r})")]
+        return [Option("--transfer", (name,), value=f"unface.auditing.Transfer({name!r})")]
 
 
 PART = Transfer

@@ -14,7 +14,7 @@ def section(transfers: list[EraserTransfer]) -> Section:
     """One piece for each eraser."""
     drawn = [(_tables(one), _cosine_figure(one)) for one in transfers]
     body = render("unface.auditing.transfer:section.jinja", transfers=drawn)
-    return Section("transfer", "On other people", body, tuple(("Other set", one.second) for one in transfers))
+    return Section("transfer", "On other people", body, sources=tuple(("Other set", one.second) for one in transfers))
 
 
 def _tables(transfer: EraserTransfer) -> list[Table]:

@@ -115,7 +115,7 @@ class Utility(Part):
         caption = "Usefulness before and after; the interval of what is kept is paired"
         body = render("tables.jinja", tables=[table(caption, columns, rows)])
         sources = tuple(("Usefulness on", one) for one in cls.of(result).sources)
-        return [Section("utility", "Usefulness", body, sources)]
+        return [Section("utility", "Usefulness", body, order=1, sources=sources)]
 
     @classmethod
     def repeat(cls, result: AuditResult) -> list[Option]:

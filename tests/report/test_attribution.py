@@ -7,18 +7,19 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
-from unface.report.attribution_lines import print_attribution
-from unface.report.attribution_page import render_attribution
-from unface.report.drawn_face import face_figures
-from unface.report.looks import looks_of
 
-from tests.report.evil import EVIL, with_evil_words
+from tests.page.read_page import Page
+from tests.report.drawn import EVIL, full, with_evil_words
+from tests.report.made import full_audit, with_parts
 from tests.report.made_attribution import encoder, result
-from tests.report.made_audit import full_audit
-from tests.report.read_page import Page
-from unface.auditing import AttributionResult, AuditResult
-from unface.report import print_audit
+from unface.auditing.attribution import Attribution
+from unface.auditing.attribution.page import face_figures
+from unface.page.charts import looks_of
+from unface.report.attribution import print_attribution, render_attribution
 from unface.report.html import render_report
+from unface.report.table import print_audit
+from unface.result.attribution import AttributionResult
+from unface.result.audit import AuditResult
 
 
 @cache
@@ -28,7 +29,7 @@ def page() -> Page:
 
 @cache
 def audited() -> AuditResult:
-    return full_audit().model_copy(update={"attribution": encoder()})
+    return with_parts(full_audit(), attribution=encoder())
 
 
 def rows(of: Page, caption: str) -> list[list[str]]:
@@ -139,7 +140,7 @@ def test_no_name_becomes_an_element() -> None:
 
 
 def test_an_audit_with_attribution_has_the_panel_and_one_without_says_so() -> None:
-    there, absent = Page(render_report(audited())), Page(render_report(full_audit()))
+    there, absent = Page(render_report(audited())), full()
     assert rows(there, "Face against surroundings")[1][1].startswith("+0.300")
     assert there.all("a", href="#attribution")
     assert not absent.all("section", id="attribution")
@@ -148,9 +149,10 @@ def test_an_audit_with_attribution_has_the_panel_and_one_without_says_so() -> No
 
 
 def test_an_audit_of_before_reads_as_one_without_attribution() -> None:
-    dumped = full_audit().model_dump(by_alias=True, mode="json")
-    del dumped["attribution"]
-    assert AuditResult.model_validate(dumped).attribution is None
+    dumped = audited().model_dump(by_alias=True, mode="json")
+    assert Attribution.of(AuditResult.model_validate(dumped)) == encoder()
+    del dumped["parts"]["attribution"]
+    assert Attribution.of(AuditResult.model_validate(dumped)) is None
 
 
 @pytest.fixture

@@ -1,0 +1,120 @@
+"""If these fail, an audit cannot be repeated from its page, or is cited as another."""
+
+import hashlib
+import inspect
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+import unface
+from tests.report.drawn import full
+from tests.report.made import full_audit, given, identity_sweep, raw_audit, with_parts
+from unface.auditing import AttributeSwap, Maps, Sweeps, Transfer
+from unface.auditing.sweeps import SweepResults
+from unface.auditing.utility import UtilitySets
+from unface.cli.app import app
+from unface.report.repeat import citation, repeat
+from unface.result.audit import AuditResult
+
+
+def asked_for(result: AuditResult) -> dict[str, Any]:
+    """Run the call, up to where ``unface.audit`` would begin: what it is given by name."""
+    given: list[dict[str, Any]] = []
+    signature = inspect.signature(unface.audit)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unface, "audit", lambda *some, **named: given.append(signature.bind(*some, **named).arguments))
+        exec(compile(repeat(result).call, "call", "exec"), {})
+    return given[0]
+
+
+def command_options(result: AuditResult) -> dict[str, Any]:
+    """Parse the command as the command line would, without running it."""
+    program, verb, *words = shlex.split(repeat(result).command.replace("\\\n", " "))
+    command = get_command(app).commands[verb]  # type: ignore[attr-defined]
+    assert program == "unface"
+    return dict(command.make_context(verb, words).params)
+
+
+def test_the_call_that_repeats_an_audit_is_one_that_audit_takes() -> None:
+    called = asked_for(full_audit())
+    assert called["source"] == "faces.parquet"
+    assert called["eraser"] == ["isp"]
+    assert called["rank"] == 192
+    assert called["utility"] == ["objects.parquet"]
+    assert called["protocol"] == unface.Protocol(
+        far=[0.001, 0.0001], k=[1, 4, 16], seeds=5, probe=["cosine", "ridge", "lda"], images=20, bootstraps=2000
+    )
+    sweeps, transfer, maps, swap = called["parts"]
+    assert isinstance(sweeps, Sweeps)
+    assert (sweeps.ranks, sweeps.fit_counts) == (True, (210, 420, 840, 1680))
+    assert isinstance(transfer, Transfer)
+    assert transfer.second == "strangers.parquet"
+    assert isinstance(maps, Maps)
+    assert isinstance(swap, AttributeSwap)
+    assert swap.column == "smiling"
+
+
+def test_a_sweep_over_identities_alone_and_sets_that_others_gave_are_repeated_too() -> None:
+    sets = UtilitySets(sources=[given("one.parquet", 9), given("two.parquet", 9)], spared=given("spare.parquet", 9))
+    only = with_parts(full_audit(), sweeps=SweepResults(sweeps=[identity_sweep()]), utility=sets)
+    result = only.model_copy(update={"fit_source": given("others.parquet", 9)})
+    called = asked_for(result)
+    assert (called["fit_on"], called["spare"]) == ("others.parquet", "spare.parquet")
+    assert called["utility"] == ["one.parquet", "two.parquet"]
+    assert (called["parts"][0].ranks, called["parts"][0].fit_counts) == (False, (210, 420, 840, 1680))
+    options = command_options(result)
+    assert options["utility"] == [Path("one.parquet"), Path("two.parquet")]
+    assert (options["fit_on"], options["spare"]) == (Path("others.parquet"), Path("spare.parquet"))
+    assert (options["sweep"], options["fit_counts"]) == (False, ["210,420,840,1680"])
+
+
+def test_a_quota_of_impostors_is_repeated_too() -> None:
+    protocol = full_audit().protocol.model_copy(update={"impostor_quota": 7})
+    again = repeat(full_audit().model_copy(update={"protocol": protocol}))
+    assert "--impostor-quota 7" in again.command
+    assert "        impostor_quota=7,\n" in again.call
+
+
+def test_the_command_that_repeats_an_audit_has_only_options_there_are() -> None:
+    for result in (full_audit(), raw_audit()):
+        options = command_options(result)
+        assert options["source"] == Path("faces.parquet")
+        assert (options["far"], options["k"], options["probe"]) == (["1e-3,1e-4"], ["1,4,16"], ["cosine,ridge,lda"])
+    assert command_options(full_audit())["transfer"] == Path("strangers.parquet")
+    assert command_options(full_audit())["attribute_swap"] == "smiling"
+    assert "--eraser isp" in repeat(full_audit()).command
+    assert "--fit-counts 210,420,840,1680" in repeat(full_audit()).command
+
+
+def test_what_is_usual_but_was_not_done_is_turned_off() -> None:
+    again = repeat(raw_audit())
+    assert (asked_for(raw_audit())["eraser"], asked_for(raw_audit())["parts"]) == ([], [])
+    for option in ("--eraser none", "--no-sweep", "--no-maps"):
+        assert option in again.command
+        assert option not in repeat(full_audit()).command
+
+
+def test_names_in_the_command_stay_one_word_for_the_shell() -> None:
+    source = full_audit().source.model_copy(update={"name": "my faces; rm -rf x.parquet"})
+    words = shlex.split(repeat(full_audit().model_copy(update={"source": source})).command.replace("\\\n", " "))
+    assert words[:3] == ["unface", "audit", "my faces; rm -rf x.parquet"]
+    assert words[words.index("--far") + 1] == "1e-3,1e-4"
+    assert words[words.index("--k") + 1] == "1,4,16"
+
+
+def test_what_cannot_be_known_from_the_audit_is_listed() -> None:
+    full = full_audit()
+    own_roles = full.model_copy(update={"roles": full.roles.model_copy(update={"seed": None})})
+    assert "the column that held your own roles" in repeat(own_roles).unknown
+    assert "the column that held your own roles" not in repeat(full).unknown
+
+
+def test_the_hash_on_the_page_is_that_of_the_file(tmp_path: Path) -> None:
+    path = full_audit().save(tmp_path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert f"sha256 {digest}" in full().one("section", id="method").words
+    assert digest in citation(full_audit())
+    assert f"split sha256 {full_audit().roles.sha256}" in citation(full_audit())
