@@ -1,5 +1,6 @@
 """If these fail, an audit measures faces and surroundings on people its erasers know, or names someone in its file."""
 
+import json
 import stat
 from functools import cache, partial
 from pathlib import Path
@@ -98,6 +99,15 @@ def test_the_numbers_are_those_of_attribution_on_its_own() -> None:
     alone = attribute([one for n, one in enumerate(scenes()[:12]) if n % 3], reader_of(ENCODER), exact_swap)
     assert found.quality.usable == alone.quality.usable == 8
     assert found.spaces == alone.spaces
+
+
+def test_numbers_in_the_file_have_their_counts_and_no_empty_keys() -> None:
+    found = audited().attribution
+    assert found is not None
+    space = json.loads(found.model_dump_json())["spaces"][0]
+    ends = {"value", "low", "high", "level", "identities"}
+    assert space["fii"]["index"].keys() == ends | {"of"}
+    assert space["cpi"]["donor_nearer"].keys() == ends | {"numerator", "denominator"}
 
 
 def test_pictures_are_named_beside_the_file_and_only_there(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tests.stores import cases_faiss, cases_npy
 from tests.stores.contract import Maker, StoreCase, erased, projection, raw_vectors
-from tests.stores.killed import Open, killed_after, killed_before
+from tests.stores.killed import Open, killed_at_call, killed_before
 from unface.seeds import stream
 from unface.stores import sanitise_store
 from unface.stores.faiss_index import FaissStore
@@ -75,14 +75,15 @@ def test_killed_before_each_change_of_the_folder_it_ends_the_same(tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_killed_at_any_moment_it_ends_the_same(kind: str, tmp_path: Path) -> None:
+def test_killed_at_any_call_it_ends_the_same(kind: str, tmp_path: Path) -> None:
     crashing = Crashing(kind, tmp_path, rows=4_000)
     crashing.fill()
-    whole = killed_after(None, crashing.open).seconds
+    whole = killed_at_call(None, crashing.open).calls
     cuts = []
     for share in stream(0, "crash", kind).uniform(0, 1, size=6):
         crashing.fill()
-        cuts.append(killed_after(share * whole, crashing.open).cut)
+        cuts.append(killed_at_call(1 + int(share * whole), crashing.open).cut)
         crashing.require_whole()
         crashing.require_same_end()
-    assert any(cuts)
+    # How many calls there are varies a little with the threads.
+    assert sum(cuts) >= 5

@@ -36,8 +36,10 @@ def length_of_name(job: Marked) -> int:
     return len(job.name)
 
 
-def slowly(job: Marked) -> int:
-    time.sleep(1)
+def gated(job: Marked) -> int:
+    """The job with the shortest name goes through at once, the others when there is a file "open"."""
+    while len(job.name) > 1 and not (job.folder / "open").exists():
+        time.sleep(0.05)
     return length_of_name(job)
 
 

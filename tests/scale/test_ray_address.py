@@ -4,7 +4,6 @@ import logging
 import os
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,10 +23,8 @@ def free_port() -> int:
 
 
 def refusal(address: str) -> str:
-    start = time.monotonic()
     with pytest.raises(UnfaceError) as told, ray_executor(address):
         pass
-    assert time.monotonic() - start < 10
     assert "\n" not in str(told.value)
     return str(told.value)
 

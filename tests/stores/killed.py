@@ -3,13 +3,13 @@
 import multiprocessing
 import os
 import signal
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.faults.calls import Calls
 from tests.stores.contract import projection
 from unface.stores import Store, sanitise_store
 
@@ -25,40 +25,38 @@ class End:
     """How a run came to its end."""
 
     cut: bool
-    seconds: float
+    calls: int
+    """Of any function, where they were counted and it was not cut."""
 
 
-def killed_after(seconds: float | None, store: Open) -> End:
-    """By the clock; None to let it finish."""
-    return _ended(partial(_sanitise, store), seconds)
+def killed_at_call(call: int | None, store: Open) -> End:
+    """At its nth call of any function; None to let it finish."""
+    return _ended(partial(_sanitise_until_call, call, store))
 
 
 def killed_before(change: int, store: Open) -> End:
     """Right before its nth change of names or flush of bytes."""
-    return _ended(partial(_sanitise_until, change, store), None)
+    return _ended(partial(_sanitise_until, change, store))
 
 
-def _ended(run: Callable[[Any], None], seconds: float | None) -> End:
-    ready, told = _PROCESSES.Pipe(duplex=False)
+def _ended(run: Callable[[Any], None]) -> End:
+    calls, told = _PROCESSES.Pipe(duplex=False)
     process = _PROCESSES.Process(target=run, args=(told,))
     process.start()
     told.close()
-    ready.recv()
-    started = time.perf_counter()
-    process.join(seconds)
-    process.kill()
     process.join()
     assert process.exitcode in (0, -signal.SIGKILL), "it failed by itself"
-    return End(process.exitcode != 0, time.perf_counter() - started)
+    return End(process.exitcode != 0, 0 if process.exitcode else calls.recv())
 
 
-def _sanitise(store: Open, ready: Any) -> None:
+def _sanitise_until_call(call: int | None, store: Open, told: Any) -> None:
     opened, by = store(), projection()
-    ready.send(None)
+    calls = Calls(call)
     sanitise_store(by, opened, purge=True)
+    told.send(calls.stop())
 
 
-def _sanitise_until(change: int, store: Open, ready: Any) -> None:
+def _sanitise_until(change: int, store: Open, told: Any) -> None:
     made = [0]
 
     def ending(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +70,8 @@ def _sanitise_until(change: int, store: Open, ready: Any) -> None:
 
     for owner, name in ((Path, "replace"), (Path, "unlink"), (os, "link"), (os, "fsync")):
         setattr(owner, name, ending(getattr(owner, name)))
-    _sanitise(store, ready)
+    sanitise_store(projection(), store(), purge=True)
+    told.send(0)
 
 
 def killing(whole: Callable[..., object], before: bool) -> Callable[..., None]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
-from unface.linear import ShrunkCovariance
+from unface.linear import ShrunkCovariance, spectrum
 from unface.moments import class_moments
 from unface.swap.inputs import Labelled
 
@@ -87,8 +87,8 @@ def fit_move(train: Labelled, directions: int, within: float, step: float) -> Mo
     moments = class_moments(train.vectors, train.identities)
     if len(train.labels) == train.count:
         raise UnfaceError("swap: every train identity has one labelled image; two of some are needed")
-    spread, axes = np.linalg.eigh(moments.within_covariance())
-    left_out = _holding(np.maximum(spread, 0)[::-1], within)
+    spread, axes = spectrum(moments.within_covariance())
+    left_out = _holding(spread[::-1], within)
     free = axes[:, : len(spread) - left_out]
     total = moments.total_covariance()
     variance, principal = np.linalg.eigh(free.T @ total @ free)
