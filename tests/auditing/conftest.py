@@ -15,5 +15,5 @@ def fitted_on(monkeypatch: pytest.MonkeyPatch) -> list[EmbeddingSet]:
         seen.append(embeddings)
         return fit_projection(eraser, embeddings)
 
-    monkeypatch.setattr("unface.auditing.defender.fit_projection", spy)
+    monkeypatch.setattr("unface.auditing.defence.fit_projection", spy)
     return seen

@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from tests.attribute.averages import Averages
 from tests.attribute.pictured import Drawn, blank, png
 from tests.attribute.scenes import exact_swap, people
+from tests.auditing.audits import looped
 from unface import UnfaceError, audit
 from unface.attribute import LocatedPicture, attribute, reader_of
-from unface.auditing import AuditResult, Subjects, attribute_pictures, load_audit
+from unface.auditing import Attribution, Protocol, Subjects, attribute_pictures
 from unface.data import EmbeddingSet, ImageRef, ImageSet, Space
 from unface.erase import Projection
 from unface.models import card
+from unface.result.attribution import LEFT_OUT_FILE, EncoderAttribution
+from unface.result.audit import AuditResult
+from unface.result.file import Listing
 
 ENCODER = Averages(card("mobilenet-v2"), [])
 FACELESS = "person 3/=nobody.png"
@@ -58,23 +62,27 @@ def embeddings() -> EmbeddingSet:
 def audited(*erasers: str) -> AuditResult:
     return audit(
         embeddings(),
-        erasers=erasers,
+        eraser=erasers,
         rank=4 if erasers else None,
-        attribution=subjects() if erasers else few(),
-        fars=(0.2,),
-        ks=(1,),
-        probes=("cosine",),
-        seeds=1,
-        bootstraps=100,
-        sweep=False,
-        maps=False,
-        threads=1,
+        parts=(Attribution(subjects() if erasers else few()),),
+        protocol=Protocol(far=0.2, k=1, probe="cosine", seeds=1, bootstraps=100, threads=1),
     )
 
 
+def attributed(result: AuditResult) -> EncoderAttribution:
+    section = Attribution.of(result)
+    assert section is not None
+    return section
+
+
+def left_out(*rows: tuple[str, ...]) -> AuditResult:
+    """An audit that left these pictures out."""
+    listing = Listing(("encoder", "id", "step", "reason"), list(rows), "pictures that attribution left out")
+    return audited().model_copy(update={"listings": {LEFT_OUT_FILE: listing}})
+
+
 def test_every_eraser_is_measured_and_no_control() -> None:
-    found = audited("isp").attribution
-    assert found is not None
+    found = attributed(audited("isp"))
     assert [space.name for space in found.spaces] == ["raw", "isp"]
     made = audited("isp").space("isp")
     assert made is not None
@@ -85,8 +93,7 @@ def test_every_eraser_is_measured_and_no_control() -> None:
 
 
 def test_it_is_measured_on_people_that_no_eraser_was_fitted_on() -> None:
-    found = audited("isp").attribution
-    assert found is not None
+    found = attributed(audited("isp"))
     others = 28 - audited("isp").roles.fit
     assert audited("isp").roles.fit > 0
     assert found.quality.pictures == 2 * others + 1
@@ -94,16 +101,14 @@ def test_it_is_measured_on_people_that_no_eraser_was_fitted_on() -> None:
 
 
 def test_the_numbers_are_those_of_attribution_on_its_own() -> None:
-    found = audited().attribution
-    assert found is not None
+    found = attributed(audited())
     alone = attribute([one for n, one in enumerate(scenes()[:12]) if n % 3], reader_of(ENCODER), exact_swap)
     assert found.quality.usable == alone.quality.usable == 8
     assert found.spaces == alone.spaces
 
 
 def test_numbers_in_the_file_have_their_counts_and_no_empty_keys() -> None:
-    found = audited().attribution
-    assert found is not None
+    found = attributed(audited())
     space = json.loads(found.model_dump_json())["spaces"][0]
     ends = {"value", "low", "high", "level", "identities"}
     assert space["fii"]["index"].keys() == ends | {"of"}
@@ -112,28 +117,28 @@ def test_numbers_in_the_file_have_their_counts_and_no_empty_keys() -> None:
 
 def test_pictures_are_named_beside_the_file_and_only_there(tmp_path: Path) -> None:
     result = audited()
-    assert result.left_out == [("mobilenet-v2", FACELESS, "picture", "no face")]
+    assert result.listings[LEFT_OUT_FILE].rows == [("mobilenet-v2", FACELESS, "picture", "no face")]
     path = result.save(tmp_path)
     assert FACELESS not in path.read_text(encoding="utf-8")
     assert "person 3" not in path.read_text(encoding="utf-8")
     listed = tmp_path / "left-out.csv"
     assert listed.read_text(encoding="utf-8").splitlines()[1] == f"mobilenet-v2,{FACELESS},picture,no face"
     assert stat.S_IMODE(listed.stat().st_mode) == 0o600
-    assert load_audit(path).attribution == result.attribution
+    assert attributed(AuditResult.load(path)) == attributed(result)
     with pytest.raises(UnfaceError, match="exists already"):
         result.save(tmp_path)
-    result.model_copy(update={"left_out": []}).save(tmp_path, force=True)
+    left_out().save(tmp_path, force=True)
     assert not listed.exists()
 
 
 def test_what_was_measured_is_not_said_to_be_missing() -> None:
+    assert "face-context attribution" in looped().not_measured
     assert "face-context attribution" not in audited().not_measured
     assert "template inversion" in audited().not_measured
 
 
 def test_an_identity_that_looks_like_a_formula_stays_text(tmp_path: Path) -> None:
-    row = ("e", "=1+1/a.png", "picture", "no face")
-    audited().model_copy(update={"left_out": [row]}).save(tmp_path)
+    left_out(("e", "=1+1/a.png", "picture", "no face")).save(tmp_path)
     assert "e,'=1+1/a.png,picture,no face" in (tmp_path / "left-out.csv").read_text(encoding="utf-8")
 
 
@@ -157,5 +162,6 @@ def test_each_encoder_is_measured_after_the_projections_of_its_space_alone() -> 
     result = attribute_pictures([few(), second], {"mine": projection("mobilenet-v2")}, threads=1)
     assert [[space.name for space in one.spaces] for one in result.encoders] == [["raw", "mine"], ["raw"]]
     assert result.source.pictures == 9
-    assert {row[0] for row in result.left_out} == {"mobilenet-v2", "sscd-int8"}
+    assert result.left_out is not None
+    assert {row[0] for row in result.left_out.rows} == {"mobilenet-v2", "sscd-int8"}
     assert not [one.id for one in scenes() if f'"{one.id}"' in result.model_dump_json()]

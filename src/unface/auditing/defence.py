@@ -186,6 +186,12 @@ def equal_controls(made: Sequence[Defence], defender: Defender) -> list[Defence]
 def ready_defence(projection: Projection, name: str, embeddings: EmbeddingSet) -> Defence:
     """A projection that was fitted elsewhere."""
     projection.require_space(embeddings.space)
+    if projection.mean is not None and not projection.space.normalised:
+        # Without a mean the map commutes with scaling, so that it is the same at every length (Kernel).
+        raise UnfaceError(
+            f"{name}: {projection.kind} subtracts a mean of vectors that were not scaled, but the audit works on unit "
+            "vectors, so it would not measure what 'unface apply' releases; fit it with 'unface fit', on unit vectors"
+        )
     return Defence(name, projection.kind, projection, False, "of a ready projection", "elsewhere", None)
 
 

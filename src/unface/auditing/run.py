@@ -21,7 +21,7 @@ from unface.probe import draw_bootstrap, pick_probes
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
 from unface.result.file import Clock, note
-from unface.result.parts import Part, parts_of
+from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
 
 _NEVER_MEASURED = "template inversion"
@@ -58,6 +58,8 @@ def audit(
     are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
     """
     clock = Clock()
+    further = (Sweeps(), Maps()) if parts is None else tuple(parts)
+    _require_readers(further)
     protocol = protocol or Protocol()
     protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)
     given = read_embeddings(
@@ -85,7 +87,7 @@ def audit(
     if other is not None and not bench.fitted:
         raise UnfaceError("--fit-on: no eraser is fitted in this audit; name one with --eraser, or leave it out")
 
-    asked: list[Part] = [Utility(sets, spared), *((Sweeps(), Maps()) if parts is None else parts)]
+    asked: list[Part] = [Utility(sets, spared), *further]
     ready = [part.before(bench) for part in asked]
     bench = replace(bench, spaces=attack_spaces(bench))
     sections = {part.name: part.run(bench, found) for part, found in zip(asked, ready, strict=True)}
@@ -98,6 +100,19 @@ def audit(
         bench.findings.append(note("k", text))
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, other, clock)
+
+
+def _require_readers(parts: Sequence[Part]) -> None:
+    """A section is read by the class that is installed under its name; what has none is refused before the attack."""
+    names = [Utility.name]
+    for part in parts:
+        reader = installed_part(part.name) if isinstance(part, Part) else None
+        if reader is None or not isinstance(part, reader):
+            told = "is not an instance of an installed part; register its class under the entry point unface.parts"
+            raise UnfaceError(f"parts: {getattr(part, 'name', part)!r} {told}")
+        if part.name in names:
+            raise UnfaceError(f"parts: {part.name!r} is given twice; an audit has one section of each part")
+        names.append(part.name)
 
 
 def _defender(people: EmbeddingSet, spared: EmbeddingSet | None, audited: EmbeddingSet) -> Defender:

@@ -14,7 +14,7 @@ from unface.result.attribution import LEFT_OUT_FILE
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import BUILT_IN, installed_part
-from unface.result.words import percent, rate
+from unface.result.words import count, percent, rate
 
 if TYPE_CHECKING:
     import pandas
@@ -25,6 +25,7 @@ REPORT_FILE = "report.html"
 SUSPECTS_FILE = "suspects.csv"
 LISTINGS = (SUSPECTS_FILE, LEFT_OUT_FILE)
 """Those of the built-in parts: an earlier audit's are removed where this one has none."""
+_SHOWN_SPACES = 8
 
 
 class WithoutSuspects(Frozen):
@@ -272,9 +273,8 @@ class AuditResult(Frozen):
             try:
                 sections[name] = section if part is None else part.schema.model_validate(section)
             except ValidationError as error:
-                first = error.errors()[0]
-                where = ".".join(str(step) for step in first["loc"])
-                raise ValueError(f"{name}.{where}: {first['msg'].lower().removeprefix('value error, ')}") from None
+                details = [{**one, "loc": (name, *one["loc"])} for one in error.errors()]
+                raise ValidationError.from_exception_data(name, details) from None  # type: ignore[arg-type]
         return sections
 
     @field_serializer("parts")
@@ -367,10 +367,11 @@ class AuditResult(Frozen):
         at = "no rate resolved"
         if head is not None:
             points = {space.name: head.of(space) for space in self.spaces}
-            said = ", ".join(f"{name} {percent(one.tar.value)}" for name, one in points.items() if one and one.tar)
-            at = f"TAR at FAR {rate(head.far)}, k = {head.k}: {said}"
+            tars = [f"{name} {percent(one.tar.value)}" for name, one in points.items() if one and one.tar]
+            shown = ", ".join(tars[:_SHOWN_SPACES]) + (", …" if len(tars) > _SHOWN_SPACES else "")
+            at = f"TAR at FAR {rate(head.far)}, k = {head.k}: {shown}"
         state = "" if self.valid else "INVALID, "
-        return f"<AuditResult {state}{self.source.name}: {at}; {len(self.findings)} findings>"
+        return f"<AuditResult {state}{self.source.name}: {at}; {count(len(self.findings), 'finding')}>"
 
     __str__ = __repr__
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.auditing.looped import PEOPLE, RANK
+from tests.auditing.audits import PEOPLE, RANK
 from unface import UnfaceError, make_identities
 from unface.auditing import fit_certified
 from unface.data import DEFAULT_SHARES, EmbeddingSet, Role, Space, split_identities
@@ -50,7 +50,7 @@ def test_nobody_held_out_means_no_certificate_and_everybody_fitted_on() -> None:
 def test_method_energy_and_the_usual_rank_are_kept_to() -> None:
     assert same(fit_certified(PEOPLE, "leace", rank=2, hold_out=0), fit_projection(LEACE(2), PEOPLE.unit()))
     by_energy = fit_projection(ISP(energy=0.6), PEOPLE.unit())
-    assert same(fit_certified(PEOPLE, energy=0.6, hold_out=0), by_energy)
+    assert same(fit_certified(PEOPLE, rank=0.6, hold_out=0), by_energy)
     assert fit_certified(PEOPLE, hold_out=0).rank == 6
 
 
@@ -59,19 +59,17 @@ def test_the_seed_decides_who_is_held_out() -> None:
     assert first == again != other
 
 
-def test_a_target_is_met_with_fit_identities_alone_and_certified_on_test(fitted_on: list[EmbeddingSet]) -> None:
-    found = fit_certified(SEVERAL, target="0.5@0.05", threads=1)
+def test_a_target_is_met_with_fit_identities_alone_and_certified_on_test_and_a_stricter_one_removes_more(
+    fitted_on: list[EmbeddingSet],
+) -> None:
+    found = fit_certified(SEVERAL, rank="0.5@0.05", threads=1)
     split = split_identities(SEVERAL.names, shares=DEFAULT_SHARES, seed=0)
     assert {split.role_of(name) for seen in fitted_on for name in seen.names} == {Role.FIT}
     test = SEVERAL.unit().take(split.rows(SEVERAL, Role.TEST))
     assert found.certificate is not None
     assert found.certificate.identities == len(test.names) == 15
     assert found.certificate == certificate(found, test.vectors, test.identities)
-
-
-def test_a_stricter_target_removes_more() -> None:
-    loose, strict = (fit_certified(SEVERAL, target=f"{tar}@0.05", threads=1).rank for tar in (0.8, 0.2))
-    assert loose < strict
+    assert found.rank < fit_certified(SEVERAL, rank="0.2@0.05", threads=1).rank
 
 
 def test_the_space_of_the_vectors_is_named_in_the_projection() -> None:
@@ -87,6 +85,5 @@ def test_what_cannot_be_fitted_or_certified_is_one_line() -> None:
     assert refused(few, rank=8) == "isp: rank 8 with 8 identities; expected at most 7"
     certified = "certificate: 2 identities with two images; at least 4 are needed; raise --hold-out, or take 0 for no"
     assert refused(few, rank=2) == f"{certified} certificate"
-    assert refused(rank=3, target="0.1@0.05").startswith("rank, energy and target each decide")
-    assert refused(target="5 %").startswith("target '5 %'; expected a TAR and a FAR")
+    assert refused(rank="5 %").startswith("target '5 %'; expected a TAR and a FAR")
     assert refused(method="magic").startswith("eraser 'magic' is not known; choose from isp, ")

@@ -1,7 +1,8 @@
 """If these fail, numbers are said otherwise than they are: rounded away, or with more digits than they have."""
 
 import pytest
-from unface.auditing.words import count, interval, one_in, percent, rate, times
+
+from unface.result.words import count, interval, one_in, percent, rate, times
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,16 @@
+"""If these fail, a map shows other people than those it is said to show, or one space in place of another."""
+
+from tests.auditing.audits import bare, several
+from unface.auditing import Maps
+
+
+def test_maps_are_of_the_raw_space_and_of_the_first_eraser_on_the_same_pictures() -> None:
+    before, after = Maps.of(several())
+    assert (before.space, after.space) == ("raw", "leace")
+    assert before.identity == after.identity
+    assert len(set(before.identity)) == 12
+    assert len(before.x) == len(before.y) == len(before.identity) == 12 * 6
+
+
+def test_without_an_eraser_the_raw_space_alone_is_drawn() -> None:
+    assert [one.space for one in Maps.of(bare(parts=(Maps(),)))] == ["raw"]

@@ -1,0 +1,142 @@
+"""If these fail, an audit begins that can end in nothing, or refuses without saying what would do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.auditing.audits import FEW, bare, bare_refusal
+from unface import make_identities
+from unface.data import EmbeddingSet
+
+Roles = np.ndarray[tuple[int], np.dtype[np.object_]]
+
+
+def test_a_k_that_was_asked_for_and_does_not_fit_is_refused() -> None:
+    expected = (
+        "k = 4 needs 6 images for each identity, 5 are used; ask for a smaller k, or for more --images of fewer "
+        "identities"
+    )
+    assert bare_refusal(k=(1, 4)) == expected
+
+
+def test_too_few_images_are_refused() -> None:
+    expected = (
+        "2 images for each identity are too few; 3 are needed, 1 to learn from and 2 to compare: --images 3 or more "
+        "leaves out identities with fewer"
+    )
+    assert bare_refusal(make_identities(40, 2, 4)) == expected
+
+
+def test_a_rate_that_cannot_be_resolved_is_refused_with_the_identities_it_needs() -> None:
+    """8 calibrate identities of 4 query images: 28 · 16 pairs; m (m − 1) / 2 · 16 · 1e-3 ≥ 3 from m = 20 on."""
+    assert bare_refusal(far=(1e-3, 1e-4)) == (
+        "FAR 1e-3 cannot be resolved: at k = 1 calibrate has 448 impostor pairs, so fewer than 3 false accepts are "
+        "expected; 20 calibrate identities are needed, or a higher --far"
+    )
+
+
+def test_the_identities_said_to_be_needed_do_resolve_it() -> None:
+    """20 of 100 identities calibrate."""
+    (point,) = bare(make_identities(100, 5, 4), far=1e-3, k=1).raw.points
+    assert (point.worst, point.resolution) == (True, "coarse")
+    assert "20 calibrate identities are needed" in bare_refusal(make_identities(95, 5, 4), far=1e-3, k=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"probe": ["cosine", "forest"]}, "probe 'forest' is not known; choose from cosine, ridge, lda, plda, mlp"),
+        ({"variant": "mine"}, "variant 'mine' is not known; use unface or paper"),
+        ({"bootstrap": "jackknife"}, "bootstrap 'jackknife' is not known; use double-or-nothing or multinomial"),
+        ({"device": "tpu"}, "device 'tpu' is not known; use 'cpu' or 'cuda'"),
+        ({"far": (0.0,)}, "a false-accept rate lies between 0 and 1, not 0"),
+        ({"far": 2.0}, "a false-accept rate lies between 0 and 1, not 2"),
+        ({"far": float("nan")}, "a false-accept rate lies between 0 and 1, not nan"),
+        ({"far": 1e-320}, "no set of pairs resolves a false-accept rate of 9.99989e-321; ask for 1e-12 or more"),
+        ({"far": ()}, "at least one false-accept rate and one k are needed"),
+        ({"k": 0}, "k is the number of support images, at least 1, not 0"),
+        ({"k": (1.5,)}, "k is a whole number of images, not 1.5"),
+        (
+            {"seeds": 1, "variant": "paper"},
+            "the paper variant takes its intervals from the spread over seeds; give at least 2",
+        ),
+        ({"seed": -1}, "a seed is a number from 0, not -1"),
+        ({"bootstraps": 301}, "double-or-nothing replicates come in mirrored pairs; give an even number, not 301"),
+        ({"seeds": 0}, "at least one seed is needed, not 0"),
+        ({"impostor_quota": 0}, "a quota is a number of image pairs, at least 1, not 0"),
+        ({"group": "shoot"}, "synthetic: has no column 'shoot'; other columns are: none"),
+        ({"group": "a", "context": "b"}, "give --group or --context, not both"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_asked_for_is_refused(options: dict[str, Any], sentence: str) -> None:
+    assert bare_refusal(**options) == sentence
+
+
+def with_roles(change: Callable[[Roles], None]) -> EmbeddingSet:
+    roles = np.array(["fit", "train", "calibrate", "test"], dtype=object)[FEW.identities % 4]
+    change(roles)
+    return EmbeddingSet.from_arrays(
+        FEW.vectors, np.array(FEW.names)[FEW.identities], labels={"role": roles}, source="faces.parquet"
+    )
+
+
+def test_a_split_of_ones_own_is_kept_to() -> None:
+    roles = bare(with_roles(lambda roles: None), split="role").roles
+    assert (roles.fit, roles.train, roles.calibrate, roles.test, roles.seed) == (10, 10, 10, 10, None)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_identity_in_two_roles_is_refused_also_where_curation_would_drop_the_row(seed: int) -> None:
+    def change(roles: Roles) -> None:
+        roles[0] = "test"
+
+    twofold = with_roles(change)
+    expected = "split: identity 'p0001' is in two roles, test and fit; give it one"
+    assert bare_refusal(twofold, split="role", images=3, seed=seed) == expected
+
+
+def test_an_unknown_role_is_named_by_the_row_it_has_in_the_file() -> None:
+    def change(roles: Roles) -> None:
+        roles[17] = "validation"
+
+    expected = "split: row 17 has role 'validation'; roles are fit, train, calibrate, test"
+    assert bare_refusal(with_roles(change), split="role", images=3) == expected
+
+
+def test_a_role_with_one_identity_is_refused() -> None:
+    def change(roles: Roles) -> None:
+        roles[(roles == "calibrate") & (FEW.identities > 4)] = "fit"
+
+    expected = "faces.parquet: role 'calibrate' has 1 identity of 40; at least 5 are needed to say anything"
+    assert bare_refusal(with_roles(change), split="role") == expected
+
+
+def test_a_context_column_must_hold_vectors() -> None:
+    expected = (
+        "faces.parquet: 'role' is no column of vectors; --context needs one vector for each row, --group takes a name"
+    )
+    assert bare_refusal(with_roles(lambda roles: None), context="role") == expected
+
+
+@pytest.mark.parametrize("group", [None, "one for all"])
+def test_a_group_that_says_nothing_is_refused(group: str | None) -> None:
+    sentence = bare_refusal(grouped([group] * len(FEW)), group="shoot")
+    assert sentence == "arrays: 'shoot' names fewer than two groups; it says nothing of a shoot"
+
+
+def test_pairs_of_unknown_groups_are_left_out_and_counted() -> None:
+    """Every other picture has no group: 1 pair in 4 is known, give or take what the seeds draw."""
+    result = bare(grouped([None if row % 2 else f"s{row}" for row in range(len(FEW))]), group="shoot")
+    (point,) = (point for point in result.raw.points if point.worst)
+    assert point.context_adjusted is not None
+    assert 0.5 < point.context_adjusted.unknown < 0.95
+    assert any("is not known for both pictures" in finding.text for finding in result.findings)
+
+
+def grouped(groups: list[str | None]) -> EmbeddingSet:
+    """The same people, each picture of the group named for it."""
+    names = np.array(FEW.names)[FEW.identities]
+    return EmbeddingSet.from_arrays(FEW.vectors, names, labels={"shoot": np.array(groups, dtype=object)})

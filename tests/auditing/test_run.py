@@ -1,0 +1,149 @@
+"""If these fail, an audit measures something else than it was asked for, hides what it left out, or changes by itself."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.auditing.audits import FEW, PEOPLE, RANK, Steps, bare, bare_refusal, complete, looped, refusal, renamed
+from tests.auditing.made import audited, controls, secret_people
+from unface import audit, make_identities
+from unface.auditing import Maps, Protocol, Sweeps, Transfer
+from unface.data import EmbeddingSet
+from unface.probe import PROBES
+from unface.result.parts import BUILT_IN
+
+
+def test_what_was_given_used_and_split_is_in_the_result() -> None:
+    result = audited()
+    assert (result.source.rows, result.source.identities, result.source.dim) == (480, 60, 8)
+    assert result.source.sha256 == secret_people().sha256()
+    assert (result.curated.images, result.curated.identities, result.curated.identities_dropped) == (8, 60, 0)
+    roles = result.roles
+    assert (roles.fit, roles.train, roles.calibrate, roles.test, roles.seed) == (18, 15, 12, 15, 0)
+    protocol = result.protocol
+    assert (protocol.k, protocol.far, protocol.seeds, protocol.bootstraps) == ([1, 4], [1e-2, 1e-3], 2, 200)
+
+
+def test_ks_that_do_not_fit_are_left_out_with_a_finding() -> None:
+    left_out = [(finding.severity, finding.text) for finding in audited().findings if finding.about == "k"]
+    assert left_out == [("note", "k = 16 was left out: 8 images for each identity leave no pair to compare")]
+    assert ("note", "k = 4, 16 was left out: 5 images for each identity leave no pair to compare") in [
+        (finding.severity, finding.text) for finding in bare().findings
+    ]
+
+
+def test_rates_ks_and_probes_may_be_given_bare_and_repeated_ones_count_once() -> None:
+    once = bare(far=0.05, k=1, probe="cosine").protocol
+    again = bare(far=(0.05, 0.05), probe=["cosine", "cosine"], k=(1, 1)).protocol
+    assert (once.far, once.probe, once.k) == (again.far, again.probe, again.k) == ([0.05], ["cosine"], [1])
+
+
+def test_far_and_k_override_those_of_the_protocol() -> None:
+    settings = Protocol(far=0.2, k=2, probe="cosine", seeds=1, bootstraps=100, threads=1)
+    assert audit(FEW, eraser=(), parts=(), protocol=settings).protocol.far == [0.2]
+    overridden = audit(FEW, far=0.1, k=1, eraser=(), parts=(), protocol=settings).protocol
+    assert (overridden.far, overridden.k) == ([0.1], [1])
+
+
+def test_what_was_not_measured_is_listed() -> None:
+    alone = bare().not_measured
+    assert alone[0].startswith("same-shoot pairs: bare vectors do not tell the same person elsewhere")
+    assert "probes left out: ridge, lda, plda, mlp" in alone
+    everything = audited().not_measured
+    assert not any(text.startswith("same-shoot") for text in everything)
+    assert "probes left out: mlp" in everything
+    assert "template inversion" in everything
+    assert "template inversion" in alone
+
+
+def test_an_invalid_finding_comes_first_and_the_audit_says_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.auditing.run.check_controls", lambda bench: controls(passed=False, across=2))
+    result = bare()
+    assert [finding.severity for finding in result.findings] == ["invalid", "warning", "note", "note"]
+    assert not result.valid
+    assert result.verdict == f"The audit is invalid: {result.findings[0].text}"
+
+
+def test_options_that_have_nothing_to_act_on_are_refused() -> None:
+    strangers = renamed(make_identities(40, 5, 16, rank=RANK, between=3.0, seed=11), "other")
+    for option, given in (("--transfer", {"parts": (Transfer(strangers),)}), ("--fit-on", {"fit_on": strangers})):
+        assert refusal(eraser=(), **given).startswith(f"{option}: no eraser is fitted in this audit")
+    assert refusal(eraser=(), parts=(Sweeps(fit_counts=(12,)),)).startswith("--fit-counts: no eraser is fitted")
+    assert refusal(parts=(Sweeps(fit_counts=(1, 1000)),)).startswith("--fit-counts: none lies above rank")
+
+
+def test_a_part_given_twice_is_refused_since_only_one_of_the_two_could_be_kept() -> None:
+    told = "parts: 'maps' is given twice; an audit has one section of each part"
+    assert bare_refusal(parts=(Maps(), Sweeps(), Maps())) == told
+
+
+def test_every_part_that_was_asked_for_has_its_section_and_no_other_has() -> None:
+    assert list(complete().parts) == ["utility", "sweeps", "maps", "transfer", "attribute_swap"]
+    assert set(complete().parts) <= set(BUILT_IN)
+    assert looped().parts == {}
+
+
+def test_progress_comes_in_steps_that_add_up() -> None:
+    steps = Steps()
+    bare(progress=steps, k=(1, 2), probe=["cosine", "lda"])
+    assert steps.totals == steps.done == {"raw": 4, "shuffled control": 2}
+
+
+def test_the_order_of_rows_decides_nothing() -> None:
+    order = np.random.default_rng(0).permutation(len(FEW))
+    names = np.array(FEW.names)[FEW.identities]
+    ids = np.array([f"i{row}" for row in range(len(FEW))])
+    one = EmbeddingSet.from_arrays(FEW.vectors, names, ids=ids)
+    other = EmbeddingSet.from_arrays(FEW.vectors[order], names[order], ids=ids[order])
+    assert bare(one).spaces == bare(other).spaces
+
+
+CODE = """
+import sys
+from unface import audit, make_identities
+from unface.auditing import Maps, Protocol, Sweeps
+
+result = audit(
+    make_identities(120, 5, 40, between=0.8, seed=4),
+    parts=(Sweeps(ranks=False, fit_counts=(20,)), Maps()),
+    protocol=Protocol(far=(1e-2, 1e-3), k=1, seeds=2, bootstraps=500, threads=int(sys.argv[1])),
+)
+print(result.model_dump_json(by_alias=True, exclude={"run"}))
+"""
+
+
+@pytest.mark.slow
+def test_neither_threads_nor_those_of_blas_change_a_byte() -> None:
+    """All probes, in processes of their own, since BLAS reads its number of threads once."""
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", CODE, threads],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": blas, "OMP_NUM_THREADS": blas, "MKL_NUM_THREADS": blas},
+            capture_output=True,
+            check=True,
+            timeout=300,
+        ).stdout
+        for threads, blas in (("1", "1"), ("2", "2"))
+    ]
+    assert shown[0] == shown[1]
+    content = json.loads(shown[0])
+    assert content["protocol"]["probe"] == list(PROBES)
+    assert list(content["parts"]) == ["sweeps", "maps"]
+
+
+def test_the_seed_decides_everything() -> None:
+    first, again, other = (bare(seed=seed).model_dump(exclude={"run"}) for seed in (0, 0, 1))
+    assert first == again
+    assert first["spaces"] != other["spaces"]
+
+
+def test_the_people_of_these_tests_leak() -> None:
+    """What most other tests here take for granted."""
+    assert len(PEOPLE.names) == 120
+    head = looped().headline
+    assert head is not None
+    assert (head.raw.times_chance or 0) > 10
