@@ -20,6 +20,7 @@ from unface.probe import Plan, draw_bootstrap, pick_probes, run_panel
 from unface.progress import Silent
 from unface.result.words import percent
 
+
 def people_with_roles(*roles: str) -> EmbeddingSet:
     column = np.array(roles)[PEOPLE.identities % len(roles)]
     return EmbeddingSet.from_arrays(PEOPLE.vectors, named(PEOPLE), labels={"role": column}, source="faces.npz")
@@ -106,7 +107,9 @@ def at_own_lengths(eraser: Eraser) -> Projection:
     return fit_projection(eraser, replace(PEOPLE, vectors=3 * PEOPLE.unit().vectors))
 
 
-@pytest.mark.parametrize("eraser", [LEACE(RANK), UtilityPCA(RANK, utility=PEOPLE.vectors[:50])], ids=["leace", "utility"])
+@pytest.mark.parametrize(
+    "eraser", [LEACE(RANK), UtilityPCA(RANK, utility=PEOPLE.vectors[:50])], ids=["leace", "utility"]
+)
 def test_a_ready_projection_with_a_mean_of_other_lengths_is_refused(eraser: Eraser) -> None:
     """The audit scales vectors to length one and ``unface apply`` does not: two different maps."""
     projection, unit = at_own_lengths(eraser), PEOPLE.unit().vectors

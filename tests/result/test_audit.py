@@ -30,6 +30,7 @@ from unface.auditing import Protocol
 from unface.result.audit import SUSPECTS_FILE, AuditResult, json_schema
 from unface.result.file import Finding, Listing
 
+
 @cache
 def clean() -> AuditResult:
     """Without names beside it."""
@@ -279,7 +280,10 @@ def test_a_folder_without_an_audit_is_refused_with_the_file_that_is_missing(tmp_
             lambda parts: parts["sweeps"]["sweeps"][0]["points"][1].update(colour="red"),
             "parts.sweeps.sweeps.0.points.1.colour: extra inputs are not permitted",
         ),
-        (lambda parts: parts["transfer"]["transfers"][0].pop("rank"), "parts.transfer.transfers.0.rank: field required"),
+        (
+            lambda parts: parts["transfer"]["transfers"][0].pop("rank"),
+            "parts.transfer.transfers.0.rank: field required",
+        ),
         (
             lambda parts: parts["attribute_swap"]["spaces"][1]["flip"].update(numerator=-1),
             r"parts.attribute_swap.spaces.1.flip: -1 of [\d,]+ is no share",
@@ -363,7 +367,9 @@ def test_a_refused_rate_has_a_row_without_numbers() -> None:
     frame = audited().to_frame()
     refused = frame[frame.resolution == "refused"]
     assert len(refused) == 4
-    assert refused[["tar", "low", "high", "accepted", "mated", "achieved_far", "chance", "times_chance"]].isna().all(
-        axis=None
+    assert (
+        refused[["tar", "low", "high", "accepted", "mated", "achieved_far", "chance", "times_chance"]]
+        .isna()
+        .all(axis=None)
     )
     assert not frame[frame.resolution != "refused"].tar.isna().any()

@@ -179,7 +179,10 @@ def test_verdict_tiles_table_findings_and_page_quote_every_space_at_the_k_and_ra
 
     figures = {figure.title: figure for figure in key_figures(result)}
     tiles = [figures[f"{title}, worst case"] for title in ("Raw vectors", "After isp")]
-    assert [(tile.value, tile.interval) for tile in tiles] == [("40.0 %", "[38.0, 42.0]"), (ERASER_AT_4, "[11.0, 13.0]")]
+    assert [(tile.value, tile.interval) for tile in tiles] == [
+        ("40.0 %", "[38.0, 42.0]"),
+        (ERASER_AT_4, "[11.0, 13.0]"),
+    ]
     assert all("k = 4, FAR 1e-4" in tile.counted for tile in tiles)
     assert figures["Times chance: raw → isp"].value == "4,000 → 1,200\u00a0×"
 
