@@ -1,6 +1,6 @@
 """If these fail, a room may import something above or beside it, and rooms no longer read from the bottom up.
 
-The layers stand in pyproject.toml and ``make lint`` checks them, indirect imports included; here the check itself is checked.
+The layers stand in pyproject.toml, and ``make lint`` checks them with indirect imports; here that check is checked.
 """
 
 import ast
