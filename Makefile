@@ -19,6 +19,7 @@ lint: .venv/stamp  ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: .venv/stamp  ## measure speed
 	$(BIN)/python benchmarks/run.py

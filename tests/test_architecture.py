@@ -1,73 +1,25 @@
-"""If this fails, a room imports something above or beside it, and the rooms no longer read from the bottom up."""
+"""If these fail, a room may import something above or beside it, and rooms no longer read from the bottom up.
+
+The layers stand in pyproject.toml, and ``make lint`` checks them with indirect imports; here that check is checked.
+"""
 
 import ast
+import os
+import subprocess
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "unface"
-
-LEVELS = {
-    "_version": 0,
-    "errors": 0,
-    "progress": 0,
-    "seeds": 0,
-    "threads": 0,
-    "data": 1,
-    "output": 1,
-    "result": 1,
-    "linear": 2,
-    "metrics": 2,
-    "models": 2,
-    "moments": 2,
-    "pairs": 2,
-    "erase": 3,
-    "faces": 3,
-    "prior": 3,
-    "probe": 3,
-    "swap": 3,
-    "utility": 3,
-    "verification": 3,
-    "encode": 4,
-    "scale": 4,
-    "attribute": 5,
-    "auditing": 6,
-    "judge": 5,
-    "stores": 5,
-    "synth": 6,
-    "gate": 7,
-    "report": 7,
-    "cli": 8,
-    "__init__": 9,
-    "__main__": 9,
-}
-# Of the rooms of level 1, those with a file format write it through this one.
-BELOW_ITS_LEVEL = "output"
-
-
-def test_imports_only_go_down() -> None:
-    assert list(violations(SOURCE)) == []
-
-
-def violations(source: Path) -> Iterator[str]:
-    """One sentence for each file in no known room and each import of a room that is not lower."""
-    for file in sorted(source.rglob("*.py")):
-        where = file.relative_to(source)
-        room = where.parts[0].removesuffix(".py")
-        if room not in LEVELS:
-            yield f"{where}: room '{room}' has no level; add it to the table in tests/test_architecture.py"
-            continue
-        for line, target in imported_rooms(file, source):
-            if target not in LEVELS:
-                yield f"{where}:{line}: imports '{target}', which is no known room"
-            elif target != room and not is_below(target, room):
-                yield f"{where}:{line}: {room} (level {LEVELS[room]}) imports {target} (level {LEVELS[target]})"
-
-
-def is_below(target: str, room: str) -> bool:
-    levels = LEVELS[target], LEVELS[room]
-    return levels[0] < levels[1] or (target == BELOW_ITS_LEVEL and levels[0] == levels[1])
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "unface"
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+LAYERS: list[list[str]] = [[room.strip() for room in layer.split("|")] for layer in CONTRACTS[0]["layers"]]
+LEVELS = {room: level for level, rooms in enumerate(reversed(LAYERS)) for room in rooms}
+LEVELS |= {"__init__": len(LAYERS), "__main__": len(LAYERS)}
 
 
 def imported_rooms(file: Path, source: Path) -> Iterator[tuple[int, str]]:
@@ -76,15 +28,15 @@ def imported_rooms(file: Path, source: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             for name in node.names:
-                yield from ((node.lineno, room) for room in rooms_of(tuple(name.name.split(".")), source))
+                yield from ((node.lineno, room) for room in _rooms_of(tuple(name.name.split(".")), source))
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else ()
             base += tuple(node.module.split(".")) if node.module else ()
             for name in node.names:
-                yield from ((node.lineno, room) for room in rooms_of((*base, name.name), source))
+                yield from ((node.lineno, room) for room in _rooms_of((*base, name.name), source))
 
 
-def rooms_of(dotted: tuple[str, ...], source: Path) -> Iterator[str]:
+def _rooms_of(dotted: tuple[str, ...], source: Path) -> Iterator[str]:
     """The room a dotted name lies in; a name taken from ``unface`` itself comes from ``__init__``."""
     if dotted[0] != "unface":
         return
@@ -93,50 +45,43 @@ def rooms_of(dotted: tuple[str, ...], source: Path) -> Iterator[str]:
     yield top if is_module else "__init__"
 
 
-def tree(root: Path, **files: str) -> Path:
-    for name, text in files.items():
-        file = root / (name.replace("__in__", "/") + ".py")
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
-    return root
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """import-linter with the project's contracts on the package in ``folder``."""
+    code = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
+    command = [sys.executable, "-c", code, "--config", str(ROOT / "pyproject.toml"), "--no-cache"]
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, check=False)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("file", "text", "broken"),
     [
-        "from unface.cli import app",
-        "import unface.report.table",
-        "from unface import auditing",
-        "from ..report import table",
-        "from .. import report",
-        "def later():\n    from unface.auditing import audit",
-        "from unface import audit",
-        "import unface",
+        (
+            "pairs/blocks.py",
+            "from unface.metrics import Interval",
+            "unface.pairs is not allowed to import unface.metrics",
+        ),
+        (
+            "probe/panel.py",
+            "def later():\n    from unface.auditing import audit",
+            "unface.probe is not allowed to import",
+        ),
+        ("gate/judge.py", "import unface.auditing.run", "unface.gate is not allowed to import"),
+        ("result/words.py", "import numpy", "unface.result is not allowed to import numpy"),
+        ("attic/__init__.py", "", "unface.attic"),
     ],
+    ids=["beside", "above, in a function", "gate", "heavy", "no layer"],
 )
-def test_an_upward_import_is_found(tmp_path: Path, text: str) -> None:
-    found = list(violations(tree(tmp_path, probe__in__panel=text)))
-    assert len(found) == 1
-    assert found[0].startswith("probe/panel.py:")
-    assert "probe (level 3) imports" in found[0]
+def test_an_import_that_is_not_allowed_is_found(tmp_path: Path, file: str, text: str, broken: str) -> None:
+    copytree(SOURCE, tmp_path / "unface", ignore=lambda _, names: [name for name in names if not _is_source(name)])
+    target = tmp_path / "unface" / file
+    target.parent.mkdir(exist_ok=True)
+    before = target.read_text(encoding="utf-8") if target.exists() else ""
+    target.write_text(f"{before}\n{text}\n", encoding="utf-8")
+    done = lint(tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert broken in " ".join(done.stdout.split())
 
 
-def test_rooms_on_one_level_may_not_import_each_other(tmp_path: Path) -> None:
-    found = list(violations(tree(tmp_path, pairs__in__blocks="from unface.metrics import det", metrics__in__det="")))
-    assert found == ["pairs/blocks.py:1: pairs (level 2) imports metrics (level 2)"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["from .kshot import draw", "from unface.probe.kshot import draw", "from ..data import Split", "import numpy"],
-)
-def test_own_room_lower_rooms_and_other_packages_are_allowed(tmp_path: Path, text: str) -> None:
-    assert list(violations(tree(tmp_path, probe__in__panel=text))) == []
-
-
-def test_an_unknown_room_is_named(tmp_path: Path) -> None:
-    found = list(violations(tree(tmp_path, helpers="", cli__in__main="from unface.attic.box import open")))
-    assert found == [
-        "cli/main.py:1: imports 'attic', which is no known room",
-        "helpers.py: room 'helpers' has no level; add it to the table in tests/test_architecture.py",
-    ]
+def _is_source(name: str) -> bool:
+    return name.endswith(".py") or ("." not in name and name != "__pycache__")

@@ -31,6 +31,7 @@ from studies.tables import (
 from unface import AuditResult, EmbeddingSet, Protocol, UnfaceError, audit, make_identities
 from unface.probe import PROBES
 from unface.result.audit import Point
+from unface.result.numbers import Rate, Share
 
 PEOPLE = make_identities(200, 8, 64, seed=3)
 STUDY = Study("any", "celeba20", "apart")
@@ -82,7 +83,8 @@ def test_tables_say_what_is_left_without_pairs_of_one_place() -> None:
         point = worst(audited(), space)
         assert point.tar is not None
         assert point.context_adjusted is not None
-        tars = [point.tar, *(left.tar for left in point.context_adjusted.without_suspects[::-1])]
+        without = [left.tar for left in point.context_adjusted.without_suspects[::-1]]
+        tars: list[Rate | Share] = [point.tar, *without]
         wanted += [f"~{100 * tar.numerator / tar.denominator:.1f}" for tar in tars]
         mated += [tar.denominator for tar in tars]
     assert point.resolution == "coarse"

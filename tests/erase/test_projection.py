@@ -6,11 +6,11 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from unface.erase.linear import cheapest_map
 
 from tests.erase.people import matrix_of, people
 from unface.data import Space
 from unface.erase import ISP, LEACE, Eraser, Projection, RandomSubspace, fit_projection
+from unface.erase.kernel import cheapest_map
 from unface.errors import UnfaceError
 
 UNKNOWN = Space(encoder=None, weights_sha256=None, dim=4, normalised=False)

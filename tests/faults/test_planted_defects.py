@@ -146,8 +146,8 @@ def test_pictures_of_one_shoot_are_told_from_pictures_of_one_person(seed: int) -
     assert point.context_adjusted is not None
     assert point.tar is not None
     assert point.context_adjusted.high < point.tar.value
-    assert point.context_adjusted.listings["suspects.csv"].rows is not None
-    assert point.context_adjusted.listings["suspects.csv"].rows.value > 0.8
+    assert point.context_adjusted.suspects is not None
+    assert point.context_adjusted.suspects.value > 0.8
     text = text_of(result, "same shoot")
     assert " of the accepted pairs share their 'shoot'; with surroundings as alike as those of strangers " in text
 

@@ -25,8 +25,8 @@ def test_a_value_that_is_missing_is_an_error_and_no_empty_place() -> None:
 
 def test_a_page_is_a_plain_string_with_its_style_and_its_policy() -> None:
     empty: dict[str, object] = {}
-    values = {"audits": empty, "links": empty, "charts": [], "table": table("", [], [])}
-    page = render_page("unface.report:side_by_side.html.jinja", **values)
+    nothing = table("", [], [])
+    page = render_page("unface.report:side_by_side.html.jinja", audits=empty, links=empty, charts=[], table=nothing)
     assert type(page) is str  # not Markup, which would escape what is added to it
     assert page_file("report.css") in page
     assert "default-src &#39;none&#39;" in page

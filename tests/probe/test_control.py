@@ -7,7 +7,7 @@ import pytest
 
 from tests.probe.cheat import Cheat
 from tests.probe.small import people, roles_of
-from unface import audit, make_identities
+from unface import Protocol, audit, make_identities
 from unface.metrics import Scheme
 from unface.probe import PROBES, Control, Plan, Probe, draw_bootstrap, pick_probes, shuffled_control
 from unface.probe.control import _part, _permute
@@ -56,12 +56,10 @@ def test_such_a_probe_makes_the_whole_audit_invalid(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(PROBES, "ridge", Cheat("ridge"))
     found = audit(
         make_identities(60, 5, 8),
-        erasers=(),
-        fars=(0.05,),
-        ks=(1,),
-        probes=["cosine", "ridge"],
-        seeds=1,
-        bootstraps=200,
+        eraser=(),
+        far=(0.05,),
+        k=(1,),
+        protocol=Protocol(probe=["cosine", "ridge"], seeds=1, bootstraps=200),
     )
     assert not found.valid
     assert found.findings[0].severity == "invalid"
@@ -75,12 +73,10 @@ def test_such_a_probe_makes_the_whole_audit_invalid(monkeypatch: pytest.MonkeyPa
 def test_without_it_the_same_audit_is_valid() -> None:
     found = audit(
         make_identities(60, 5, 8),
-        erasers=(),
-        fars=(0.05,),
-        ks=(1,),
-        probes=["cosine", "ridge"],
-        seeds=1,
-        bootstraps=200,
+        eraser=(),
+        far=(0.05,),
+        k=(1,),
+        protocol=Protocol(probe=["cosine", "ridge"], seeds=1, bootstraps=200),
     )
     assert found.valid
     assert all(point.passed for point in found.controls.shuffled_identities)
@@ -102,12 +98,10 @@ def test_an_achieved_rate_that_came_out_low_by_luck_does_not_void_a_clean_audit(
     """On these draws the shuffled test identities accept far less than the target, and a few pairs exceed that."""
     result = audit(
         make_identities(80, 8, 32, rank=8, seed=seed),
-        erasers=(),
-        fars=(1e-2, 1e-3),
-        ks=(1, 2),
-        probes=("cosine", "ridge"),
-        bootstraps=400,
-        seeds=3,
+        eraser=(),
+        far=(1e-2, 1e-3),
+        k=(1, 2),
+        protocol=Protocol(probe=("cosine", "ridge"), bootstraps=400, seeds=3),
     )
     assert result.valid
 

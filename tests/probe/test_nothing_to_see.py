@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.probe.small import cosines, score_matrix
-from unface import audit
-from unface.auditing import AuditResult
+from unface import AuditResult, Protocol, audit
 from unface.probe import PROBES
 from unface.probe.cosine import cosine_of_seen
 from unface.seeds import stream
@@ -53,7 +52,9 @@ def quick_audit(case: str, probe: str) -> AuditResult:
     names = np.repeat([f"p{number:02d}" for number in range(IDENTITIES)], IMAGES)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)  # a division by zero is a fault even where it does no harm
-        return audit((cases()[case], names), fars=(0.05,), ks=(1, 2), probes=[probe], seeds=1, bootstraps=100)
+        return audit(
+            (cases()[case], names), far=(0.05,), k=(1, 2), protocol=Protocol(probe=[probe], seeds=1, bootstraps=100)
+        )
 
 
 @pytest.mark.parametrize("probe", CLOSED)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unface import audit, make_identities
+from unface import Protocol, audit, make_identities
 
 MODULE = """
 from unface.pairs import l2_space
@@ -35,7 +35,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("installed")
 def test_a_registered_probe_takes_part_and_agrees_with_cosine_on_unit_vectors() -> None:
     people = make_identities(60, 6, 8, between=1.5, seed=0)
-    result = audit(people, erasers=(), fars=0.05, ks=1, probes=("cosine", "distance"), seeds=2, bootstraps=100)
+    result = audit(
+        people, eraser=(), far=0.05, k=1, protocol=Protocol(probe=("cosine", "distance"), seeds=2, bootstraps=100)
+    )
     by_probe = {point.probe: point for point in result.spaces[0].points}
     cosine, distance = by_probe["cosine"].tar, by_probe["distance"].tar
     assert cosine is not None

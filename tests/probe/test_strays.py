@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unface import audit, make_identities
+from unface import Protocol, audit, make_identities
 from unface.data import EmbeddingSet
 from unface.probe import Stray, strays
 
@@ -46,7 +46,7 @@ def test_identities_of_one_picture_are_nobodys_home() -> None:
 
 
 def test_an_audit_warns_and_names_the_picture_beside_the_file() -> None:
-    result = audit(exchanged(0), erasers=(), fars=0.05, ks=1, probes="cosine", seeds=1, bootstraps=100)
+    result = audit(exchanged(0), eraser=(), far=0.05, k=1, protocol=Protocol(probe="cosine", seeds=1, bootstraps=100))
     assert result.controls.stray_pictures == 2
     assert any("under the wrong name?" in finding.text for finding in result.findings)
-    assert ("picture of another?", "3", "p0026", "", "p0001") in result.suspects
+    assert ("picture of another?", "3", "p0026", "", "p0001") in result.listings["suspects.csv"].rows

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 from io import StringIO
 
+import numpy as np
 from rich.console import Console
 
 from tests.report.made import full_audit, invalid_audit, raw_audit
@@ -17,11 +18,14 @@ from unface.result.words import interval, percent, signed_points
 @cache
 def audited() -> AuditResult:
     """60 identities of 8 images: k = 1 and 4 are run, 16 is left out; the lower rate is coarse or refused."""
-    people = replace(make_identities(60, 8, 8, between=1.2, seed=1), source="faces.parquet")
+    people = make_identities(60, 8, 8, between=1.2, seed=1)
+    vectors = people.vectors.copy()
+    vectors[5] = vectors[100]
+    shoots = np.array([f"shoot {row // 4}" for row in range(len(vectors))])
+    people = replace(people, vectors=vectors, labels={"shoot": shoots}, source="faces.parquet")
     probes = ("cosine", "ridge", "lda", "plda")
-    return audit(
-        people, far=(1e-2, 1e-3), eraser=(), protocol=Protocol(probe=probes, seeds=2, bootstraps=200, threads=1)
-    )
+    protocol = Protocol(probe=probes, seeds=2, bootstraps=200, group="shoot", threads=1)
+    return audit(people, far=(1e-2, 1e-3), eraser=(), protocol=protocol)
 
 
 def printed(result: AuditResult | None = None, width: int = 160) -> str:

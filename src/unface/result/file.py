@@ -20,7 +20,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 class Frozen(BaseModel):
     """Any part of a file; a key that the format does not know is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False)
+    # Validators are built when a file is read, once for the whole format, so that commands start quickly.
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, allow_inf_nan=False, defer_build=True)
 
     def file_text(self) -> str:
         """As the file holds it."""
