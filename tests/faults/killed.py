@@ -53,7 +53,7 @@ def run(kind: str, number: int, words: list[str]) -> None:
             calls.counting = True
             return write(sink, data)
 
-        Sink.write = counted  # type: ignore[method-assign]  # a spy
+        Sink.write = counted  # type: ignore[method-assign, assignment]  # a spy
     else:
         fuse = Fuse(number)
         for owner, name in ((os, "fsync"), (Path, "replace"), (Sink, "write"), (MomentStream, "add")):
