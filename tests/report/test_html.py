@@ -230,8 +230,13 @@ def said(result: AuditResult) -> str:
     ("low", "high", "sentence", "won"),
     [
         (-0.03, -0.01, "isp beats label-free PCA of the same rank: −2.0 [−3.0, −1.0] percentage points", True),
-        (-0.01, 0.004, "isp cannot be told from label-free PCA of the same rank: −0.3 [−1.0, +0.4]", False),
-        (-0.01, 0.0, "isp cannot be told from label-free PCA of the same rank", False),
+        (
+            -0.01,
+            0.004,
+            "isp shows no measurable difference from label-free PCA of the same rank: −0.3 [−1.0, +0.4]",
+            False,
+        ),
+        (-0.01, 0.0, "isp shows no measurable difference from label-free PCA of the same rank", False),
         (0.01, 0.03, "isp leaves more than label-free PCA of the same rank: +2.0 [+1.0, +3.0]", False),
     ],
 )

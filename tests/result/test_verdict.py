@@ -49,9 +49,9 @@ def test_comparing_vectors_as_they_are_takes_no_pictures() -> None:
 def test_an_interval_that_reaches_chance_is_not_more_than_chance() -> None:
     assert sentence(point(0.015, 0.009, 0.03, far=1e-2, chance=0.012)) == (
         "An attacker with 4 pictures of each of some other people can link 1.5 % [0.90, 3.0] of photo pairs of one "
-        "person at one false match in 100: this cannot be told from chance, which is 1.2 %."
+        "person at one false match in 100: no measurable difference from chance, which is 1.2 %."
     )
-    assert "cannot be told from chance" in sentence(point(0.015, 0.012, 0.03, far=1e-2, chance=0.012))
+    assert "no measurable difference from chance" in sentence(point(0.015, 0.012, 0.03, far=1e-2, chance=0.012))
     assert "1.2 times chance" in sentence(point(0.015, 0.0121, 0.03, far=1e-2, chance=0.012))
 
 
@@ -197,8 +197,8 @@ def test_verdict_tiles_table_findings_and_page_quote_every_space_at_the_k_and_ra
     }
 
     assert [finding.text.split(":")[0] for finding in result.findings] == [
-        "cannot be told from a random subspace of equal rank (−19.0 [−20.0, +1.0] points of TAR)",
-        "cannot be told from label-free PCA of equal rank (−2.0 [−5.0, +3.0] points of TAR)",
+        "no measurable difference from a random subspace of equal rank (−19.0 [−20.0, +1.0] points of TAR)",
+        "no measurable difference from label-free PCA of equal rank (−2.0 [−5.0, +3.0] points of TAR)",
     ]
     assert all(finding.text in shown for finding in result.findings)
     page = render_report(result)

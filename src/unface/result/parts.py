@@ -94,7 +94,7 @@ class Part:
     @classmethod
     def repeat(cls, result: "AuditResult") -> list[Option]:
         """What to ask for to get the same again."""
-        return []
+        return [Option("--part", (cls.name,))] if cls.name in result.parts and cls.name not in BUILT_IN else []
 
 
 def installed_part(name: str) -> "type[Part] | None":

@@ -26,7 +26,7 @@ def verdict(result: AuditResult) -> str:
         " Calibrate identities are few for this rate; take it as coarse." if head.raw.resolution == "coarse" else ""
     )
     if not head.raw.above_chance:
-        return f"{linked}: this cannot be told from chance, which is {percent(head.raw.chance)}.{coarse}"
+        return f"{linked}: no measurable difference from chance, which is {percent(head.raw.chance)}.{coarse}"
     return f"{linked}: {times(head.raw.times_chance)} chance.{coarse} {_after(result, head)}".rstrip()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Change, Erasure, SpaceResult
-from unface.result.file import Finding, Frozen
+from unface.result.file import Finding, Frozen, note, warning
 from unface.result.parts import Option, Part, Section
 from unface.result.verdict import CONTROL_NAMES
 from unface.result.words import rate, signed_points
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-_TELLING = 0.01  # of the largest singular value
+_LEAST_SIZE = 0.01  # of the largest singular value
 
 
 class Nothing(Frozen):
@@ -108,59 +108,50 @@ def _findings(result: AuditResult) -> list[Finding]:
         if erasure is None:
             continue
         if erasure.degenerate:
-            text = f"{erasure.degenerate:,} vectors have nothing left after it; they become zero and match nobody"
-            findings.append(Finding(severity="warning", about=space.name, text=text))
+            text = f"{erasure.degenerate:,} vectors have nothing left after erasure; they become zero and match nobody"
+            findings.append(warning(space.name, text))
         if erasure.fit_identities is None:
-            text = "nobody knows here whom this projection was fitted on; if on people of this set, it leaves more of "
-            text += "others than these numbers say"
-            findings.append(Finding(severity="warning", about=space.name, text=text))
+            text = "this projection does not record who it was fitted on; if those people are in this set, the results "
+            findings.append(warning(space.name, f"{text}are optimistic"))
         if erasure.control or head is None:
             continue
-        findings += [
-            _beaten_by(space.name, change, result)
-            for change in head.changes(space)
-            if change.high >= 0 and _is_base(change, result)
-        ]
-        findings += [*_limited(space.name, erasure), *_exhausted(space.name, erasure)]
+        for change in head.changes(space):
+            other = result.space(change.against)
+            if change.high >= 0 and other is not None and not other.by_eraser:
+                findings.append(_no_better(space.name, change, other))
+        findings += [*_capped(space.name, erasure), *_exhausted(space.name, erasure)]
     return findings
 
 
-def _beaten_by(name: str, change: Change, result: AuditResult) -> Finding:
+def _no_better(name: str, change: Change, other: SpaceResult) -> Finding:
+    """Than the raw space or a control of equal rank."""
     apart = f"{signed_points(change.value)} [{signed_points(change.low)}, {signed_points(change.high)}] points of TAR"
-    certainly = change.low > 0
-    if change.against == "raw":
-        text = "raises what the attacker gets" if certainly else "does not surely lower what the attacker gets"
-        return Finding(severity="warning", about=name, text=f"{text}: {apart}")
-    control = next(space.erasure for space in result.spaces if space.name == change.against)
-    assert control is not None
-    other = CONTROL_NAMES[control.method]
-    if certainly:
-        text = f"leaves the attacker more than {other} of equal rank does ({apart})"
-        return Finding(severity="warning", about=name, text=text)
-    text = f"cannot be told from {other} of equal rank ({apart})"
-    why = "any dimensions would do" if control.method == "random" else "more than variance is not found to matter"
-    return Finding(severity="warning", about=name, text=f"{text}: here {why}")
+    if other.erasure is None:
+        text = "raises TAR" if change.low > 0 else "has no measurable effect on TAR"
+        return warning(name, f"{text}: {apart}")
+    control = CONTROL_NAMES[other.erasure.method]
+    if change.low > 0:
+        return warning(name, f"leaves more than {control} of equal rank ({apart})")
+    text = f"no measurable difference from {control} of equal rank ({apart})"
+    if other.erasure.method == "random":
+        return warning(name, f"{text}: any dimensions would have done as well")
+    return warning(name, f"{text}: identity labels gave no measurable benefit over PCA")
 
 
-def _is_base(change: Change, result: AuditResult) -> bool:
-    other = result.space(change.against)
-    return other is not None and not other.by_eraser
-
-
-def _limited(name: str, erasure: Erasure) -> list[Finding]:
-    if erasure.fit_identities is None or erasure.rank < erasure.fit_identities - 1:
+def _capped(name: str, erasure: Erasure) -> list[Finding]:
+    people = erasure.fit_identities
+    if people is None or erasure.rank < people - 1:
         return []
-    text = f"all {erasure.rank} directions of {erasure.fit_identities} fit identities go; more need more identities"
-    return [Finding(severity="note", about=name, text=text)]
+    text = f"rank is capped at {erasure.rank} because only {people} people were available to fit on; add people to "
+    return [note(name, f"{text}remove more")]
 
 
 def _exhausted(name: str, erasure: Erasure) -> list[Finding]:
-    """Some encoders write more numbers than they have directions; past those, only a remainder is left to measure."""
+    """Some encoders write more numbers than they have directions; past those, only rounding is left to measure."""
     sizes = erasure.spectrum[: erasure.rank]
-    telling = sum(size >= _TELLING * sizes[0] for size in sizes) if sizes else 0
-    if telling == len(sizes):
+    used = sum(size >= _LEAST_SIZE * sizes[0] for size in sizes) if sizes else 0
+    if used == len(sizes):
         return []
-    text = f"only {telling} of the {erasure.rank} directions removed carry 1 % of the first or more: what is left may "
-    text += "be a remainder too small to matter in raw vectors, which attackers still read at unit length; ask for a "
-    text += "lower rank"
-    return [Finding(severity="warning", about=name, text=text)]
+    text = f"only {used} of the {erasure.rank} removed directions reach 1 % of the largest singular value: the vectors "
+    text += "span few dimensions, and what is left may be a tiny remainder that attackers still read at unit length; "
+    return [warning(name, f"{text}ask for a lower rank")]

@@ -101,7 +101,7 @@ def _sentence(result: AuditResult, space: SpaceResult, change: Change) -> _Compa
         return _Comparison(f"{space.name} {verb} {other}: {size}.", True)
     if change.low > 0:
         return _Comparison(f"{space.name} leaves more than {other}: {size}.", False)
-    return _Comparison(f"{space.name} cannot be told from {other}: {size}.", False)
+    return _Comparison(f"{space.name} shows no measurable difference from {other}: {size}.", False)
 
 
 def _named(result: AuditResult, space: SpaceResult, name: str) -> str:
