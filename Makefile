@@ -13,7 +13,7 @@ demo: .venv/demo  ## run the whole loop on people who do not exist
 	$(BIN)/unface demo --force
 
 test: lint  ## lint, types, then every test
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder --max-worker-restart 0
 
 lint: .venv/stamp  ## style and types
 	$(BIN)/ruff check .
