@@ -136,7 +136,7 @@ def test_a_control_that_does_as_well_is_named() -> None:
     (finding,) = (finding for finding in looped().findings if finding.about == "isp")
     assert finding.severity == "warning"
     assert finding.text.startswith("no measurable difference from label-free PCA of equal rank (")
-    assert " points of TAR): here " in finding.text
+    assert " points of TAR): identity labels gave no measurable benefit over PCA" in finding.text
     assert "a random subspace" not in finding.text
 
 
