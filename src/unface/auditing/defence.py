@@ -159,7 +159,7 @@ def can_fit(methods: Sequence[str], rule: RankRule, defender: Defender) -> bool:
     if defender.identities < _FEWEST_FIT_IDENTITIES:
         return False
     if rule != RankRule():
-        return True  # a rank that was asked for and cannot be had is told, not left out
+        return True  # a rank that was asked for and cannot be reached is refused, not left out
     try:
         for method in methods:
             defender.project(method, plain_rank(rule, defender))

@@ -149,7 +149,7 @@ def fit_streamed(
         raise without_parquet(place.shown)
     space = _one_space(place, files, vector)
     model = make_eraser(method, 1)
-    # What cannot be, whatever the vectors are, is told before hours of reading.
+    # What cannot work, whatever the vectors are, is refused before hours of reading.
     chosen_rank(method, np.ones(space.dim), space.dim, space.dim + 1, rule.rank, rule.energy)
     named = [NamesJob(place.address, name, identity) for name in files]
     cut = cut_identities(executor or local_executor(threads), named, hold_out, seed, _MOST_HELD_ROWS)

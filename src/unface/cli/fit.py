@@ -140,7 +140,7 @@ def _require_in_memory(source: str, method: str) -> None:
     from unface.scale import place_at
 
     if method not in UTILITY_AWARE:
-        make_eraser(method, 1)  # one that is not known is told as such
+        make_eraser(method, 1)  # refuses a name that is not known
     if "://" in source:
         raise UnfaceError(f"{method}: needs all vectors in memory; copy them to a folder of this machine first")
     deep = [found.name for found in place_at(source).parquet_files() if "/" in found.name]

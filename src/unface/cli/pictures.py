@@ -26,7 +26,7 @@ def load_all(
     threads: int | None,
     progress: Progress,
 ) -> "tuple[dict[str, Encoder], Detector | None]":
-    """Every encoder by a name fit for a folder, and the detector: what is missing is told before any work is done.
+    """Every encoder by a name fit for a folder, and the detector: what is missing is refused before any work is done.
 
     Faces are remembered if several encoders ask for them, or one does ``again``; otherwise it would only cost memory.
     """

@@ -60,7 +60,7 @@ def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table,
 
 @contextmanager
 def opened_parquet(file: Path | pa.NativeFile, source: str, *, buffer: int = _BUFFER) -> Iterator[pq.ParquetFile]:
-    """A file whose footer was read; what fails while it is open is told as a file that cannot be read."""
+    """A file whose footer was read; what fails while it is open is reported as a file that cannot be read."""
     try:
         with pq.ParquetFile(
             file,

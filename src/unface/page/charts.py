@@ -140,7 +140,7 @@ def _eraser(name: str, index: int) -> Look:
 
 
 def _inline(svg: str, label: str) -> Markup:
-    """Without namespaces, backgrounds and marks for assistive technology, which is told the label instead."""
+    """Without namespaces, backgrounds and marks for assistive technology, which reads the label instead."""
     svg = re.sub(r' aria-label="rank (\d+)"', r' data-rank="\1"', svg)
     svg = re.sub(r'<path class="(?:background|foreground)"[^>]*/>', "", svg)
     svg = re.sub(r' (?:aria-[a-z]+|role|pointer-events|font-family|class)="[^"]*"', "", svg)

@@ -87,7 +87,7 @@ class LabelledTask:
     k: int
 
     def outcomes(self, vectors: NDArray[np.float32]) -> tuple[Outcome, ...]:
-        """``knn`` and ``linear``: whether each test row's class is told; never where the row is zero."""
+        """``knn`` and ``linear``: whether each test row's class is predicted; never where the row is zero."""
         _require_rows(self, vectors)
         train, test = vectors[self.train], vectors[self.test]
         voters = nearest(test, train, self.k)
