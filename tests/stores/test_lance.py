@@ -1,5 +1,6 @@
 """If these fail, sanitising a LanceDB table, killed or not, loses a row or an index, or keeps raw vectors."""
 
+import contextlib
 import itertools
 import shutil
 import sys
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from tests.stores.cases_lance import TABLE, table_of
 from tests.stores.contract import DIM, projection, raw_vectors
 from tests.stores.killed import killing
-from unface import UnfaceError
+from unface import Projection, UnfaceError
 from unface.progress import Silent
 from unface.scale import released_vectors
 from unface.stores import sanitise_store
@@ -371,9 +372,15 @@ def test_an_index_that_another_client_builds_from_raw_vectors_during_the_swap_is
     assert holding(folder, raw_vectors(ROWS)[7]) == []
 
 
-def patch_with_writer(monkeypatch: pytest.MonkeyPatch, step: str, before: bool, write: Callable[[], None]) -> None:
-    """Let another client write once, right before or after a step of Lance."""
-    whole = getattr(lance.LanceDataset, step)
+def patch_with_writer(
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    before: bool,
+    write: Callable[[], None],
+    owner: type = lance.LanceDataset,
+) -> None:
+    """Let another client write once, right before or after a step."""
+    whole = getattr(owner, step)
     writes = [write]
 
     def with_writer(*given: Any, **more: Any) -> Any:
@@ -384,7 +391,7 @@ def patch_with_writer(monkeypatch: pytest.MonkeyPatch, step: str, before: bool, 
             writes.pop()()
         return made
 
-    monkeypatch.setattr(lance.LanceDataset, step, staticmethod(with_writer) if step == "commit" else with_writer)
+    monkeypatch.setattr(owner, step, staticmethod(with_writer) if step == "commit" else with_writer)
 
 
 KILLS = [
@@ -477,3 +484,53 @@ def test_detached_versions_of_others_stay(folder: Path, monkeypatch: pytest.Monk
     )
     sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
     assert [file.name for file in (path(folder) / "_versions").glob("d*")] == [f"d{theirs.version}.manifest"]
+
+
+@pytest.mark.parametrize("other", [PROJECTION, projection(seed=1)], ids=["same projection", "another"])
+@pytest.mark.parametrize(
+    "step", ["merge_columns", "drop_index", "commit", "create_index", "compact_files", "cleanup_old_versions"]
+)
+def test_a_second_run_is_refused_while_one_is_in_a_step(
+    folder: Path, step: str, other: Projection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    owners = {"merge_columns": lance.LanceFragment, "compact_files": type(lance.dataset(path(folder)).optimize)}
+    refused = []
+
+    def second() -> None:
+        with pytest.raises(UnfaceError, match="another run is working on it") as caught:
+            sanitise_store(other, LanceStore(str(folder), TABLE), purge=True)
+        refused.append(caught)
+
+    patch_with_writer(monkeypatch, step, True, second, owners.get(step, lance.LanceDataset))
+    if step in ("compact_files", "cleanup_old_versions"):
+        other = PROJECTION  # another is refused earlier: the table is sanitised by then
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert refused
+    check_finished(folder)
+
+
+@pytest.mark.parametrize("step", ["staged", "unmatched", "swap", "purge"])
+@pytest.mark.parametrize("other", [PROJECTION, projection(seed=1)], ids=["same projection", "another"])
+def test_a_second_run_between_two_steps_leaves_one_sanitised_table_and_no_working_file(
+    folder: Path, step: str, other: Projection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+
+    def second() -> None:
+        with contextlib.suppress(UnfaceError):
+            sanitise_store(other, LanceStore(str(folder), TABLE), purge=True)
+
+    patch_with_writer(monkeypatch, step, True, second, LanceStore)
+    with contextlib.suppress(UnfaceError):
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    monkeypatch.undo()
+    check_finished(folder, other if step != "purge" else PROJECTION)
+
+
+def check_finished(folder: Path, by: Projection = PROJECTION) -> None:
+    assert vectors(folder) == pytest.approx(released_vectors(by, raw_vectors(ROWS), "here"), abs=1e-6)
+    assert told(folder).keys() == {"vector_idx", "row_idx"}
+    assert LanceStore(str(folder), TABLE).inspect().sanitised_with == by.sha256
+    assert [file.name for file in [*folder.glob(".*"), *(path(folder) / "_versions").glob("d*")]] == []
+    assert holding(folder, raw_vectors(ROWS)[7]) == []

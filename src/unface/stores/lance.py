@@ -1,6 +1,7 @@
 """A LanceDB table: erased vectors go into data files beside the raw ones, and one commit replaces the column."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from filelock import lock_descriptor
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -64,6 +66,10 @@ class LanceStore:
         )
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
+        with self._locked():
+            self._stage(erase, mark, progress)
+
+    def _stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         data = self._open()
         if self._is_swapped(data, mark):
             return
@@ -99,6 +105,10 @@ class LanceStore:
         return len(np.setxor1d(_row_ids(data), _row_ids(self._open(note.read_back))))
 
     def swap(self, mark: str) -> None:
+        with self._locked():
+            self._swap(mark)
+
+    def _swap(self, mark: str) -> None:
         data = self._open()
         if not self._is_swapped(data, mark):
             note = self._complete_note()
@@ -122,6 +132,11 @@ class LanceStore:
 
     def purge(self) -> list[str]:
         """Lance also deletes files of other writers' unfinished work: there must be none."""
+        with self._locked():
+            self._purge()
+        return []
+
+    def _purge(self) -> None:
         data = self._open()
         if _MARK not in self._metadata(data):
             raise UnfaceError(f"{self._where}: not sanitised yet; there is nothing to purge")
@@ -141,7 +156,6 @@ class LanceStore:
             self._delete_note()
             data.cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
             data.update_field_metadata({self._column: {_RAW: "purged"}})
-        return []
 
     def _open(self, version: int | None = None) -> "LanceDataset":
         try:
@@ -152,6 +166,18 @@ class LanceStore:
             raise UnfaceError(f"{self._where}: the database has no folder {self._folder.name!r}; check both names")
         with self._lance_errors():
             return lance.dataset(self._folder, version=version)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One run at a time in each step. The table's folder is locked: every file in it may be replaced."""
+        self._open()  # refuses a folder that does not exist
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            if not lock_descriptor(descriptor, blocking=False):
+                raise UnfaceError(f"{self._where}: another run is working on it; wait for it to finish")
+            yield
+        finally:
+            os.close(descriptor)
 
     @contextmanager
     def _lance_errors(self) -> Iterator[None]:
@@ -257,7 +283,8 @@ class LanceStore:
         plans, failed = _INDEX_PLANS.validate_json(recorded), []
         # Lance lets others build an index from raw vectors up to the swap, and no longer reports its parameters then.
         for name in sorted(set(_index_names(data, self._column)) - {plan.name for plan in plans}):
-            data.drop_index(name)
+            with self._lance_errors():
+                data.drop_index(name)
             failed.append(f"{name!r}: another client built it during the swap, from raw vectors")
         for plan in plans:
             try:
@@ -265,7 +292,8 @@ class LanceStore:
             except (OSError, ValueError, RuntimeError) as error:
                 failed.append(f"{plan.describe()}: {reason(error)}")
         self._delete_note()
-        data.update_field_metadata({self._column: {_INDICES: None}})
+        with self._lance_errors():
+            data.update_field_metadata({self._column: {_INDICES: None}})
         if failed:
             raise UnfaceError(
                 f"{self._where}: sanitised, but an index could not be rebuilt; create it yourself: {'; '.join(failed)}"
