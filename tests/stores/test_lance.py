@@ -326,6 +326,18 @@ WRITES = {
 
 
 @pytest.mark.parametrize("write", WRITES)
+def test_what_is_written_during_staging_is_refused_and_staged_by_the_next_run(
+    folder: Path, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch_with_writer(monkeypatch, "merge_columns", False, lambda: WRITES[write](folder), lance.LanceFragment)
+    with pytest.raises(UnfaceError, match="was written to since it was staged; stop writers and run it again"):
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+    wanted = erase(vectors(folder))
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert vectors(folder) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("write", WRITES)
 @pytest.mark.parametrize("step", ["drop_index", "commit"])
 @pytest.mark.parametrize("before", [True, False])
 def test_what_is_written_during_the_swap_is_neither_lost_nor_left_raw_nor_brought_back(

@@ -47,6 +47,7 @@ class LanceStore:
         self._note = Path(directory) / f".{table}.{column}.unface.json"
         self._column, self._id_column = column, id_column
         self._where = f"{table}.lance, column {column!r}"
+        self._written = f"{self._where}: was written to since it was staged; stop writers and run it again"
 
     def inspect(self) -> Holding:
         data = self._open()
@@ -85,6 +86,8 @@ class LanceStore:
                 note.fragments[fragment.fragment_id] = described
                 note.save(self._note)
             if note.read_back is None:
+                if self._open().version != note.version:
+                    raise UnfaceError(self._written)
                 self._delete_detached()  # of a run that was killed before its note listed them
                 self._commit_for_read_back(data, note)
 
@@ -112,7 +115,7 @@ class LanceStore:
         data = self._open()
         if not self._is_swapped(data, mark):
             note = self._complete_note()
-            written = f"{self._where}: was written to since it was staged; stop writers and run it again"
+            written = self._written
             if not note.is_of(mark, data.version):
                 raise UnfaceError(written)
             with self._lance_errors():
