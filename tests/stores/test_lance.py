@@ -1,6 +1,10 @@
 """If these fail, sanitising a LanceDB table, killed or not, loses a row or an index, or keeps raw vectors."""
 
+import contextlib
+import itertools
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ from numpy.typing import NDArray
 from tests.stores.cases_lance import TABLE, table_of
 from tests.stores.contract import DIM, projection, raw_vectors
 from tests.stores.killed import killing
-from unface import UnfaceError
+from unface import Projection, UnfaceError
 from unface.progress import Silent
 from unface.scale import released_vectors
 from unface.stores import sanitise_store
@@ -311,4 +315,234 @@ def test_an_index_that_cannot_be_made_again_is_named_and_does_not_stand_in_the_w
         ):
             sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
     sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert holding(folder, raw_vectors(ROWS)[7]) == []
+
+
+WRITES = {
+    "add": lambda folder: opened(folder).add(table_of(-raw_vectors(1), ["late"])),
+    "update": lambda folder: opened(folder).update(where="row = 3", values={"vector": (-raw_vectors(1)[0]).tolist()}),
+    "delete": lambda folder: opened(folder).delete("row < 4"),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_what_is_written_during_staging_is_refused_and_staged_by_the_next_run(
+    folder: Path, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patch_with_writer(monkeypatch, "merge_columns", False, lambda: WRITES[write](folder), lance.LanceFragment)
+    with pytest.raises(UnfaceError, match="was written to since it was staged; stop writers and run it again"):
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+    wanted = erase(vectors(folder))
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert vectors(folder) == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("step", ["drop_index", "commit"])
+@pytest.mark.parametrize("before", [True, False])
+def test_what_is_written_during_the_swap_is_neither_lost_nor_left_raw_nor_brought_back(
+    folder: Path, step: str, before: bool, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another client writes right before or after a step; after the commit it writes to a sanitised table."""
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    store = LanceStore(str(folder), TABLE)
+    store.stage(erase, MARK, Silent())
+    wanted = {}
+
+    def write_meanwhile() -> None:
+        WRITES[write](folder)
+        wanted["vectors"] = erase(vectors(folder))
+
+    patch_with_writer(monkeypatch, step, before, write_meanwhile)
+    if (step, before) == ("commit", False):
+        store.swap(MARK)
+        assert len(vectors(folder)) == {"add": ROWS + 1, "update": ROWS, "delete": ROWS - 4}[write]
+        return
+    with pytest.raises(UnfaceError, match="was written to since it was staged; stop writers and run it again"):
+        store.swap(MARK)
+    monkeypatch.undo()
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert vectors(folder) == pytest.approx(wanted["vectors"], abs=1e-6)
+    assert told(folder).keys() == {"vector_idx", "row_idx"}
+
+
+def test_an_index_that_another_client_builds_from_raw_vectors_during_the_swap_is_dropped_and_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build_meanwhile() -> None:
+        opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2), name="late")
+
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    store = LanceStore(str(folder), TABLE)
+    store.stage(erase, MARK, Silent())
+    patch_with_writer(monkeypatch, "commit", True, build_meanwhile)
+    with pytest.raises(UnfaceError, match="create it yourself: 'late': another client built it during the swap"):
+        store.swap(MARK)
+    monkeypatch.undo()
+    assert told(folder).keys() == {"vector_idx", "row_idx"}
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert holding(folder, raw_vectors(ROWS)[7]) == []
+
+
+def patch_with_writer(
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    before: bool,
+    write: Callable[[], None],
+    owner: type = lance.LanceDataset,
+) -> None:
+    """Let another client write once, right before or after a step."""
+    whole = getattr(owner, step)
+    writes = [write]
+
+    def with_writer(*given: Any, **more: Any) -> Any:
+        if before and writes:
+            writes.pop()()
+        made = whole(*given, **more)
+        if writes:
+            writes.pop()()
+        return made
+
+    monkeypatch.setattr(owner, step, staticmethod(with_writer) if step == "commit" else with_writer)
+
+
+KILLS = [
+    (lance.LanceDataset, "drop_index"),
+    (lance.LanceDataset, "commit"),
+    (lance.LanceDataset, "create_index"),
+    (lance.LanceDataset, "update_field_metadata"),
+    (Staging, "save"),
+    (Path, "unlink"),
+]
+
+
+def cut_at(step: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Run it up to its nth change, counting before and after each; returns whether it got there."""
+    passed = [0]
+
+    def count() -> None:
+        passed[0] += 1
+        if passed[0] >= step:
+            raise KeyboardInterrupt
+
+    def counted(whole: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **more: Any) -> Any:
+            count()
+            made = whole(*given, **more)
+            count()
+            return made
+
+        return run
+
+    with monkeypatch.context() as patch:
+        for owner, name in KILLS:
+            patch.setattr(owner, name, counted(getattr(owner, name)))
+        try:
+            sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+        except KeyboardInterrupt:
+            return True
+        except UnfaceError as error:
+            if "raw vectors are still kept" not in str(error):  # unless an earlier run was as good as done
+                raise
+    return False
+
+
+@pytest.mark.slow
+def test_killed_twice_anywhere_it_keeps_rows_and_indices_and_leaves_no_working_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def left_over(folder: Path) -> list[str]:
+        versions = path(folder) / "_versions"
+        return [file.name for file in [*folder.glob(".*"), *versions.glob("d*.manifest")]]
+
+    source = table_in(tmp_path / "source")
+    opened(source).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    wanted = erase(raw_vectors(ROWS))
+    lost: list[tuple[int, int, str]] = []
+    for first in itertools.count(1):
+        once = tmp_path / f"once {first}"
+        shutil.copytree(source, once)
+        if not cut_at(first, once, monkeypatch):
+            break
+        for second in (1, 2, 3, 4, 6, 9, 1000):
+            twice = tmp_path / "twice"
+            shutil.copytree(once, twice)
+            cut_at(second, twice, monkeypatch)
+            cut_at(1000, twice, monkeypatch)
+            assert vectors(twice) == pytest.approx(wanted, abs=1e-6)
+            if told(twice).keys() != {"vector_idx", "row_idx"}:
+                lost.append((first, second, "index"))
+            lost += [(first, second, name[:1]) for name in left_over(twice)]
+            shutil.rmtree(twice)
+    assert first > 20
+    assert lost == []
+
+
+def test_a_note_that_cannot_be_read_is_refused_since_it_may_list_dropped_indices(folder: Path) -> None:
+    store = LanceStore(str(folder), TABLE)
+    store.stage(erase, MARK, Silent())
+    note = folder / f".{TABLE}.vector.unface.json"
+    note.write_bytes(note.read_bytes()[:-9])
+    with pytest.raises(UnfaceError, match="cannot be read; it may list vector indices"):
+        sanitise_store(PROJECTION, store)
+    note.unlink()
+    sanitise_store(PROJECTION, store)
+
+
+def test_detached_versions_of_others_stay(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed = {1: lance.LanceOperation.UpdateMap({"theirs": "yes"})}
+    theirs = lance.LanceDataset.commit(
+        path(folder), lance.LanceOperation.UpdateConfig(field_metadata_updates=changed), read_version=1, detached=True
+    )
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert [file.name for file in (path(folder) / "_versions").glob("d*")] == [f"d{theirs.version}.manifest"]
+
+
+@pytest.mark.parametrize("other", [PROJECTION, projection(seed=1)], ids=["same projection", "another"])
+@pytest.mark.parametrize(
+    "step", ["merge_columns", "drop_index", "commit", "create_index", "compact_files", "cleanup_old_versions"]
+)
+def test_a_second_run_is_refused_while_one_is_in_a_step(
+    folder: Path, step: str, other: Projection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    owners = {"merge_columns": lance.LanceFragment, "compact_files": type(lance.dataset(path(folder)).optimize)}
+    refused = []
+
+    def second() -> None:
+        with pytest.raises(UnfaceError, match="another run is working on it") as caught:
+            sanitise_store(other, LanceStore(str(folder), TABLE), purge=True)
+        refused.append(caught)
+
+    patch_with_writer(monkeypatch, step, True, second, owners.get(step, lance.LanceDataset))
+    if step in ("compact_files", "cleanup_old_versions"):
+        other = PROJECTION  # another is refused earlier: the table is sanitised by then
+    sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert refused
+    check_finished(folder)
+
+
+@pytest.mark.parametrize("step", ["staged", "unmatched", "swap", "purge"])
+@pytest.mark.parametrize("other", [PROJECTION, projection(seed=1)], ids=["same projection", "another"])
+def test_a_second_run_between_two_steps_leaves_one_sanitised_table_and_no_working_file(
+    folder: Path, step: str, other: Projection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+
+    def second() -> None:
+        with contextlib.suppress(UnfaceError):
+            sanitise_store(other, LanceStore(str(folder), TABLE), purge=True)
+
+    patch_with_writer(monkeypatch, step, True, second, LanceStore)
+    with contextlib.suppress(UnfaceError):
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    monkeypatch.undo()
+    check_finished(folder, other if step != "purge" else PROJECTION)
+
+
+def check_finished(folder: Path, by: Projection = PROJECTION) -> None:
+    assert vectors(folder) == pytest.approx(released_vectors(by, raw_vectors(ROWS), "here"), abs=1e-6)
+    assert told(folder).keys() == {"vector_idx", "row_idx"}
+    assert LanceStore(str(folder), TABLE).inspect().sanitised_with == by.sha256
+    assert [file.name for file in [*folder.glob(".*"), *(path(folder) / "_versions").glob("d*")]] == []
     assert holding(folder, raw_vectors(ROWS)[7]) == []

@@ -1,6 +1,7 @@
 """A LanceDB table: erased vectors go into data files beside the raw ones, and one commit replaces the column."""
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from filelock import lock_descriptor
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 # Keys in the metadata of the vector column: they are committed together with the vectors.
 _MARK, _RAW, _INDICES = "unface.sanitised_with", "unface.raw", "unface.indices"
+# Key of Lance's for the message of a commit. Detached versions are recognised by it.
+_MESSAGE = "__lance_commit_message"
 _BATCH_BYTES = 1 << 23
 # Lance's own sign for a column that a data file still holds but that is no longer read from there.
 _TOMBSTONE = -2
@@ -32,7 +36,8 @@ class LanceStore:
 
     ``stage`` continues after the last complete fragment, if nobody has written to the table since. ``swap`` drops the
     indices on the raw vectors, commits, and rebuilds them from erased vectors; a table killed before the last of them
-    exists counts as not yet sanitised, and the same call continues.
+    exists counts as not yet sanitised, and the same call continues. Rows that others add, change or delete up to the
+    commit make ``swap`` refuse; the same call then stages the table again.
     """
 
     def __init__(self, directory: str, table: str, column: str = "vector", id_column: str | None = None) -> None:
@@ -42,6 +47,7 @@ class LanceStore:
         self._note = Path(directory) / f".{table}.{column}.unface.json"
         self._column, self._id_column = column, id_column
         self._where = f"{table}.lance, column {column!r}"
+        self._written = f"{self._where}: was written to since it was staged; stop writers and run it again"
 
     def inspect(self) -> Holding:
         data = self._open()
@@ -61,6 +67,10 @@ class LanceStore:
         )
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
+        with self._locked():
+            self._stage(erase, mark, progress)
+
+    def _stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         data = self._open()
         if self._is_swapped(data, mark):
             return
@@ -76,6 +86,9 @@ class LanceStore:
                 note.fragments[fragment.fragment_id] = described
                 note.save(self._note)
             if note.read_back is None:
+                if self._open().version != note.version:
+                    raise UnfaceError(self._written)
+                self._delete_detached()  # of a run that was killed before its note listed them
                 self._commit_for_read_back(data, note)
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
@@ -95,23 +108,38 @@ class LanceStore:
         return len(np.setxor1d(_row_ids(data), _row_ids(self._open(note.read_back))))
 
     def swap(self, mark: str) -> None:
+        with self._locked():
+            self._swap(mark)
+
+    def _swap(self, mark: str) -> None:
         data = self._open()
         if not self._is_swapped(data, mark):
             note = self._complete_note()
+            written = self._written
             if not note.is_of(mark, data.version):
-                raise UnfaceError(f"{self._where}: was written to since it was staged; stop writers and run it again")
+                raise UnfaceError(written)
             with self._lance_errors():
-                for plan in _index_plans(data, self._column):
+                plans = _index_plans(data, self._column)
+                for plan in plans:
                     data.drop_index(plan.name)
+                if plans:
+                    written += ", which also rebuilds its vector index"
+                # Lance drops an index on top of whatever others wrote meanwhile. Each drop is one version.
+                if data.version != note.version + len(plans):
+                    raise UnfaceError(written)
                 # From here on only the note knows the dropped indices, so it must stay valid.
                 note.version = data.version
                 note.save(self._note)
-                self._commit(_replacement(note, self._open(note.read_back)), note.version)
+                self._commit_swap(note, written)
         self._rebuild_indices()
-        self._delete_note()
 
     def purge(self) -> list[str]:
         """Lance also deletes files of other writers' unfinished work: there must be none."""
+        with self._locked():
+            self._purge()
+        return []
+
+    def _purge(self) -> None:
         data = self._open()
         if _MARK not in self._metadata(data):
             raise UnfaceError(f"{self._where}: not sanitised yet; there is nothing to purge")
@@ -128,10 +156,9 @@ class LanceStore:
             files = (file for fragment in data.get_fragments() for file in fragment.data_files())
             if any(_TOMBSTONE in file.fields for file in files):
                 raise UnfaceError(f"{self._where}: Lance did not rewrite all data files; they still hold raw vectors")
-            data.cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
             self._delete_note()
+            data.cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
             data.update_field_metadata({self._column: {_RAW: "purged"}})
-        return []
 
     def _open(self, version: int | None = None) -> "LanceDataset":
         try:
@@ -142,6 +169,18 @@ class LanceStore:
             raise UnfaceError(f"{self._where}: the database has no folder {self._folder.name!r}; check both names")
         with self._lance_errors():
             return lance.dataset(self._folder, version=version)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One run at a time in each step. The table's folder is locked: every file in it may be replaced."""
+        self._open()  # refuses a folder that does not exist
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            if not lock_descriptor(descriptor, blocking=False):
+                raise UnfaceError(f"{self._where}: another run is working on it; wait for it to finish")
+            yield
+        finally:
+            os.close(descriptor)
 
     @contextmanager
     def _lance_errors(self) -> Iterator[None]:
@@ -194,14 +233,14 @@ class LanceStore:
 
     def _resume_or_begin(self, data: "LanceDataset", mark: str) -> "Staging":
         """The note of an earlier run if it is still valid, or else a new one."""
-        earlier = Staging.load(self._note)
+        earlier = self._load_note()
         if earlier is not None and earlier.is_of(mark, data.version) and earlier.is_whole(self._folder):
             return earlier
         # A run that was killed in ``swap`` may already have dropped some.
         indices = {plan.name: plan for plan in (earlier.indices if earlier else [])}
         indices |= {plan.name: plan for plan in _index_plans(data, self._column)}
-        self._delete_note()
         note = Staging(mark=mark, version=data.version, indices=list(indices.values()))
+        # It replaces the earlier note in one step: no other place records the indices that are already dropped.
         note.save(self._note)
         return note
 
@@ -209,59 +248,96 @@ class LanceStore:
         """Commit the future table as a detached version, which is in no history, so that it can be read back."""
         import lance
 
-        metadata: dict[str, str | None] = {_MARK: note.mark, _RAW: "kept"}
-        if note.indices:
-            metadata[_INDICES] = _INDEX_PLANS.dump_json(note.indices).decode()
+        indices = _INDEX_PLANS.dump_json(note.indices).decode()
+        metadata: dict[str, str | None] = {_MARK: note.mark, _RAW: "kept", _INDICES: indices}
         changed = {_field_id(data, self._column): lance.LanceOperation.UpdateMap(metadata)}
-        marked = self._commit(
-            lance.LanceOperation.UpdateConfig(field_metadata_updates=changed), note.version, detached=True
-        )
-        whole = self._commit(_replacement(note, marked), note.version, detached=True)
-        note.manifests = [f"d{made.version}.manifest" for made in (marked, whole)]
-        note.read_back = whole.version
+        marked = self._commit_detached(lance.LanceOperation.UpdateConfig(field_metadata_updates=changed), note.version)
+        note.read_back = self._commit_detached(_replacement(note, marked), note.version).version
         note.save(self._note)
 
-    def _commit(
-        self, operation: "LanceOperation.BaseOperation", version: int, *, detached: bool = False
-    ) -> "LanceDataset":
+    def _commit_detached(self, operation: "LanceOperation.BaseOperation", version: int) -> "LanceDataset":
         import lance
 
-        # A retried commit to the table would overwrite what others have written meanwhile.
-        retries = 20 if detached else 0
         return lance.LanceDataset.commit(
-            self._folder, operation, read_version=version, detached=detached, max_retries=retries
+            self._folder, operation, read_version=version, detached=True, commit_message=self._detached_message()
         )
 
+    def _commit_swap(self, note: "Staging", written: str) -> None:
+        """Lance refuses it if rows have changed since the note's version; a retry would overwrite those changes."""
+        import lance
+        from lance.commit import CommitConflictError
+
+        try:
+            lance.LanceDataset.commit(
+                self._folder,
+                _replacement(note, self._open(note.read_back)),
+                read_version=note.version,
+                max_retries=0,
+            )
+        except CommitConflictError as error:
+            raise UnfaceError(written) from error
+
     def _rebuild_indices(self) -> None:
+        """The last step of a swap; ends with the commit that makes the table count as sanitised."""
         data = self._open()
-        plans = self._metadata(data).get(_INDICES)
-        if plans is None:
+        recorded = self._metadata(data).get(_INDICES)
+        if recorded is None:
             return
-        failed = []
-        for plan in _INDEX_PLANS.validate_json(plans):
+        plans, failed = _INDEX_PLANS.validate_json(recorded), []
+        # Lance lets others build an index from raw vectors up to the swap, and no longer reports its parameters then.
+        for name in sorted(set(_index_names(data, self._column)) - {plan.name for plan in plans}):
+            with self._lance_errors():
+                data.drop_index(name)
+            failed.append(f"{name!r}: another client built it during the swap, from raw vectors")
+        for plan in plans:
             try:
                 plan.build(data, self._column)
             except (OSError, ValueError, RuntimeError) as error:
                 failed.append(f"{plan.describe()}: {reason(error)}")
-        data.update_field_metadata({self._column: {_INDICES: None}})
+        self._delete_note()
+        with self._lance_errors():
+            data.update_field_metadata({self._column: {_INDICES: None}})
         if failed:
             raise UnfaceError(
                 f"{self._where}: sanitised, but an index could not be rebuilt; create it yourself: {'; '.join(failed)}"
             )
 
+    def _load_note(self) -> "Staging | None":
+        try:
+            return Staging.model_validate_json(self._note.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError:
+            raise UnfaceError(
+                f"{self._where}: {self._note.name} cannot be read; it may list vector indices that a killed run"
+                " dropped: check which are missing, delete the file and run it again"
+            ) from None
+
     def _complete_note(self) -> "Staging":
-        note = Staging.load(self._note)
+        note = self._load_note()
         if note is None or note.read_back is None:
             raise UnfaceError(f"{self._where}: nothing is staged; run it again")
         return note
 
     def _delete_note(self) -> None:
-        """And the manifests that it lists; data files are Lance's to clean up."""
-        note = Staging.load(self._note)
-        if note is not None:
-            for name in note.manifests:
-                (self._folder / "_versions" / name).unlink(missing_ok=True)
-            self._note.unlink(missing_ok=True)
+        """And what only it refers to; data files are Lance's to clean up."""
+        self._delete_detached()
+        self._note.unlink(missing_ok=True)
+
+    def _delete_detached(self) -> None:
+        """Delete the detached versions that this column was staged as; those of others stay."""
+        for manifest in (self._folder / "_versions").glob("d*.manifest"):
+            try:
+                version = int(manifest.stem[1:])
+                made = self._open(version).read_transaction(version)
+            except (UnfaceError, OSError, ValueError, RuntimeError):
+                continue  # not one that Lance can open
+            properties = getattr(made, "transaction_properties", None) or {}
+            if properties.get(_MESSAGE) == self._detached_message():
+                manifest.unlink(missing_ok=True)
+
+    def _detached_message(self) -> str:
+        return f"unface: column {self._column!r} staged"
 
 
 class IndexPlan(BaseModel):
@@ -288,9 +364,9 @@ _INDEX_PLANS = TypeAdapter(list[IndexPlan])
 
 
 class Staging(BaseModel):
-    """The note beside the table that lists what is staged, as JSON; one that cannot be read starts staging again."""
+    """The note beside the table that lists what is staged, as JSON."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="ignore")
 
     mark: str
     version: int
@@ -301,15 +377,6 @@ class Staging(BaseModel):
     """Recorded here before they are dropped."""
     read_back: int | None = None
     """Detached version that shows the whole table as it will be."""
-    manifests: list[str] = []
-    """Files that exist only for the detached versions."""
-
-    @classmethod
-    def load(cls, path: Path) -> "Staging | None":
-        try:
-            return cls.model_validate_json(path.read_bytes())
-        except (FileNotFoundError, ValidationError):
-            return None
 
     def save(self, path: Path) -> None:
         write_file(path, self.model_dump_json().encode())
@@ -320,13 +387,15 @@ class Staging(BaseModel):
     def is_whole(self, folder: Path) -> bool:
         """Whether all files that it lists still exist: somebody may have cleaned up the table."""
         files = [folder / "data" / file["path"] for made in self.fragments.values() for file in made["files"]]
-        return all(file.exists() for file in [*files, *(folder / "_versions" / name for name in self.manifests)])
+        if self.read_back is not None:
+            files.append(folder / "_versions" / f"d{self.read_back}.manifest")
+        return all(file.exists() for file in files)
 
 
 def _index_plans(data: "LanceDataset", column: str) -> list[IndexPlan]:
     """Of the indices on a column, sorted by name. They hold raw vectors or codes of them, so they are rebuilt."""
     plans = []
-    for name in sorted(index.name for index in data.describe_indices() if index.field_names == [column]):
+    for name in _index_names(data, column):
         stats = data.stats.index_stats(name)
         # Rows added later may be in an index of their own, which has the parameters of the first.
         first = stats["indices"][0]
@@ -343,6 +412,10 @@ def _index_plans(data: "LanceDataset", column: str) -> list[IndexPlan]:
         parameters = {key: int(value) for key, value in reported.items() if value is not None}
         plans.append(IndexPlan(name=name, kind=stats["index_type"], metric=first["metric_type"], parameters=parameters))
     return plans
+
+
+def _index_names(data: "LanceDataset", column: str) -> list[str]:
+    return sorted(index.name for index in data.describe_indices() if index.field_names == [column])
 
 
 def _erased_fragment(

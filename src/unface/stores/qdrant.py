@@ -1,7 +1,9 @@
 """A Qdrant collection: erased points go into a new collection, and the name of the raw one becomes its alias."""
 
 import os
+import pickle
 import re
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unface.errors import UnfaceError, reason
 from unface.progress import Progress
 from unface.stores.ports import Erase, Holding
+from unface.stores.qdrant_folder import open_folder
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -119,8 +123,8 @@ class QdrantStore:
     def purge(self) -> list[str]:
         with self._client() as client:
             source = self._source(client)
-            metadata = client.get_collection(source).config.metadata or {}
-            state: dict[str, Any] = metadata.get(_STATE, {})
+            collection = client.get_collection(source)
+            metadata, state = collection.config.metadata or {}, _state_of(collection)
             if self._vector not in state.get("vectors", {}):
                 raise UnfaceError(f"{self._where}: not sanitised yet; there is nothing to purge")
             for name in set(state["raw"]) & _names(client):
@@ -211,20 +215,16 @@ class QdrantStore:
             raise UnfaceError(
                 "Qdrant collections need the package 'qdrant-client'; pip install 'unface[stores]'"
             ) from None
-        if self._is_local() and not (Path(self._place) / "meta.json").is_file():
-            raise UnfaceError(
-                f"{self._where}: the folder is not one of Qdrant's local mode; give that folder, or a server's URL"
-            )
-        options: dict[str, Any] = {"path": self._place}
-        if not self._is_local():
-            options = {"url": self._place, "api_key": os.environ.get("QDRANT_API_KEY"), "timeout": 600}
         try:
-            client = QdrantClient(**options)
+            if self._is_local():
+                client = open_folder(Path(self._place), self._where)
+            else:
+                client = QdrantClient(url=self._place, api_key=os.environ.get("QDRANT_API_KEY"), timeout=600)
             try:
                 yield client
             finally:
                 client.close()
-        except (ApiException, OSError, ValueError, RuntimeError) as error:
+        except (ApiException, sqlite3.Error, pickle.UnpicklingError, OSError, ValueError, RuntimeError) as error:
             raise UnfaceError(f"{self._where}: Qdrant reported: {reason(error)}") from error
 
 
@@ -238,7 +238,20 @@ def _aliases(client: "QdrantClient") -> dict[str, str]:
 
 def _state_of(collection: "CollectionInfo") -> dict[str, Any]:
     state: dict[str, Any] = (collection.config.metadata or {}).get(_STATE, {})
+    try:
+        _State.model_validate(state, strict=True)
+    except ValidationError:
+        raise UnfaceError(
+            f"the metadata of a Qdrant collection has a key {_STATE!r} that unface did not write; remove it"
+        ) from None
     return state
+
+
+class _State(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    vectors: dict[str, str] = {}
+    raw: list[str] = []
 
 
 def _vector_params(collection: "CollectionInfo", name: str, where: str) -> "VectorParams":
