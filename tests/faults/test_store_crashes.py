@@ -4,6 +4,7 @@ import itertools
 from functools import partial
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tests.stores import cases_faiss, cases_npy
 from tests.stores.contract import Maker, StoreCase, erased, projection, raw_vectors
 from tests.stores.killed import Open, killed_at_call, killed_before
+from unface import UnfaceError
 from unface.seeds import stream
 from unface.stores import sanitise_store
 from unface.stores.faiss_index import FaissStore
@@ -87,3 +89,27 @@ def test_killed_at_any_call_it_ends_the_same(kind: str, tmp_path: Path) -> None:
         crashing.require_same_end()
     # How many calls there are varies a little with the threads.
     assert sum(cuts) >= 5
+
+
+@pytest.mark.parametrize("kind", ["faiss IVF4,Flat", "npy float32"])
+def test_rows_added_after_a_crash_and_its_repair_are_never_erased_a_second_time(kind: str, tmp_path: Path) -> None:
+    """Wherever the first run died: the next one finds a file that is neither the raw one nor the erased one."""
+    crashing = Crashing(kind, tmp_path, rows=60)
+    for change in itertools.count():
+        crashing.fill()
+        cut = killed_before(change, crashing.open).cut
+        crashing.require_same_end()
+        grown = np.vstack([crashing.erased, crashing.erased[:5]])
+        if kind.startswith("npy"):
+            np.save(tmp_path / "faces.npy", grown)
+        else:
+            index = faiss.read_index(str(tmp_path / "faces.index"))
+            index.add_with_ids(grown[-5:], np.arange(90_000, 90_005))
+            faiss.write_index(index, str(tmp_path / "faces.index"))
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        with pytest.raises(UnfaceError, match="was written to since it was sanitised"):
+            sanitise_store(PROJECTION, crashing.open(), purge=True)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        if not cut:
+            break
+    assert change > 8

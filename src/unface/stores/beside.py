@@ -37,21 +37,22 @@ class _Stamp(BaseModel):
 class _Sidecar(BaseModel):
     """``faces.index.unface.json``: what is staged, or what has replaced the raw file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Earlier versions also wrote ``swapped``, after the swap: a run that was killed in between left it wrong.
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     schema_: Literal["unface.beside/1"] = Field("unface.beside/1", alias="schema")
     projection_sha256: str
     erased_sha256: str
     """Of the staged file's bytes; renaming keeps them, so they tell an erased file from a raw one after any crash."""
     raw: _Stamp
-    swapped: bool = False
 
 
 class BesideFile:
     """The files of one store: ``name``, ``.name.unface-<mark>`` while staged, ``name.raw``, ``name.unface.json``.
 
     Wherever a run was killed, the files show how far it came: a staged file counts once the sidecar has its hash, and
-    the live file is erased if and only if it has that hash.
+    the live file is erased if it has that hash. The rename that swaps also takes the staged name away, so nothing has
+    to be written afterwards: a sidecar without its staged file means that the live file was erased once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +73,7 @@ class BesideFile:
         sidecar = self._read_sidecar()
         if sidecar is not None and _sha256(self.path) == sidecar.erased_sha256:
             return sidecar.projection_sha256
-        if sidecar is not None and sidecar.swapped:
+        if sidecar is not None and self._was_swapped(sidecar):
             raise UnfaceError(
                 f"{self.name}: was written to since it was sanitised, so it may hold raw and erased vectors;"
                 f" start from raw ones, and remove {self._sidecar.name}"
@@ -109,6 +110,9 @@ class BesideFile:
         with self._one_line_errors("staged beside it"), self._locked():
             if self.sanitised_with() is not None:
                 raise UnfaceError(f"{self.name}: another run changed it in the meantime; run it again")
+            # The sidecar first: without its staged file it would say that the raw file is an erased one.
+            self._sidecar.unlink(missing_ok=True)
+            sync(self.path.parent)
             self._remove_staged()
             before = _Stamp.of(self.path)
             unfinished = self.path.with_name(f"{self._staged_prefix}{mark[:8]}.part")
@@ -130,13 +134,13 @@ class BesideFile:
     def swap(self, mark: str) -> None:
         """Give the raw file a second name, then rename the erased one over it: a complete file is always there."""
         with self._one_line_errors("swapped"), self._locked():
-            sidecar = self._read_sidecar()
-            if sidecar is None or not self.is_staged(mark):
+            if not self.is_staged(mark):
                 raise UnfaceError(f"{self.name}: was written to while it was staged; stop writers and run it again")
+            # Before the rename, so that a run that is killed after it has left nothing to do.
+            self._remove_staged(but=self.staged(mark))
             if not self.raw.exists():
                 self._keep_raw()
             publish(self.staged(mark), self.path)
-            self._write_sidecar(sidecar.model_copy(update={"swapped": True}))
 
     def purge(self) -> list[str]:
         """The raw file is removed last: while it is there, an interrupted purge can be recognised."""
@@ -153,6 +157,10 @@ class BesideFile:
             sync(self.path.parent)
         return notes
 
+    def _was_swapped(self, sidecar: _Sidecar) -> bool:
+        """Whether the staged file was renamed over the raw one; the raw one may have been put back since."""
+        return not self.staged(sidecar.projection_sha256).exists() and sidecar.raw != _Stamp.of(self.path)
+
     def _keep_raw(self) -> None:
         try:
             os.link(self.path, self.raw)
@@ -162,10 +170,10 @@ class BesideFile:
             shutil.copy2(self.path, unfinished)
             publish(unfinished, self.raw)
 
-    def _remove_staged(self) -> None:
-        """Files of any projection, finished or not."""
+    def _remove_staged(self, but: Path | None = None) -> None:
+        """Files of any projection, finished or not, and vectors that were kept to check them."""
         for entry in list(self.path.parent.iterdir()):
-            if entry.name.startswith(self._staged_prefix):
+            if entry.name.startswith(self._staged_prefix) and entry != but:
                 entry.unlink()
 
     def _locked(self) -> AbstractContextManager[None]:

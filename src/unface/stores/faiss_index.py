@@ -101,7 +101,6 @@ class FaissStore:
 
     def swap(self, mark: str) -> None:
         self._file.swap(mark)
-        self._rows(mark).unlink(missing_ok=True)
 
     def purge(self) -> list[str]:
         return self._file.purge()
