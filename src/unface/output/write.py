@@ -29,8 +29,7 @@ def staged(path: Path, *, private: bool = False, option: str | None = None) -> I
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     with _failure_in_one_line(path, option):
         try:
-            if private:
-                os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            new_file(unfinished, private=private)
             yield unfinished
             publish(unfinished, path)
         finally:
@@ -91,6 +90,11 @@ def publish(unfinished: Path, path: Path) -> None:
     sync(unfinished)
     unfinished.replace(path)
     sync(path.parent)
+
+
+def new_file(path: Path, *, private: bool = False) -> None:
+    """An empty file to write to: never one that is there already, and never through a link."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
 
 
 def sync(path: Path) -> None:

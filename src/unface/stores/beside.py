@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface.data.files import unopened
 from unface.errors import UnfaceError, reason, short_name
+from unface.output.links import refuse_link
 from unface.output.lock import file_lock
-from unface.output.write import SEE_TO_IT, publish, sync, write_file
+from unface.output.write import SEE_TO_IT, new_file, publish, sync, write_file
 from unface.stores.ports import Holding
 
 
@@ -71,6 +72,8 @@ class BesideFile:
     def sanitised_with(self) -> str | None:
         """Hash of the projection that erased the live file; refuses if it is unclear or data would be lost."""
         sidecar = self._read_sidecar()
+        # A link to the live file would pass for the raw one.
+        refuse_link(self.raw)
         if sidecar is not None and _sha256(self.path) == sidecar.erased_sha256:
             return sidecar.projection_sha256
         if sidecar is not None and self._was_swapped(sidecar):
@@ -85,6 +88,7 @@ class BesideFile:
     def is_staged(self, mark: str) -> bool:
         """Whether it is staged completely with this mark, from the raw file as it is now."""
         sidecar = self._read_sidecar()
+        refuse_link(self.staged(mark))
         return (
             sidecar is not None
             and sidecar.projection_sha256 == mark
@@ -167,6 +171,7 @@ class BesideFile:
         except OSError:
             # Some file systems have no hard links; the copy gets its final name only when it is complete.
             unfinished = self.path.with_name(f"{self._staged_prefix}raw.part")
+            new_file(unfinished, private=True)
             shutil.copy2(self.path, unfinished)
             publish(unfinished, self.raw)
 
@@ -188,6 +193,7 @@ class BesideFile:
             raise UnfaceError(f"{self.name}: cannot be {step} ({reason(error)}); {SEE_TO_IT}") from None
 
     def _read_sidecar(self) -> _Sidecar | None:
+        refuse_link(self._sidecar)
         try:
             return _Sidecar.model_validate_json(self._sidecar.read_bytes())
         except FileNotFoundError:
@@ -206,10 +212,11 @@ class BesideFile:
 def new_array(
     path: Path, dtype: np.dtype[np.floating], shape: tuple[int, ...], *, column_by_column: bool = False
 ) -> "np.memmap[tuple[int, ...], np.dtype[np.floating]]":
-    """A new .npy file as a memory map, all of its disk space allocated.
+    """A new .npy file as a memory map, all of its disk space allocated; nobody else can read it yet.
 
     A memory map that meets a full disk would end the process; here that is an OSError before the first row.
     """
+    new_file(path, private=True)
     array = open_memmap(path, "w+", dtype, shape, column_by_column)
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:
