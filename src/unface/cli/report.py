@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from unface.cli.options import QUIET
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, printable
 
 
 def report(
@@ -25,4 +25,4 @@ def report(
     require_new_file(page, force=force)
     written = write_report(AuditResult.load(audit), page)
     if not quiet:
-        typer.echo(written)
+        typer.echo(printable(str(written)))

@@ -5,7 +5,7 @@ import signal
 import sys
 from io import TextIOWrapper
 
-from unface.errors import UnfaceError, reason
+from unface.errors import UnfaceError, printable, reason
 
 
 def main() -> None:
@@ -51,5 +51,5 @@ def _require_streams() -> None:
 
 
 def _said(text: str, code: int) -> int:
-    print(f"unface: {' '.join(text.split())}", file=sys.stderr)
+    print(f"unface: {printable(' '.join(text.split()))}", file=sys.stderr)
     return code
