@@ -57,6 +57,8 @@ class Crashing:
         planted = self.raw[7].tobytes()
         assert [path.name for path in self.case.files() if planted in path.read_bytes()] == []
         assert not self.open().inspect().raw_kept
+        live = next(path.name for path in self.folder.iterdir() if path.suffix in {".npy", ".index"})
+        assert sorted(path.name for path in self.folder.iterdir()) == [live, f"{live}.unface.json"]
 
     def _require(self, vectors: NDArray[np.floating]) -> None:
         found = self.case.read()
@@ -110,6 +112,26 @@ def test_rows_added_after_a_crash_and_its_repair_are_never_erased_a_second_time(
         with pytest.raises(UnfaceError, match="was written to since it was sanitised"):
             sanitise_store(PROJECTION, crashing.open(), purge=True)
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        if not cut:
+            break
+    assert change > 8
+
+
+def test_codes_killed_before_each_change_leave_nothing_after_the_next_run(tmp_path: Path) -> None:
+    """Their erased vectors lie in a file of their own until the swap."""
+    index = faiss.index_factory(32, "SQ8", faiss.METRIC_INNER_PRODUCT)
+    index.train(raw_vectors(60))
+    index.add(raw_vectors(60))
+    store = partial(FaissStore, tmp_path / "faces.index", lossy_ok=True)
+    for change in itertools.count():
+        for entry in list(tmp_path.iterdir()):
+            entry.unlink()
+        faiss.write_index(index, str(tmp_path / "faces.index"))
+        cut = killed_before(change, store).cut
+        if store().inspect().sanitised_with is None:
+            sanitise_store(PROJECTION, store())
+        names = {path.name for path in tmp_path.iterdir()}
+        assert names - {"faces.index.raw"} == {"faces.index", "faces.index.unface.json"}
         if not cut:
             break
     assert change > 8
