@@ -1,7 +1,8 @@
 """Files that appear whole or not at all: written under a temporary name, flushed to disk, then renamed.
 
 An unfinished file is locked while it is written: one that nobody holds was left by a killed process, and the next to
-write the same file removes it. Modes follow the process's umask; ``private`` files are readable by their owner alone from the first byte on.
+write the same file removes it. Modes follow the process's umask; ``private`` files are readable by their owner alone
+from the first byte on.
 """
 
 import os
