@@ -1,6 +1,7 @@
 """The one exception a user is meant to see: a single line that says what, where, and what to do."""
 
 import os
+import unicodedata
 from pathlib import Path
 
 
@@ -19,3 +20,19 @@ def short_name(path: Path) -> str:
     """The file name alone (paths reveal too much), on one line whatever it contains."""
     name = path.name or os.fspath(path)
     return name if name.isprintable() else ascii(name)
+
+
+def printable(text: str, most: int = 2_000) -> str:
+    """Text that may hold names from anywhere, safe for a terminal: no control characters, no endless lines.
+
+    Control characters (other than line ends), marks that turn the direction of writing and halves of letters are shown
+    by their codes. A long text loses its middle: it begins with what it is about and ends with what to do.
+    """
+    if len(text) > most:
+        end = most // 4
+        text = f"{text[: most - end]} […] {text[-end:]}"
+    return "".join(letter if _is_safe(letter) else ascii(letter)[1:-1] for letter in text)
+
+
+def _is_safe(letter: str) -> bool:
+    return letter.isprintable() or letter == "\n" or unicodedata.category(letter) == "Zs"

@@ -57,6 +57,11 @@ def test_an_interrupt_while_it_is_still_importing_is_one_line() -> None:
     ("error", "told"),
     [
         (OSError(28, "No space left on device"), "cannot write the output (No space left on device)"),
+        (
+            OSError("Cannot call rmtree on a symbolic link"),
+            "cannot write the output (Cannot call rmtree on a symbolic link)",
+        ),
+        (OSError(), "cannot write the output (OSError)"),
         (OSError(36, "File name too long", "aaa"), "aaa: cannot be opened or written (File name too long)"),
     ],
 )

@@ -1,5 +1,6 @@
 """If this fails, a run that was cut off loses or doubles a picture, or ends in another file than one that was not."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -125,3 +126,40 @@ def test_killed_without_warning_and_run_again_it_ends_in_the_same_bytes(tmp_path
     assert run(tmp_path, "cut.parquet", 0).wait(60) == 0
     assert (tmp_path / "cut.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert not parts.exists()
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("name", ["", "_unface", "_unface/lock", "_unface/manifest.json", "part-000000.parquet"])
+def test_a_link_among_the_parts_is_refused_and_nothing_behind_it_changes(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, name: str, force: bool
+) -> None:
+    elsewhere, parts = tmp_path / "elsewhere", tmp_path / ".e.parquet.parts"
+    elsewhere.mkdir()
+    for precious in ("part-000000.parquet", "lock", "manifest.json"):
+        (elsewhere / precious).write_bytes(b"precious")
+    (parts / name).parent.mkdir(parents=True, exist_ok=True)
+    (parts / name).symlink_to(elsewhere / Path(name).name if "." in name or "lock" in name else elsewhere)
+    with pytest.raises(UnfaceError, match=r"is a symbolic link"):
+        encode_images(pictures, encoder, tmp_path / "e.parquet", detector=None, force=force)
+    assert {path.name: path.read_bytes() for path in elsewhere.iterdir()} == {
+        "part-000000.parquet": b"precious",
+        "lock": b"precious",
+        "manifest.json": b"precious",
+    }
+
+
+@pytest.mark.parametrize(
+    "name", [".e.parquet.parts/part-000000.tmp", ".e.parquet.parts/joined.tmp", "e.parquet.skipped.csv", "e.parquet"]
+)
+def test_a_link_where_something_is_written_is_not_written_through(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, name: str
+) -> None:
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"precious")
+    (tmp_path / ".e.parquet.parts").mkdir()
+    (tmp_path / name).symlink_to(precious)
+    with contextlib.suppress(UnfaceError):
+        bad = ImageRef("bad", "nobody", lambda: b"not a picture")  # so that there is something to list
+        images = ImageSet((*pictures, bad), pictures.source)
+        encode_images(images, encoder, tmp_path / "e.parquet", detector=Found(), force=True)
+    assert precious.read_bytes() == b"precious"

@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 # What commands import only when they are run: once here for all forks.
@@ -56,7 +55,7 @@ def run(kind: str, number: int, words: list[str]) -> None:
         Sink.write = counted  # type: ignore[assignment, method-assign]  # a spy
     else:
         fuse = Fuse(number)
-        for owner, name in ((os, "fsync"), (Path, "replace"), (Sink, "write"), (MomentStream, "add")):
+        for owner, name in ((os, "fsync"), (os, "replace"), (Sink, "write"), (MomentStream, "add")):
             setattr(owner, name, fuse.around(getattr(owner, name)))
     sys.argv = ["unface", *words, "--quiet"]
     command_line()

@@ -4,6 +4,7 @@ import itertools
 from functools import partial
 from pathlib import Path
 
+import faiss
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from tests.stores import cases_faiss, cases_npy
 from tests.stores.contract import Maker, StoreCase, erased, projection, raw_vectors
 from tests.stores.killed import Open, killed_at_call, killed_before
+from unface import UnfaceError
 from unface.seeds import stream
 from unface.stores import sanitise_store
 from unface.stores.faiss_index import FaissStore
@@ -55,6 +57,8 @@ class Crashing:
         planted = self.raw[7].tobytes()
         assert [path.name for path in self.case.files() if planted in path.read_bytes()] == []
         assert not self.open().inspect().raw_kept
+        live = next(path.name for path in self.folder.iterdir() if path.suffix in {".npy", ".index"})
+        assert sorted(path.name for path in self.folder.iterdir()) == [live, f"{live}.unface.json"]
 
     def _require(self, vectors: NDArray[np.floating]) -> None:
         found = self.case.read()
@@ -87,3 +91,47 @@ def test_killed_at_any_call_it_ends_the_same(kind: str, tmp_path: Path) -> None:
         crashing.require_same_end()
     # How many calls there are varies a little with the threads.
     assert sum(cuts) >= 5
+
+
+@pytest.mark.parametrize("kind", ["faiss IVF4,Flat", "npy float32"])
+def test_rows_added_after_a_crash_and_its_repair_are_never_erased_a_second_time(kind: str, tmp_path: Path) -> None:
+    """Wherever the first run died: the next one finds a file that is neither the raw one nor the erased one."""
+    crashing = Crashing(kind, tmp_path, rows=60)
+    for change in itertools.count():
+        crashing.fill()
+        cut = killed_before(change, crashing.open).cut
+        crashing.require_same_end()
+        grown = np.vstack([crashing.erased, crashing.erased[:5]])
+        if kind.startswith("npy"):
+            np.save(tmp_path / "faces.npy", grown)
+        else:
+            index = faiss.read_index(str(tmp_path / "faces.index"))
+            index.add_with_ids(grown[-5:], np.arange(90_000, 90_005))
+            faiss.write_index(index, str(tmp_path / "faces.index"))
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        with pytest.raises(UnfaceError, match="was written to since it was sanitised"):
+            sanitise_store(PROJECTION, crashing.open(), purge=True)
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        if not cut:
+            break
+    assert change > 8
+
+
+def test_codes_killed_before_each_change_leave_nothing_after_the_next_run(tmp_path: Path) -> None:
+    """Their erased vectors lie in a file of their own until the swap."""
+    index = faiss.index_factory(32, "SQ8", faiss.METRIC_INNER_PRODUCT)
+    index.train(raw_vectors(60))
+    index.add(raw_vectors(60))
+    store = partial(FaissStore, tmp_path / "faces.index", lossy_ok=True)
+    for change in itertools.count():
+        for entry in list(tmp_path.iterdir()):
+            entry.unlink()
+        faiss.write_index(index, str(tmp_path / "faces.index"))
+        cut = killed_before(change, store).cut
+        if store().inspect().sanitised_with is None:
+            sanitise_store(PROJECTION, store())
+        names = {path.name for path in tmp_path.iterdir()}
+        assert names - {"faces.index.raw"} == {"faces.index", "faces.index.unface.json"}
+        if not cut:
+            break
+    assert change > 8

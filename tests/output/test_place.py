@@ -112,7 +112,7 @@ def test_a_name_of_half_letters_cannot_be_written_down(
     code: int, is_text: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = [Entry(f"{chr(code)}.parquet", 1, None)]
-    monkeypatch.setattr(Place, "listed", lambda self, folder: found)
+    monkeypatch.setattr(Place, "listed", lambda self, folder, links: found)
     if is_text:
         assert place_at(tmp_path).parquet_files() == found
         return

@@ -1,13 +1,17 @@
 """If these fail, somebody finds half a file, reads one that is private, or loses the old one to a full disk."""
 
 import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from unface import UnfaceError
+from unface.output import write
 from unface.output.write import SEE_TO_IT, OutputError, publish, scratch_folder, staged, write_file, write_files
 
 
@@ -136,3 +140,92 @@ def test_a_scratch_folder_is_gone_afterwards_and_what_was_published_is_not(tmp_p
         (aside / "rest").write_bytes(b"2")
         publish(aside / "weights", tmp_path / "weights")
     assert [entry.name for entry in tmp_path.iterdir()] == ["weights"]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from unface.output import write
+path = Path(sys.argv[2])
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+write.publish = die
+if sys.argv[1] == "file":
+    write.write_file(path / "a", b"half")
+elif sys.argv[1] == "private":
+    with write.staged(path / "a", private=True) as unfinished:
+        die()
+elif sys.argv[1] == "files":
+    Path.replace = die
+    write.write_files(path, {"a": "half"}, {"names.csv": "half"})
+else:
+    with write.scratch_folder(path) as folder:
+        (folder / "weights").write_bytes(b"half")
+        die()
+"""
+
+
+@pytest.mark.parametrize("how", ["file", "private", "files", "folder"])
+def test_what_a_killed_run_left_is_removed_by_the_next_one(how: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        died = subprocess.run([sys.executable, "-c", KILLED, how, str(tmp_path)], check=False)
+        assert died.returncode == -signal.SIGKILL
+        left = [entry for entry in tmp_path.iterdir() if entry.name.endswith(".tmp")]
+        assert len(left) == (2 if how == "files" else 1), "of this run; those of the first are gone"
+    if how == "files":
+        write_files(tmp_path, {"a": "whole"}, {"names.csv": None})
+    elif how == "folder":
+        with scratch_folder(tmp_path):
+            pass
+    else:
+        write_file(tmp_path / "a", b"whole")
+    assert [entry.name for entry in tmp_path.iterdir()] == ([] if how == "folder" else ["a"])
+
+
+def test_what_another_run_is_still_writing_and_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    theirs = (".a.tmp", ".a.notours1.tmp", ".ab.0123abcd.tmp", "a.0123abcd.tmp")
+    for name in theirs:
+        (tmp_path / name).write_bytes(b"theirs")
+    (tmp_path / ".a.89abcdef.tmp").symlink_to(".a.tmp")
+    with staged(tmp_path / "a") as unfinished, scratch_folder(tmp_path) as folder:
+        unfinished.write_bytes(b"of the first")
+        write_file(tmp_path / "a", b"of the second")
+        with scratch_folder(tmp_path):
+            pass
+        assert unfinished.exists()
+        assert folder.is_dir()
+    assert (tmp_path / "a").read_bytes() == b"of the first"
+    assert all((tmp_path / name).read_bytes() == b"theirs" for name in theirs)
+
+
+def test_a_file_that_another_run_takes_for_a_left_one_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making a file and locking it there is a moment."""
+    made: list[Path] = []
+    real = write.new_file
+
+    def overtaken(path: Path, **given: bool) -> None:
+        real(path, **given)
+        made.append(path)
+        if len(made) == 1:
+            path.unlink()
+
+    monkeypatch.setattr(write, "new_file", overtaken)
+    write_file(tmp_path / "a", b"whole")
+    assert len(made) == 2
+    assert (tmp_path / "a").read_bytes() == b"whole"
+
+
+def test_where_there_are_no_locks_files_are_written_and_left_ones_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", unknown)
+    (tmp_path / ".a.0123abcd.tmp").write_bytes(b"of a run that may be at work")
+    write_file(tmp_path / "a", b"whole")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".a.0123abcd.tmp", "a"]

@@ -332,3 +332,52 @@ def test_what_is_written_while_a_run_begins_is_not_lost(path: Path, monkeypatch:
     monkeypatch.setattr(BesideFile, "staging", late)
     sanitise(path, purge=True)
     assert np.array_equal(np.load(path), ERASED[::-1])
+
+
+@pytest.mark.parametrize("target", ["faces.npy", "elsewhere", "nothing"])
+@pytest.mark.parametrize("name", ["faces.npy.raw", "faces.npy.unface.json"])
+def test_a_link_beside_the_file_is_refused(path: Path, name: str, target: str) -> None:
+    """A raw file that is a link to the live one would be gone after the swap."""
+    path.with_name("elsewhere").write_bytes(path.read_bytes())
+    path.with_name(name).symlink_to(path.with_name(target))
+    assert refused(path) == f"{name}: is a symbolic link; unface follows no links in what it writes to; remove it"
+
+
+def test_a_link_to_the_staged_file_is_not_swapped_in(path: Path) -> None:
+    store = NpyStore(path)
+    store.stage(PROJECTION.apply, MARK, Silent())
+    staged = next(path.parent.glob(".faces.npy.unface-*"))
+    staged.replace(path.with_name("elsewhere"))
+    staged.symlink_to(path.with_name("elsewhere"))
+    before = contents(path.parent)
+    with pytest.raises(UnfaceError, match="is a symbolic link"):
+        store.swap(MARK)
+    assert contents(path.parent) == before
+    assert not path.is_symlink()
+    assert np.array_equal(np.load(path), RAW)
+
+
+@pytest.mark.parametrize("after", [".part", ".rows"])
+def test_nothing_is_written_through_a_link_that_somebody_left(path: Path, after: str) -> None:
+    precious = path.with_name("precious")
+    precious.write_bytes(b"precious")
+    path.with_name(f".faces.npy.unface-{MARK[:8]}{after}").symlink_to(precious)
+    sanitise(path)
+    assert precious.read_bytes() == b"precious"
+    assert np.array_equal(np.load(path), ERASED)
+
+
+def test_nothing_is_written_through_a_link_that_appears_just_before(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precious, clear = path.with_name("precious"), BesideFile._remove_staged
+    precious.write_bytes(b"precious")
+
+    def late(file: BesideFile, **given: Any) -> None:
+        clear(file, **given)
+        path.with_name(f".faces.npy.unface-{MARK[:8]}.part").symlink_to(precious)
+
+    monkeypatch.setattr(BesideFile, "_remove_staged", late)
+    with pytest.raises(UnfaceError, match="cannot be staged beside it"):
+        sanitise(path)
+    assert precious.read_bytes() == b"precious"

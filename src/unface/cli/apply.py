@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unface.cli.options import FORCE, QUIET, THREADS
+from unface.errors import printable
 
 if TYPE_CHECKING:
     from unface.erase import Projection
@@ -83,7 +84,7 @@ def apply(
                 progress=stack.enter_context(progress_bars(quiet=quiet)),
             ).sentence()
     if not quiet:
-        typer.echo(done)
+        typer.echo(printable(done))
 
 
 def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> None:
@@ -115,7 +116,7 @@ def _apply_to_store(
         done.save(receipt)
     if not quiet:
         for line in (done.sentence(), *done.notes):
-            typer.echo(line)
+            typer.echo(printable(line))
         if not done.raw_purged:
             typer.echo("raw vectors are kept beside; the same command with --purge removes them")
 

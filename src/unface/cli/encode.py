@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from unface.cli.options import QUIET, THREADS, names
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, printable
 
 
 def encode(
@@ -93,4 +93,4 @@ def encode(
         typer.echo(jsonlib.dumps(shown if several else shown[0], indent=2))
     elif not quiet:
         for line in (*pictures.notes, *(line for _, encoded in finished for line in encoded.sentences())):
-            typer.echo(line)
+            typer.echo(printable(line))

@@ -10,6 +10,7 @@ import typer
 
 from unface.cli import options
 from unface.cli.options import rank_of
+from unface.errors import printable
 
 if TYPE_CHECKING:
     from unface.erase import Projection
@@ -108,7 +109,7 @@ def fit(
         projection.export(onnx)
     if not quiet:
         for line in _lines(projection, out):
-            typer.echo(line)
+            typer.echo(printable(line))
 
 
 def _lines(projection: "Projection", path: Path) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import TypeVar, get_args
 import typer
 
 from unface.cli.options import QUIET, numbers
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, printable
 
 models = typer.Typer(no_args_is_help=False, help="List models and their licences, fetch one, add your own.")
 
@@ -29,6 +29,7 @@ def list_models() -> None:
     from rich.text import Text
 
     from unface.models import cards, whereabouts
+    from unface.page.tables import print_safely
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("name", "family", "dim", "size", "licence", "here?", "measured; caution"):
@@ -40,8 +41,8 @@ def list_models() -> None:
         remarks = "; ".join(filter(None, (card.measured, *card.cautions)))
         table.add_row(card.name, *(Text(cell) for cell in (*cells, remarks)))
     console = Console()
-    console.print(table)
-    console.print(Text("* research only, or unclear: pass --accept-licence to fetch it"), style="dim")
+    print_safely(console, table)
+    print_safely(console, Text("* research only, or unclear: pass --accept-licence to fetch it"), style="dim")
 
 
 @models.command()
@@ -59,7 +60,7 @@ def pull(
         with progress_bars(quiet=quiet) as progress:
             path = weights(one, accept_licence=accept_licence, progress=progress)
         if not quiet:
-            typer.echo(f"{one.name}: {path}\n  licence: {one.licence.name}")
+            typer.echo(printable(f"{one.name}: {path}\n  licence: {one.licence.name}"))
 
 
 @models.command()
@@ -102,7 +103,7 @@ def add(
     card = add_model(file, name, description, accept_licence=accept_licence)
     if not quiet:
         dimensions = f"{card.dim} dimensions, " if card.dim else ""  # a detector has none
-        typer.echo(f"{card.name}: {dimensions}{_size(file.stat().st_size)}, licence: {card.licence.name}")
+        typer.echo(printable(f"{card.name}: {dimensions}{_size(file.stat().st_size)}, licence: {card.licence.name}"))
 
 
 def _triple(text: str | None, option: str) -> tuple[float, float, float] | None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 
 
 def numbers(values: list[str], option: str) -> list[float]:
@@ -48,7 +48,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     try:
         content = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
-        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UnfaceError(f"{path}: is not TOML: {error}") from None
     parameters = {option: one for one in context.command.params for option in (*one.opts, *one.secondary_opts)}

@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from unface.cli.options import QUIET
+from unface.errors import printable
 
 
 def report(
@@ -25,7 +26,7 @@ def report(
     require_new_file(page, force=force)
     written = write_report(AuditResult.load(audit), page)
     if not quiet:
-        typer.echo(written)
+        typer.echo(printable(str(written)))
 
 
 def schema() -> None:

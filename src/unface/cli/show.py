@@ -48,11 +48,13 @@ def show(
         from rich.console import Console
         from rich.text import Text
 
+        from unface.page.tables import print_safely
+
         console = Console()
         table(console)
-        console.print(Text(f"\n{path}"), soft_wrap=True)
+        print_safely(console, Text(f"\n{path}"), soft_wrap=True)
         for file, about in beside.items():
-            console.print(Text(f"{file}: {about}"), soft_wrap=True)
+            print_safely(console, Text(f"{file}: {about}"), soft_wrap=True)
 
 
 def show_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -> None:
@@ -69,9 +71,11 @@ def show_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -
         from rich.console import Console
         from rich.text import Text
 
+        from unface.page.tables import print_safely
+
         console = Console()
         print_side_by_side(audits, console)
-        console.print(Text(f"\n{page}: side by side, with a report for each encoder behind it"), soft_wrap=True)
+        print_safely(console, Text(f"\n{page}: side by side, with a report for each encoder behind it"), soft_wrap=True)
 
 
 class _Bars:

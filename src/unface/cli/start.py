@@ -5,7 +5,7 @@ import signal
 import sys
 from io import TextIOWrapper
 
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, printable, reason
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
         sys.exit(_said("interrupted; no file was left half-written", 130))
     except OSError as error:
         where = f"{error.filename}: cannot be opened or written" if error.filename else "cannot write the output"
-        sys.exit(_said(f"{where} ({error.strerror}); see to that and give the same command again", 1))
+        sys.exit(_said(f"{where} ({reason(error)}); see to that and give the same command again", 1))
     except MemoryError:
         sys.exit(_said("out of memory; use fewer images or a machine with more", 1))
     finally:
@@ -51,5 +51,5 @@ def _require_streams() -> None:
 
 
 def _said(text: str, code: int) -> int:
-    print(f"unface: {' '.join(text.split())}", file=sys.stderr)
+    print(f"unface: {printable(' '.join(text.split()))}", file=sys.stderr)
     return code

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from unface.cli.options import QUIET, names
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, printable
 
 
 def synth(
@@ -62,4 +62,4 @@ def synth(
         typer.echo(jsonlib.dumps(made.as_json(), indent=2, ensure_ascii=False))
     elif not quiet:
         for line in made.sentences():
-            typer.echo(line)
+            typer.echo(printable(line))

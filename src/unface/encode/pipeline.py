@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ from unface.encode.prepare import Prepared, Preparer
 from unface.errors import UnfaceError
 from unface.faces import CONTEXT_DIM, Detector
 from unface.faces.face import TINY
+from unface.output.write import write_file
 from unface.progress import Progress, Silent
 from unface.threads import available_cores
 
@@ -243,8 +245,9 @@ def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapp
         raise UnfaceError(f"{images.source}: none of {len(images)} pictures could be used ({why}){advice}")
     listing = parts.out.with_name(f"{parts.out.name}.skipped.csv")
     if skipped:
-        with listing.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([("id", "reason"), *skipped])
+        text = StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows([("id", "reason"), *skipped])
+        write_file(listing, text.getvalue().encode())
     else:
         listing.unlink(missing_ok=True)
     parts.join(count, _part_schema(space.dim, space, json.dumps({**plan, "skipped": counted})))

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 
 # A limit of 1 would let everything pass, and is more likely meant as one percent.
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -96,7 +96,7 @@ def read_policy(path: Path) -> Policy:
     try:
         content = tomllib.loads(path.read_bytes().decode())
     except OSError as error:
-        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
     except UnicodeDecodeError:
         raise UnfaceError(f"{path}: is not UTF-8 text; a policy is a TOML file") from None
     except tomllib.TOMLDecodeError as error:

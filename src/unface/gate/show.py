@@ -8,6 +8,7 @@ from unface.errors import UnfaceError
 from unface.gate.judge import GateResult
 from unface.gate.rules import Verdict
 from unface.output.write import write_file
+from unface.page.tables import print_safely
 from unface.result.words import count
 
 if TYPE_CHECKING:
@@ -33,14 +34,16 @@ def print_gate(result: GateResult, console: "Console") -> None:
         table.add_row(str(number), verdict, Text(rule.rule), Text(str(rule.measured or "–")), Text(rule.limit))
     levels = {rule.measured.level for rule in result.rules if rule.measured}
     intervals = f"the worse end of each {100 * min(levels):g} % interval must be within its limit" if levels else ""
-    console.print(Text(f"{result.source}: {intervals or 'no rule could be evaluated'}", style="dim"))
-    console.print(table)
+    print_safely(console, Text(f"{result.source}: {intervals or 'no rule could be evaluated'}", style="dim"))
+    print_safely(console, table)
     console.print()
     for number, rule in enumerate(result.rules, 1):
-        console.print(Text(f"{number}  {rule.reason}"), highlight=False)
+        print_safely(console, Text(f"{number}  {rule.reason}"), highlight=False)
     if result.warnings:
-        console.print(Text(f"!  the audit has {count(result.warnings, 'warning')}; see its findings", style="yellow"))
-    console.print(Text(f"\n{result.summary}", style=_STYLE[result.verdict]))
+        print_safely(
+            console, Text(f"!  the audit has {count(result.warnings, 'warning')}; see its findings", style="yellow")
+        )
+    print_safely(console, Text(f"\n{result.summary}", style=_STYLE[result.verdict]))
 
 
 def write_junit(result: GateResult, path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 from unface.models.card import Card, Local
 from unface.models.store import models_folder
 
@@ -64,7 +64,7 @@ def read_card(path: Path) -> Card:
             raise UnfaceError(f"{where}: {path.stat().st_size} bytes are too many for a card")
         fields = _JSON.validate_json(path.read_bytes())
     except OSError as error:
-        raise UnfaceError(f"{where}: cannot be read ({error.strerror})") from None
+        raise UnfaceError(f"{where}: cannot be read ({reason(error)})") from None
     except ValidationError:
         raise UnfaceError(f"{where}: not a card; expected one JSON object") from None
     if fields.pop("schema", None) != _SCHEMA:

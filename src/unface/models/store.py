@@ -10,7 +10,7 @@ from typing import IO
 
 from platformdirs import user_cache_path
 
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 from unface.models.card import Card, Part
 from unface.output.write import publish, scratch_folder
 
@@ -124,7 +124,7 @@ def _cache_errors() -> Iterator[None]:
         yield
     except OSError as error:
         root = models_folder()
-        raise UnfaceError(f"{root}: cannot be written ({error.strerror}); set UNFACE_CACHE to another folder") from None
+        raise UnfaceError(f"{root}: cannot be written ({reason(error)}); set UNFACE_CACHE to another folder") from None
 
 
 def _intact(path: Path, part: Part) -> bool:

@@ -3,6 +3,7 @@
 A run that was killed blocks nobody, or in an object store for a few seconds.
 """
 
+import os
 import secrets
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from filelock import lock_descriptor
 
 from unface.errors import UnfaceError, reason
+from unface.output.links import opened_file, opened_folder
 from unface.output.place import OWN, Place
 from unface.output.write import OutputError
 
@@ -40,10 +42,9 @@ def file_lock(path: Path, busy: str) -> Iterator[None]:
 
 @contextmanager
 def _folder_lock(place: Place, busy: UnfaceError, option: str) -> Iterator[None]:
-    path = Path(place.path(_LOCK))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        with opened_folder(place.root, OWN, make=True):
+            file = os.fdopen(opened_file(place.root, _LOCK, os.O_RDWR | os.O_CREAT), "r+b")
     except OSError as error:
         raise OutputError(f"{place.shown}: cannot be written ({reason(error)}); choose another {option}") from None
     with file:

@@ -6,7 +6,7 @@ import posixpath
 import secrets
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,8 @@ import pyarrow as pa
 from pyarrow import fs
 
 from unface.errors import UnfaceError, reason, short_name
-from unface.output.write import OutputError, publish
+from unface.output.links import is_link, opened_file, opened_folder
+from unface.output.write import OutputError
 
 OWN = "_unface"
 """The folder of an output in which its manifest, records and unfinished files lie."""
@@ -61,10 +62,13 @@ class Place:
     def path(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root
 
-    def parquet_files(self) -> list[Entry]:
-        """Parquet files in it and in its folders, by name; names that begin with a dot or "_" are not data."""
+    def parquet_files(self, *, links: bool = True) -> list[Entry]:
+        """Parquet files in it and in its folders, by name; names that begin with a dot or "_" are not data.
+
+        Without ``links`` a link anywhere in it is refused: an output is what was written here.
+        """
         self.require_folder()
-        data = [entry for entry in self.listed("") if _is_data(entry.name)]
+        data = [entry for entry in self.listed("", links=links) if _is_data(entry.name)]
         for entry in data:
             if any("\ud800" <= letter <= "\udfff" for letter in entry.name):
                 raise UnfaceError(f"{entry.name!a}: its name is not UTF-8; rename it")
@@ -75,12 +79,19 @@ class Place:
         if self._info("").type in (fs.FileType.File, fs.FileType.Unknown):
             raise UnfaceError(f"{self.shown}: is a file; give a folder")
 
-    def listed(self, folder: str) -> list[Entry]:
-        """Every file below a folder, by name; nothing if there is no such folder."""
+    def listed(self, folder: str, *, links: bool = False) -> list[Entry]:
+        """Every file below a folder, by name; nothing if there is no such folder. Links are refused or followed."""
         start = self.path(folder)
         with self._reading(folder):
             if self.local:
-                return sorted(files_below(start), key=lambda entry: entry.name)
+                if not links:
+                    try:
+                        with opened_folder(self.root, folder):
+                            pass
+                    except FileNotFoundError:
+                        return []
+                refused = None if links else f"{self.shown}/{folder}".rstrip("/")
+                return sorted(files_below(start, refused=refused), key=lambda entry: entry.name)
             infos = self.files.get_file_info(fs.FileSelector(start, recursive=True, allow_not_found=True))
         files = [info for info in infos if info.type != fs.FileType.Directory]
         cut = len(start.rstrip("/")) + 1
@@ -101,12 +112,17 @@ class Place:
             yield file
 
     def read(self, name: str) -> bytes | None:
-        """All of a small file, None if it does not exist."""
+        """All of a small file that a run wrote here, None if it does not exist."""
         try:
+            if self.local:
+                with os.fdopen(opened_file(self.root, name, os.O_RDONLY), "rb") as own:
+                    return own.read()
             with self.files.open_input_stream(self.path(name)) as file:
                 content: bytes = file.read()
         except FileNotFoundError:
             return None
+        except UnfaceError:
+            raise
         except Exception as error:
             raise self._unread(name, error) from None
         return content
@@ -118,23 +134,47 @@ class Place:
     @contextmanager
     def written(self, name: str) -> Iterator["Sink"]:
         """A file to write to, renamed to ``name`` at the end of the block."""
-        unfinished = self.path(f"{UNFINISHED}/{secrets.token_hex(8)}")
+        token = secrets.token_hex(8)
+        with self._local_file(name, token) if self.local else self._object(name, token) as sink:
+            yield sink
+
+    @contextmanager
+    def _local_file(self, name: str, token: str) -> Iterator["Sink"]:
+        folder, _, leaf = name.rpartition("/")
+        with ExitStack() as stack:
+            with self._writing(name):
+                aside = stack.enter_context(opened_folder(self.root, UNFINISHED, make=True))
+                new = os.open(token, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=aside)
+                sink = Sink(os.fdopen(new, "wb"), self._called(name), on_disk=True)
+            try:
+                yield sink
+                with self._writing(name):
+                    sink.finish()
+                    target = stack.enter_context(opened_folder(self.root, folder, make=True))
+                    self._refuse_link(name, leaf, target)
+                    # Content and name survive a power cut.
+                    os.replace(token, leaf, src_dir_fd=aside, dst_dir_fd=target)
+                    os.fsync(target)
+            finally:
+                # On a full disk closing fails as well, and what was written must be removed all the same.
+                with suppress(Exception):
+                    sink.abandon()
+                with suppress(OSError):
+                    os.unlink(token, dir_fd=aside)
+
+    @contextmanager
+    def _object(self, name: str, token: str) -> Iterator["Sink"]:
+        unfinished = self.path(f"{UNFINISHED}/{token}")
         with self._writing(name):
             self._make_folder(unfinished)
-            # Closed by the sink.
-            opened = Path(unfinished).open("wb") if self.local else self.files.open_output_stream(unfinished)  # noqa: SIM115
-            sink = Sink(opened, self._called(name), on_disk=self.local)
+            sink = Sink(self.files.open_output_stream(unfinished), self._called(name))
         try:
             yield sink
             with self._writing(name):
                 sink.finish()
                 self._make_folder(self.path(name))
-                if self.local:
-                    publish(Path(unfinished), Path(self.path(name)))
-                else:
-                    self.files.move(unfinished, self.path(name))
+                self.files.move(unfinished, self.path(name))
         finally:
-            # On a full disk closing fails as well, and what was written must be removed all the same.
             with suppress(Exception):
                 sink.abandon()
             with suppress(Exception):
@@ -148,12 +188,28 @@ class Place:
     def drop(self, name: str) -> None:
         """Remove a file, if it exists."""
         with self._writing(name, "removed"), suppress(FileNotFoundError):
-            self.files.delete_file(self.path(name))
+            if not self.local:
+                self.files.delete_file(self.path(name))
+                return
+            folder, _, leaf = name.rpartition("/")
+            with opened_folder(self.root, folder) as within:
+                os.unlink(leaf, dir_fd=within)
 
     def drop_unfinished(self) -> None:
         """Remove what killed runs left behind."""
         for left in self.listed(UNFINISHED):
             self.drop(f"{UNFINISHED}/{left.name}")
+
+    def require_no_links(self, name: str) -> None:
+        """Refuse a file or folder of this machine that is a link or lies behind one; it need not exist."""
+        folder, _, leaf = name.rpartition("/")
+        with self._writing(name), suppress(FileNotFoundError), opened_folder(self.root, folder) as within:
+            self._refuse_link(name, leaf, within)
+
+    def _refuse_link(self, name: str, leaf: str, folder: int) -> None:
+        with suppress(FileNotFoundError):
+            if stat.S_ISLNK(os.stat(leaf, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise is_link(f"{self.shown}/{name}")
 
     def _make_folder(self, path: str) -> None:
         self.files.create_dir(path.rpartition("/")[0], recursive=True)
@@ -269,6 +325,8 @@ class Sink:
 
     def finish(self) -> None:
         self._file.flush()
+        if self._on_disk:
+            os.fsync(self._file.fileno())
         self.abandon()
 
     def abandon(self) -> None:
@@ -285,11 +343,13 @@ class Sink:
         self._begun = self.bytes
 
 
-def files_below(folder: str, before: str = "", above: tuple[tuple[int, int], ...] = ()) -> Iterator[Entry]:
+def files_below(
+    folder: str, before: str = "", above: tuple[tuple[int, int], ...] = (), *, refused: str | None = None
+) -> Iterator[Entry]:
     """Files below a local folder, named relative to it, with "/" between folders; nothing if there is no such folder.
 
-    Links are followed, never in a circle; a link to nothing is an entry of no bytes. Pipes, sockets and devices hold no
-    rows, and reading one could wait for ever.
+    Links are followed, never in a circle, or with a name for the folder ``refused``; a link to nothing is an entry of
+    no bytes. Pipes, sockets and devices hold no rows, and reading one could wait for ever.
     """
     try:
         top = os.stat(folder)  # noqa: PTH116  (strings throughout: a collection has many files)
@@ -302,13 +362,15 @@ def files_below(folder: str, before: str = "", above: tuple[tuple[int, int], ...
     with os.scandir(folder) as children:
         for child in children:
             name = before + child.name
+            if refused is not None and child.is_symlink():
+                raise is_link(f"{refused}/{name}")
             try:
                 status = child.stat()
             except FileNotFoundError:
                 yield Entry(name, 0, None)
                 continue
             if stat.S_ISDIR(status.st_mode):
-                yield from files_below(child.path, f"{name}/", (*above, here))
+                yield from files_below(child.path, f"{name}/", (*above, here), refused=refused)
             elif stat.S_ISREG(status.st_mode):
                 yield Entry(name, status.st_size, status.st_mtime_ns)
 

@@ -1,19 +1,27 @@
 """Files that appear whole or not at all: written under a temporary name, flushed to disk, then renamed.
 
-Modes follow the process's umask; ``private`` files are readable by their owner alone from the first byte on.
+An unfinished file is locked while it is written: one that nobody holds was left by a killed process, and the next to
+write the same file removes it. Modes follow the process's umask; ``private`` files are readable by their owner alone
+from the first byte on.
 """
 
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+
+from filelock import lock_descriptor
 
 from unface.errors import UnfaceError, reason, short_name
 
 SEE_TO_IT = "see to that and give the same command again"
 """What to do about a full disk, or a missing permission."""
+_TOKEN = 4  # bytes, in the names of unfinished files
 
 
 class OutputError(UnfaceError):
@@ -26,15 +34,9 @@ def staged(path: Path, *, private: bool = False, option: str | None = None) -> I
 
     ``option`` is the command-line option that named ``path``: a failure then advises another value for it.
     """
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    with _failure_in_one_line(path, option):
-        try:
-            if private:
-                os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-            yield unfinished
-            publish(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+    with _failure_in_one_line(path, option), _unfinished(path, private=private) as unfinished:
+        yield unfinished
+        publish(unfinished, path)
 
 
 def write_file(path: Path, content: bytes, *, option: str | None = None) -> None:
@@ -48,37 +50,98 @@ def write_files(folder: Path, texts: Mapping[str, str], private: Mapping[str, st
 
     ``private`` files contain names of people. One that is None is removed if an earlier run left it.
     """
-    unfinished: dict[str, Path] = {}
-    with _failure_in_one_line(folder, "--out"):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, text in (*private.items(), *texts.items()):
-                if text is not None:
-                    unfinished[name] = folder / f".{name}.{secrets.token_hex(4)}.tmp"
-                    mode = 0o600 if name in private else 0o666
-                    handle = os.open(unfinished[name], os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)
-                    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                        file.write(text)
-                    sync(unfinished[name])
-            for name, path in unfinished.items():
-                path.replace(folder / name)
-            for name in private.keys() - unfinished.keys():
-                (folder / name).unlink(missing_ok=True)
-            sync(folder)
-        finally:
-            for path in unfinished.values():
-                path.unlink(missing_ok=True)
+    with _failure_in_one_line(folder, "--out"), ExitStack() as stack:
+        folder.mkdir(parents=True, exist_ok=True)
+        unfinished: dict[str, Path] = {}
+        for name, text in (*private.items(), *texts.items()):
+            if text is None:
+                _remove_abandoned(folder, name)
+                continue
+            unfinished[name] = stack.enter_context(_unfinished(folder / name, private=name in private))
+            with unfinished[name].open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+            sync(unfinished[name])
+        for name, path in unfinished.items():
+            path.replace(folder / name)
+        for name in private.keys() - unfinished.keys():
+            (folder / name).unlink(missing_ok=True)
+        sync(folder)
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
     """A new folder in ``parent``, so that what is written in it can be renamed into place; removed at the end."""
-    folder = parent / f".{secrets.token_hex(8)}.tmp"
-    folder.mkdir(parents=True)
+    parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(parent)
+    with ExitStack() as held:
+        folder = _held(held, lambda: parent / f".{secrets.token_hex(_TOKEN)}.tmp", Path.mkdir)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _unfinished(path: Path, *, private: bool) -> Iterator[Path]:
+    """A new file beside ``path`` to be renamed to it; removed at the end, and if the process is killed, by the next."""
+    _remove_abandoned(path.parent, path.name)
+    with ExitStack() as held:
+        unfinished = _held(
+            held,
+            lambda: path.with_name(f".{path.name}.{secrets.token_hex(_TOKEN)}.tmp"),
+            partial(new_file, private=private),
+        )
+        try:
+            yield unfinished
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _held(held: ExitStack, name: Callable[[], Path], make: Callable[[Path], None]) -> Path:
+    """Make a file or folder and lock it until ``held`` ends: the system drops the lock of a process that is killed."""
+    while True:
+        path = name()
+        make(path)
+        try:
+            descriptor = _opened(path)
+            held.callback(os.close, descriptor)
+            if not lock_descriptor(descriptor, blocking=False):
+                continue
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return path  # no locks here, so nothing is removed as abandoned either
+        if _leads_to(path, descriptor):
+            return path
+        # Another run found it before it was locked, took it for an abandoned one and removed it.
+
+
+def _remove_abandoned(folder: Path, name: str | None = None) -> None:
+    """Remove unfinished files for ``name`` in a folder, or scratch folders, whose makers were killed."""
+    begin = "." if name is None else f".{name}."
+    pattern = re.compile(re.escape(begin) + rf"[0-9a-f]{{{2 * _TOKEN}}}\.tmp")
+    with suppress(OSError):
+        for left in [entry for entry in folder.iterdir() if pattern.fullmatch(entry.name)]:
+            with suppress(OSError), ExitStack() as stack:
+                descriptor = _opened(left)
+                stack.callback(os.close, descriptor)
+                if lock_descriptor(descriptor, blocking=False) and _leads_to(left, descriptor):
+                    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                        shutil.rmtree(left, ignore_errors=True)
+                    else:
+                        left.unlink()
+
+
+def _opened(path: Path) -> int:
+    """For a lock; a link is not followed, and a pipe is not waited for."""
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _leads_to(path: Path, descriptor: int) -> bool:
     try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
 
 
 def publish(unfinished: Path, path: Path) -> None:
@@ -91,6 +154,11 @@ def publish(unfinished: Path, path: Path) -> None:
     sync(unfinished)
     unfinished.replace(path)
     sync(path.parent)
+
+
+def new_file(path: Path, *, private: bool = False) -> None:
+    """An empty file to write to: never one that is there already, and never through a link."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
 
 
 def sync(path: Path) -> None:

@@ -3,17 +3,20 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from unface.errors import printable
 from unface.result.audit import Point
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.words import factor, in_percent, interval, percent
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
     from rich.table import Table as TerminalTable
     from rich.text import Text
 
 NOT_MEASURED = "not measured"
+_CELL_LETTERS = 200  # of a cell on the terminal
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,35 @@ def terminal_table(title: str | None) -> "TerminalTable":
     return TerminalTable(
         box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold"
     )
+
+
+def print_safely(console: "Console", renderable: "RenderableType", **options: Any) -> None:
+    """Print a line or a table whose words may come from anybody's file; see ``printable``."""
+    console.print(_safe(renderable), **options)
+
+
+def _safe(renderable: "RenderableType", most: int = 2_000) -> "RenderableType":
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.table import Table as TerminalTable
+    from rich.text import Text
+
+    if isinstance(renderable, Text | str):
+        text = Text(renderable) if isinstance(renderable, str) else renderable
+        safe = printable(text.plain, most)
+        return text if safe == text.plain else Text(safe, style=text.style, no_wrap=text.no_wrap)
+    if isinstance(renderable, Panel):
+        renderable.renderable = _safe(renderable.renderable)
+    elif isinstance(renderable, Group):
+        return Group(*(_safe(one) for one in renderable.renderables))
+    elif isinstance(renderable, TerminalTable):
+        for column in renderable.columns:
+            column.header = _safe(column.header, _CELL_LETTERS)
+            column._cells = [_safe(cell, _CELL_LETTERS) for cell in column._cells]
+        if renderable.caption is not None:
+            caption = _safe(renderable.caption)
+            renderable.caption = caption if isinstance(caption, Text | str) else None
+    return renderable
 
 
 def tar_cells(point: Point | None, style: str = "") -> "tuple[Text, Text]":

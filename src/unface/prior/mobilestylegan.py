@@ -167,4 +167,4 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise UnfaceError(f"{path.name}: cannot be opened ({error.strerror}); fetch it again") from None
+        raise UnfaceError(f"{path.name}: cannot be opened ({reason(error)}); fetch it again") from None

@@ -13,6 +13,7 @@ from rich.text import Text
 from unface.auditing.attribution.page import section
 from unface.auditing.attribution.words import MEASURES, left_out_words, measures, people
 from unface.output.write import write_file
+from unface.page.tables import print_safely
 from unface.page.templates import render_page
 from unface.result.attribution import AttributionResult, EncoderAttribution
 from unface.result.words import count
@@ -51,13 +52,13 @@ def render_attribution(result: AttributionResult, faces: Sequence[Sequence[Shown
 def print_attribution(result: AttributionResult, console: Console) -> None:
     """The paper's table in two halves, which fit eighty columns; then denominators and what was left out."""
     for part in (slice(0, _HALF), slice(_HALF, None)):
-        console.print(_table(result, part))
+        print_safely(console, _table(result, part))
         console.print()
     for one in result.encoders:
         for line in _below(one):
-            console.print(Text(line), soft_wrap=True)
+            print_safely(console, Text(line), soft_wrap=True)
     for note in result.source.notes:
-        console.print(Text(f"· reading: {note}"), style="dim", soft_wrap=True)
+        print_safely(console, Text(f"· reading: {note}"), style="dim", soft_wrap=True)
 
 
 def _table(result: AttributionResult, part: slice) -> Table:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from unface.output.write import write_file
 from unface.page.charts import Figure, colour, dash, data, draw, looks, shape
-from unface.page.tables import Cell, Table, multiple, point_tar, table
+from unface.page.tables import Cell, Table, multiple, point_tar, print_safely, table
 from unface.page.templates import render_page
 from unface.result.audit import AuditResult, Point, SpaceResult
 from unface.result.words import percent, rate
@@ -37,8 +37,8 @@ def write_side_by_side(audits: Audits, links: Mapping[str, str], path: str | os.
 def print_side_by_side(audits: Audits, console: Console) -> None:
     """Every verdict, then the table."""
     for name, result in audits.items():
-        console.print(Text(name, style="bold").append(f": {result.verdict}\n", style="not bold"))
-    console.print(side_by_side_table(audits))
+        print_safely(console, Text(name, style="bold").append(f": {result.verdict}\n", style="not bold"))
+    print_safely(console, side_by_side_table(audits))
 
 
 def comparison(audits: Audits) -> Table:

@@ -6,6 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
+from unface.page.tables import print_safely
 from unface.result.audit import AuditResult
 from unface.result.file import Finding
 from unface.result.parts import parts_of
@@ -16,14 +17,14 @@ _MARK = {"invalid": ("âœ—", "bold red"), "warning": ("!", "yellow"), "note": ("Â
 
 def print_audit(result: AuditResult, console: Console) -> None:
     """Print an audit: what each space leaves the attacker, then the raw space probe by probe."""
-    console.print(_verdict(result))
-    console.print(Text(_caption(result)), style="dim")
+    print_safely(console, _verdict(result))
+    print_safely(console, Text(_caption(result)), style="dim")
     console.print()
     leakage, *others = parts_of(result)
     for shown in (shown for part in (*others, leakage) for shown in part.terminal(result)):
-        console.print(shown)
+        print_safely(console, shown)
         console.print()
-    console.print(Group(*_below(result)), highlight=False)
+    print_safely(console, Group(*_below(result)), highlight=False)
 
 
 def _verdict(result: AuditResult) -> RenderableType:

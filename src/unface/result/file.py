@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface._version import __version__
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, reason
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -110,7 +110,7 @@ def load_result(path: Path, model: type[_Model], schema: str, made_by: str) -> _
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+        raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
     except (ValueError, RecursionError):
         raise UnfaceError(f"{path}: is not JSON; give the file that '{made_by}' wrote") from None
     version = content.get("schema") if isinstance(content, dict) else None

@@ -137,7 +137,7 @@ def sanitise_directory(
 def _all_done(
     jobs: Sequence[PartJob], files: Sequence[Entry], made: Place, run: Executor, progress: Progress
 ) -> dict[str, PartDone]:
-    known, written = records(made), {entry.name: entry for entry in made.parquet_files()}
+    known, written = records(made), {entry.name: entry for entry in made.parquet_files(links=False)}
     done, todo = {}, []
     for job, source in zip(jobs, files, strict=True):
         record = known.get(job.name)
@@ -240,7 +240,7 @@ def _agree(out: Place, settings: Mapping[str, object], files: Mapping[str, int],
     begun = _begun(out)
     if begun is not None and force:
         # Only what lies here: a plan is a file, and one that was tampered with could name others.
-        ours = [entry.name for entry in out.parquet_files() if entry.name in begun[1]]
+        ours = [entry.name for entry in out.parquet_files(links=False) if entry.name in begun[1]]
         # The plan goes last: until then the next run still knows which files are ours.
         for name in (RECEIPT, *(f"{DONE}/{entry.name}" for entry in out.listed(DONE)), *ours, MANIFEST):
             out.drop(name)
@@ -259,7 +259,8 @@ def _agree(out: Place, settings: Mapping[str, object], files: Mapping[str, int],
 def _require_ours(out: Place) -> None:
     """Refuse an output beside other vectors, which then would lie among erased ones."""
     begun = _begun(out)
-    others = [entry.name for entry in out.parquet_files() if begun is None or entry.name not in begun[1]]
+    written = out.parquet_files(links=False)
+    others = [entry.name for entry in written if begun is None or entry.name not in begun[1]]
     if others:
         raise UnfaceError(f"{out.shown}: holds {others[0]} already, which is not of this run; choose an empty OUT")
 

@@ -14,8 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface.data.files import unopened
 from unface.errors import UnfaceError, reason, short_name
+from unface.output.links import refuse_link
 from unface.output.lock import file_lock
-from unface.output.write import SEE_TO_IT, publish, sync, write_file
+from unface.output.write import SEE_TO_IT, new_file, publish, sync, write_file
 from unface.stores.ports import Holding
 
 
@@ -37,21 +38,22 @@ class _Stamp(BaseModel):
 class _Sidecar(BaseModel):
     """``faces.index.unface.json``: what is staged, or what has replaced the raw file."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Earlier versions also wrote ``swapped``, after the swap: a run that was killed in between left it wrong.
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     schema_: Literal["unface.beside/1"] = Field("unface.beside/1", alias="schema")
     projection_sha256: str
     erased_sha256: str
     """Of the staged file's bytes; renaming keeps them, so they tell an erased file from a raw one after any crash."""
     raw: _Stamp
-    swapped: bool = False
 
 
 class BesideFile:
     """The files of one store: ``name``, ``.name.unface-<mark>`` while staged, ``name.raw``, ``name.unface.json``.
 
     Wherever a run was killed, the files show how far it came: a staged file counts once the sidecar has its hash, and
-    the live file is erased if and only if it has that hash.
+    the live file is erased if it has that hash. The rename that swaps also takes the staged name away, so nothing has
+    to be written afterwards: a sidecar without its staged file means that the live file was erased once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -70,9 +72,11 @@ class BesideFile:
     def sanitised_with(self) -> str | None:
         """Hash of the projection that erased the live file; refuses if it is unclear or data would be lost."""
         sidecar = self._read_sidecar()
+        # A link to the live file would pass for the raw one.
+        refuse_link(self.raw)
         if sidecar is not None and _sha256(self.path) == sidecar.erased_sha256:
             return sidecar.projection_sha256
-        if sidecar is not None and sidecar.swapped:
+        if sidecar is not None and self._was_swapped(sidecar):
             raise UnfaceError(
                 f"{self.name}: was written to since it was sanitised, so it may hold raw and erased vectors;"
                 f" start from raw ones, and remove {self._sidecar.name}"
@@ -84,6 +88,7 @@ class BesideFile:
     def is_staged(self, mark: str) -> bool:
         """Whether it is staged completely with this mark, from the raw file as it is now."""
         sidecar = self._read_sidecar()
+        refuse_link(self.staged(mark))
         return (
             sidecar is not None
             and sidecar.projection_sha256 == mark
@@ -109,6 +114,9 @@ class BesideFile:
         with self._one_line_errors("staged beside it"), self._locked():
             if self.sanitised_with() is not None:
                 raise UnfaceError(f"{self.name}: another run changed it in the meantime; run it again")
+            # The sidecar first: without its staged file it would say that the raw file is an erased one.
+            self._sidecar.unlink(missing_ok=True)
+            sync(self.path.parent)
             self._remove_staged()
             before = _Stamp.of(self.path)
             unfinished = self.path.with_name(f"{self._staged_prefix}{mark[:8]}.part")
@@ -130,13 +138,13 @@ class BesideFile:
     def swap(self, mark: str) -> None:
         """Give the raw file a second name, then rename the erased one over it: a complete file is always there."""
         with self._one_line_errors("swapped"), self._locked():
-            sidecar = self._read_sidecar()
-            if sidecar is None or not self.is_staged(mark):
+            if not self.is_staged(mark):
                 raise UnfaceError(f"{self.name}: was written to while it was staged; stop writers and run it again")
+            # Before the rename, so that a run that is killed after it has left nothing to do.
+            self._remove_staged(but=self.staged(mark))
             if not self.raw.exists():
                 self._keep_raw()
             publish(self.staged(mark), self.path)
-            self._write_sidecar(sidecar.model_copy(update={"swapped": True}))
 
     def purge(self) -> list[str]:
         """The raw file is removed last: while it is there, an interrupted purge can be recognised."""
@@ -153,19 +161,24 @@ class BesideFile:
             sync(self.path.parent)
         return notes
 
+    def _was_swapped(self, sidecar: _Sidecar) -> bool:
+        """Whether the staged file was renamed over the raw one; the raw one may have been put back since."""
+        return not self.staged(sidecar.projection_sha256).exists() and sidecar.raw != _Stamp.of(self.path)
+
     def _keep_raw(self) -> None:
         try:
             os.link(self.path, self.raw)
         except OSError:
             # Some file systems have no hard links; the copy gets its final name only when it is complete.
             unfinished = self.path.with_name(f"{self._staged_prefix}raw.part")
+            new_file(unfinished, private=True)
             shutil.copy2(self.path, unfinished)
             publish(unfinished, self.raw)
 
-    def _remove_staged(self) -> None:
-        """Files of any projection, finished or not."""
+    def _remove_staged(self, but: Path | None = None) -> None:
+        """Files of any projection, finished or not, and vectors that were kept to check them."""
         for entry in list(self.path.parent.iterdir()):
-            if entry.name.startswith(self._staged_prefix):
+            if entry.name.startswith(self._staged_prefix) and entry != but:
                 entry.unlink()
 
     def _locked(self) -> AbstractContextManager[None]:
@@ -180,6 +193,7 @@ class BesideFile:
             raise UnfaceError(f"{self.name}: cannot be {step} ({reason(error)}); {SEE_TO_IT}") from None
 
     def _read_sidecar(self) -> _Sidecar | None:
+        refuse_link(self._sidecar)
         try:
             return _Sidecar.model_validate_json(self._sidecar.read_bytes())
         except FileNotFoundError:
@@ -198,10 +212,11 @@ class BesideFile:
 def new_array(
     path: Path, dtype: np.dtype[np.floating], shape: tuple[int, ...], *, column_by_column: bool = False
 ) -> "np.memmap[tuple[int, ...], np.dtype[np.floating]]":
-    """A new .npy file as a memory map, all of its disk space allocated.
+    """A new .npy file as a memory map, all of its disk space allocated; nobody else can read it yet.
 
     A memory map that meets a full disk would end the process; here that is an OSError before the first row.
     """
+    new_file(path, private=True)
     array = open_memmap(path, "w+", dtype, shape, column_by_column)
     if hasattr(os, "posix_fallocate"):
         with path.open("r+b") as file:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from unface.data.files import unopened
 from unface.errors import UnfaceError, reason
+from unface.output.write import new_file
 from unface.progress import Progress
 from unface.seeds import stream
 from unface.stores.beside import BesideFile, new_array
@@ -64,6 +65,7 @@ class FaissStore:
             try:
                 ids, erased = _erased_rows(index, erase, rows, progress)
                 _refill(index, ids, erased)
+                new_file(unfinished, private=True)
                 faiss.write_index(index, str(unfinished))
             except RuntimeError as error:
                 raise UnfaceError(f"{self._file.name}: cannot be rebuilt ({_faiss_reason(error)})") from None
@@ -101,7 +103,6 @@ class FaissStore:
 
     def swap(self, mark: str) -> None:
         self._file.swap(mark)
-        self._rows(mark).unlink(missing_ok=True)
 
     def purge(self) -> list[str]:
         return self._file.purge()

@@ -76,6 +76,8 @@ class Folder:
         """The folder of a person by one rename, then the record that says so."""
         unfinished, whole = self.out / UNFINISHED / identity, self.out / identity
         digits = len(str(len(pictures) - 1))
+        for name in (f"{UNFINISHED}/{identity}", identity):
+            self.place.require_no_links(name)
         try:
             if unfinished.exists():  # left by a run that was killed
                 shutil.rmtree(unfinished)
