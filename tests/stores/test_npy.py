@@ -332,3 +332,11 @@ def test_what_is_written_while_a_run_begins_is_not_lost(path: Path, monkeypatch:
     monkeypatch.setattr(BesideFile, "staging", late)
     sanitise(path, purge=True)
     assert np.array_equal(np.load(path), ERASED[::-1])
+
+
+@pytest.mark.parametrize("shape", ['"""   ', "(5, 3["])
+def test_a_header_that_cannot_be_parsed_is_one_line(tmp_path: Path, shape: str) -> None:
+    path = tmp_path / "faces.npy"
+    np.save(path, np.ones((5, 3), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(5, 3)", shape.encode()))
+    assert refused(path) == "faces.npy: not a .npy array of numbers; give one that numpy.save wrote"
