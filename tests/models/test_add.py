@@ -76,7 +76,7 @@ def test_torchscript_is_a_program_and_never_run(suffix: str, name: str, tmp_path
             return pictures.mean([2, 3]) + touched.sum()
 
     # torch gives its scripts no types
-    torch.jit.save(torch.jit.script(Writes()), str(path))  # type: ignore[no-untyped-call]
+    torch.jit.save(torch.jit.script(Writes()), str(path))
     described = replace(IMAGENET, size=8) if name == "mine" else Description()
     assert "TorchScript is a program, so it is never loaded; export the model to ONNX" in refused(path, described, name)
     assert not trace.exists()
