@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench study figures docs mutants clean
+.PHONY: help demo test lint bench study figures docs mutants fuzz clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -40,6 +40,9 @@ mutants: .venv/stamp  ## break the code on purpose, see what no test notices: ma
 	$(INSTALL) -e ".[mutation]"
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/mutmut run $(if $(ROOM),"unface.$(ROOM).*")
 	$(BIN)/mutmut results | grep -v ": not checked" || echo "none survived"
+
+fuzz: .venv/stamp  ## read damaged files in bounded processes: make fuzz [MUTANTS=1000] [SEED=2026]
+	$(BIN)/python -m tests.fuzz --mutants $(or $(MUTANTS),1000) --seed $(or $(SEED),2026)
 
 clean:  ## remove what was made here
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site mutants

@@ -3,6 +3,7 @@
 import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -233,3 +234,24 @@ def test_an_id_column_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
     assert [image.id for image in read_images(tmp_path / "faces.parquet")] == ["faces/0"]
     with pytest.raises(UnfaceError, match="no column 'key'; there is 'image', 'identity'"):
         read_images(tmp_path / "faces.parquet", id="key")
+
+
+@pytest.mark.parametrize("method", ["gz", "xz", "bz2"])
+def test_a_compressed_tar_damaged_anywhere_is_read_or_one_line(tmp_path: Path, method: str) -> None:
+    whole = write_tar(tmp_path / "faces.tar", people(6, 4), f"w:{method}").read_bytes()
+    for part in range(1, 12):
+        at = len(whole) * part // 12
+        for damaged in (whole[:at], whole[:at] + bytes(8) + whole[at + 8 :]):
+            (tmp_path / "faces.tar").write_bytes(damaged)
+            with suppress(UnfaceError):
+                for image in read_images(tmp_path / "faces.tar"):
+                    with suppress(BadPicture):
+                        image.read()
+
+
+def test_a_member_without_a_name_is_no_picture(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "faces.zip", "w") as archive:
+        archive.writestr("ann/1.jpg", jpeg())
+        archive.writestr("nameless", b"")
+        archive.infolist()[1].filename = ""
+    assert [image.id for image in read_images(tmp_path / "faces.zip")] == ["ann/1.jpg"]

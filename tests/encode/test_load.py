@@ -1,5 +1,6 @@
 """If this fails, an encoder cannot be had by its name, or one that another package brings cannot take part."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -90,3 +91,10 @@ def test_an_encoder_that_needs_torch_says_so(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("unface.encode.encoder.find_spec", lambda name: None if name == "torch" else object())
     with pytest.raises(UnfaceError, match=r"^augnet-r50: needs torch, not installed; run pip install"):
         load_encoder("augnet-r50")
+
+
+def test_torchscript_is_a_program_and_never_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = replace(next(one for one in cards() if one.name == "sscd"), name="script", architecture="torchscript")
+    monkeypatch.setattr("unface.encode.encoder.card", lambda name: program)
+    with pytest.raises(UnfaceError, match="script: TorchScript is a program, so it is never loaded; export it to ONNX"):
+        load_encoder("script")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.encode.tiny import DIM, MATRIX, SIZE, card, noise, write_onnx
+from tests.encode.tiny import MATRIX, SIZE, card, noise, write_onnx
 from tests.real import weights_here
 from unface.encode import TorchBacked, load_encoder, tensor_of
 from unface.encode.onnx import OnnxEncoder
@@ -142,17 +142,3 @@ def test_weights_of_something_else_are_one_sentence(tmp_path: Path) -> None:
     torch.save(AugNet().state_dict(), tmp_path / "weights.pth")
     with pytest.raises(UnfaceError, match="not the weights expected here"):
         TorchEncoder(card(architecture="mobilenet_v2"), tmp_path / "weights.pth")
-
-
-def test_a_torchscript_file_runs(tmp_path: Path) -> None:
-    linear = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * SIZE * SIZE, DIM))
-    # torch gives its tracer no types
-    torch.jit.trace(linear, torch.zeros(2, 3, SIZE, SIZE)).save(str(tmp_path / "script.pt"))  # type: ignore[no-untyped-call]
-    encoder = TorchEncoder(card(architecture="torchscript"), tmp_path / "script.pt")
-    images = noise(3)
-    with torch.inference_mode():
-        expected = linear(torch.from_numpy(tensor_of(images, card().input))).numpy()
-    np.testing.assert_allclose(encoder.encode(images), expected, rtol=1e-5)
-    (tmp_path / "script.pt").write_bytes(b"nothing")
-    with pytest.raises(UnfaceError, match=r"script\.pt: not a TorchScript file"):
-        TorchEncoder(card(architecture="torchscript"), tmp_path / "script.pt")

@@ -61,12 +61,28 @@ def test_a_description_is_refused_for_a_model_that_has_a_card(option: str, tmp_p
     assert left_behind(cache) == []
 
 
-def test_torchscript_is_run_once_for_its_dimension(tmp_path: Path) -> None:
-    module = torch.nn.Sequential(torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(3, 7))
-    torch.jit.save(torch.jit.script(module), str(tmp_path / "mine.pt"))
-    made = add_model(tmp_path / "mine.pt", "mine", replace(IMAGENET, size=32))
-    assert (made.architecture, made.dim) == ("torchscript", 7)
-    assert any("a program" in caution for caution in made.cautions)
+@pytest.mark.parametrize("name", ["mine", "sscd"])
+@pytest.mark.parametrize("suffix", [".pt", ".pth", ".bin"])
+def test_torchscript_is_a_program_and_never_run(suffix: str, name: str, tmp_path: Path, cache: Path) -> None:
+    trace, path = tmp_path / "trace", tmp_path / f"mine{suffix}"
+
+    class Writes(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.where = str(trace)
+
+        def forward(self, pictures: torch.Tensor) -> torch.Tensor:
+            touched = torch.from_file(self.where, True, 1, dtype=torch.uint8)  # shared, so the file is made
+            return pictures.mean([2, 3]) + touched.sum()
+
+    # torch gives its scripts no types
+    torch.jit.save(torch.jit.script(Writes()), str(path))
+    described = replace(IMAGENET, size=8) if name == "mine" else Description()
+    assert "TorchScript is a program, so it is never loaded; export the model to ONNX" in refused(path, described, name)
+    assert not trace.exists()
+    assert left_behind(cache) == []
+    torch.jit.load(str(path))(torch.zeros(1, 3, 8, 8))  # type: ignore[no-untyped-call]
+    assert trace.exists(), "the trap does not work, so the test shows nothing"
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".pth"])
@@ -189,7 +205,7 @@ def test_a_listed_model_for_research_asks_for_consent_here_too(tmp_path: Path) -
 def test_bare_weights_are_no_graph_for_a_listed_model_that_wants_one(tmp_path: Path, cache: Path) -> None:
     save_file({"w": np.ones((2, 2), np.float32)}, tmp_path / "weights.safetensors")
     said = refused(tmp_path / "weights.safetensors", Description(), name="sscd")
-    assert said == "weights.safetensors: is safetensors, sscd is torchscript"
+    assert said == "weights.safetensors: is safetensors, sscd is onnx"
     assert left_behind(cache) == []
 
 

@@ -289,3 +289,25 @@ def test_codes_without_vectors_are_refused_since_their_book_is_all_they_hold(pat
     index.train(RAW)
     faiss.write_index(index, str(path))
     assert "only what was learned from raw ones" in refused(path, lossy_ok=True)
+
+
+KINDS = ("Flat", "IDMap,Flat", "IDMap2,Flat", "HNSW8,Flat", "IVF4,Flat", "SQ8", "PQ4x4", "LSH", "IVF4,PQ4x4,RFlat")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_cut_anywhere_in_its_header_is_one_line(kind: str, path: Path) -> None:
+    """Read in this process, most of these end it."""
+    whole = written(faiss.index_factory(DIM, kind), path, RAW[:200], np.arange(200) if "IDMap" in kind else None)
+    content = whole.read_bytes()
+    for length in (28, 47, 66, 82):
+        path.write_bytes(content[:length])
+        assert "faces.index: not a FAISS index that can be read (" in refused(path, lossy_ok=True)
+    path.write_bytes(content)
+    FaissStore(path, lossy_ok=True).inspect()
+
+
+def test_a_size_that_the_file_does_not_hold_is_refused_before_it_is_allocated(path: Path) -> None:
+    content = bytearray(written(faiss.IndexIDMap(faiss.IndexFlatL2(DIM)), path, RAW, np.arange(600)).read_bytes())
+    content[-8 * 600 - 8 : -8 * 600] = (1 << 34).to_bytes(8, "little")  # how many ids follow
+    path.write_bytes(content)
+    assert "it declares more than the file holds" in refused(path)

@@ -381,3 +381,11 @@ def test_nothing_is_written_through_a_link_that_appears_just_before(
     with pytest.raises(UnfaceError, match="cannot be staged beside it"):
         sanitise(path)
     assert precious.read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("shape", ['"""   ', "(5, 3["])
+def test_a_header_that_cannot_be_parsed_is_one_line(tmp_path: Path, shape: str) -> None:
+    path = tmp_path / "faces.npy"
+    np.save(path, np.ones((5, 3), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(5, 3)", shape.encode()))
+    assert refused(path) == "faces.npy: not a .npy array of numbers; give one that numpy.save wrote"

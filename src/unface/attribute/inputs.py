@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.data import BadPicture, ImageRef, ImageSet, decode
+from unface.data.images import PIXELS
 from unface.encode import Encoder, ahead, aligned, contents
 from unface.errors import UnfaceError
 from unface.faces import Detector, Face, main_face
@@ -56,7 +57,8 @@ def _located(item: tuple[ImageRef, bytes | BadPicture], detector: Detector) -> L
     try:
         if isinstance(content, BadPicture):
             raise content
-        image = decode(content)
+        with PIXELS.room_for(content):
+            image = decode(content)
     except BadPicture as bad:
         return LocatedPicture(ref.id, ref.identity, None, None, bad.reason)
     return LocatedPicture(ref.id, ref.identity, image, main_face(detector.detect(image), image.shape))

@@ -13,6 +13,7 @@ from unface.cli.gate import gate
 from unface.cli.models import models
 from unface.cli.report import report, schema
 from unface.cli.synth import synth
+from unface.memory import limit_memory
 
 app = typer.Typer(
     name="unface",
@@ -35,6 +36,10 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    memory: str | None = typer.Option(
+        None, "--memory", metavar="SIZE", help="Memory to use at most, as 8G [default: 3/4 of the machine's]."
+    ),
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
     """Measure, and cut down, what image embeddings give away about who someone is."""
+    limit_memory(memory)

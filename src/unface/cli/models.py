@@ -65,7 +65,7 @@ def pull(
 
 @models.command()
 def add(
-    file: Path = typer.Argument(..., metavar="FILE", help=".onnx, TorchScript, .safetensors, or tensors as .pth."),
+    file: Path = typer.Argument(..., metavar="FILE", help=".onnx, .safetensors, or tensors as .pth."),
     name: str = typer.Option(..., "--name", help="What to call it; the name of a listed model puts its file in place."),
     size: int | None = typer.Option(None, "--size", min=1, help="Side of the picture, where the file does not fix it."),
     mean: str | None = typer.Option(None, "--mean", help="One or three numbers, for pixels from 0 to 255."),

@@ -1,11 +1,10 @@
 """Options that more than one verb has, by one name and read one way; and ``--config``, which holds any of them."""
 
-import tomllib
 from pathlib import Path
 
 import typer
 
-from unface.errors import UnfaceError, reason
+from unface.errors import UnfaceError
 
 
 def numbers(values: list[str], option: str) -> list[float]:
@@ -45,12 +44,9 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     """Fill in options from a TOML file whose keys are their names; the command line goes before it."""
     if path is None:
         return None
-    try:
-        content = tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UnfaceError(f"{path}: is not TOML: {error}") from None
+    from unface.result.file import read_toml
+
+    content = read_toml(path)
     parameters = {option: one for one in context.command.params for option in (*one.opts, *one.secondary_opts)}
     defaults: dict[str, object] = {}
     for key, value in content.items():

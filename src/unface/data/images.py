@@ -5,14 +5,17 @@ import json
 import struct
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO
+from threading import Condition
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.memory import memory_budget
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 # Formats that only decode pixels: Pillow would hand EPS, for one, to another program.
 _FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 _MOST_PIXELS = 89_478_485  # where Pillow itself begins to warn: 256 MiB of RGB
+_ORDINARY = 1 << 24
+_BYTES_PER_PIXEL = 16  # as Pillow holds it, over white, turned upright, and as an array
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +94,48 @@ class BadPicture(UnfaceError):
         self.reason = reason
 
 
+class PixelBudget:
+    """Pixels that all threads of a process may have in work at once; a picture waits until there is room for it."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._held = 0
+
+    def most(self) -> int:
+        """Pixels: an eighth of the memory budget, and at least as many as one ordinary photograph has."""
+        return min(_MOST_PIXELS, max(_ORDINARY, memory_budget() // 8 // _BYTES_PER_PIXEL))
+
+    @contextmanager
+    def room_for(self, content: bytes) -> Iterator[None]:
+        """While a picture is decoded and used; without room it waits, unless it is the only one."""
+        pixels = _declared_pixels(content)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._held or self._held + pixels <= self.most())
+            self._held += pixels
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held -= pixels
+                self._changed.notify_all()
+
+
+PIXELS = PixelBudget()
+
+
+def _declared_pixels(content: bytes) -> int:
+    """By its header alone; 0 of what is no picture."""
+    from PIL import Image
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            with Image.open(BytesIO(content), formats=_FORMATS) as image:
+                return int(image.width * image.height)
+    except Exception:  # decode says what is wrong with it
+        return 0
+
+
 def decode(content: bytes) -> NDArray[np.uint8]:
     """(h, w, 3) RGB: upright by its EXIF orientation, transparent parts over white, the first frame of several."""
     from PIL import Image, ImageOps, UnidentifiedImageError
@@ -100,7 +147,7 @@ def decode(content: bytes) -> NDArray[np.uint8]:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # we have a limit of our own
             opened = Image.open(BytesIO(content), formats=_FORMATS)
         with opened as image:
-            if image.width * image.height > _MOST_PIXELS:
+            if image.width * image.height > PIXELS.most():
                 raise BadPicture("too many pixels")
             try:
                 image.load()

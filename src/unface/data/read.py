@@ -18,8 +18,10 @@ from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_
 from unface.data.files import kind_of, reason, short_name
 from unface.data.parquet import read_parquet, read_parquet_directory
 from unface.errors import UnfaceError
+from unface.memory import require_memory
 
 Arrays = dict[str, NDArray[np.generic]]
+_BYTES_PER_TEXT = 64  # of a Python string and the places that hold it
 _BEST_DEFLATE = 1032  # deflate cannot shrink further; a directory that promises more is corrupt
 
 
@@ -138,7 +140,9 @@ def _read_arrays(path: Path) -> Arrays:
                 raise UnfaceError(
                     f"{source}: not a readable .npz file (no array in it); for pictures name an --encoder"
                 )
-            return {name: _member(archive, name, source) for name in archive.files}
+            needed = sum(_declared_bytes(archive, name, source) for name in archive.files)
+            require_memory(needed, source, "write it as Parquet, which is read in pieces")
+            return {name: archive[name] for name in archive.files}
     except UnfaceError:
         raise
     # A corrupt archive makes zipfile, zlib, numpy's header parser and the allocator raise nearly anything.
@@ -146,7 +150,8 @@ def _read_arrays(path: Path) -> Arrays:
         raise UnfaceError(f"{source}: not a readable .npz file ({reason(error)}); write or copy it again") from None
 
 
-def _member(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> NDArray[np.generic]:
+def _declared_bytes(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> int:
+    """Memory that an array takes in use, from its header; refuses what the bytes of the file cannot hold."""
     files = cast(zipfile.ZipFile, archive.zip)
     info = files.getinfo(name if name in files.namelist() else f"{name}.npy")
     with files.open(info) as file:
@@ -162,8 +167,10 @@ def _member(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> NDArray[
         raise UnfaceError(
             f"{source}: {name!r} promises shape {shape}, which its bytes do not hold; copy the file again"
         )
-    array: NDArray[np.generic] = archive[name]
-    return array
+    if len(shape) == 1:
+        return count * (dtype.itemsize + _BYTES_PER_TEXT)
+    # As it is stored, and twice in single precision: checked or erased, and normalised or written.
+    return count * (dtype.itemsize + (8 if dtype.kind in "fiu" else 0))
 
 
 def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:

@@ -73,12 +73,19 @@ def _kind_of(path: Path) -> str:
         return "parquet"
     if start.startswith(ZIP):
         return "zip"
-    if start and tarfile.is_tarfile(path):
+    if start and _is_tar(path):
         return "tar"
     what = "the file is empty" if not start else "neither zip, tar nor Parquet by its first bytes"
     raise UnfaceError(
         f"{short_name(path)}: {what}; give a folder or archive of <identity>/<image>, or Parquet with pictures"
     )
+
+
+def _is_tar(path: Path) -> bool:
+    try:
+        return tarfile.is_tarfile(path)
+    except Exception:  # of a decompressor: zlib.error, LZMAError, EOFError
+        return False
 
 
 def _folder_readers(folder: Path) -> dict[str, Reader]:
@@ -121,8 +128,10 @@ def _zip_readers(path: Path) -> dict[str, Reader]:
     """The members of a zip in the order of its directory."""
     try:
         archive = zipfile.ZipFile(path)
-        members = [member for member in archive.infolist() if not member.is_dir()]
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        # Not is_dir(), which fails on an empty name.
+        members = [member for member in archive.infolist() if not member.filename.endswith("/")]
+    # A corrupt archive makes zipfile and tarfile raise nearly anything, as their decompressors do.
+    except Exception as error:
         raise UnfaceError(f"{short_name(path)}: not a readable zip ({reason(error)}); copy it again") from None
     lock = Lock()  # one file handle, moved about by every read
     return _safe_members(path, ((member.filename, partial(_read_zip, archive, lock, member)) for member in members))
@@ -144,7 +153,7 @@ def _tar_readers(path: Path) -> dict[str, Reader]:
     try:
         archive = tarfile.open(path)  # noqa: SIM115 - open as long as its pictures are read
         members = [member for member in archive.getmembers() if member.isreg()]
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+    except Exception as error:
         raise UnfaceError(f"{short_name(path)}: not a readable tar ({reason(error)}); copy it again") from None
     lock = Lock()
     return _safe_members(path, ((member.name, partial(_read_tar, archive, lock, member)) for member in members))
@@ -157,7 +166,7 @@ def _read_tar(archive: tarfile.TarFile, lock: Lock, member: tarfile.TarInfo) -> 
         with lock:
             file = archive.extractfile(member)
             return b"" if file is None else file.read()
-    except (tarfile.TarError, OSError, EOFError):
+    except Exception:
         raise BadPicture("cannot be read") from None
 
 
@@ -249,7 +258,11 @@ def _identity_list(
     elif inside is not None and path.is_dir():
         listing = path / inside
     elif inside is not None:
-        return _parsed_list(readers[inside]().decode("utf-8", errors="replace"), IDENTITY_LIST)
+        try:
+            content = readers[inside]()
+        except BadPicture as bad:
+            raise UnfaceError(f"{short_name(path)}: its {IDENTITY_LIST} {bad.reason}; copy it again") from None
+        return _parsed_list(content.decode("utf-8", errors="replace"), IDENTITY_LIST)
     elif path.name.startswith("img_align_celeba") and not path.is_dir() and beside.is_file():
         listing = beside
     else:

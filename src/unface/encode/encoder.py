@@ -94,10 +94,12 @@ def _maker(wanted: Card) -> Callable[[Card, Path, int | None], Encoder]:
             from unface.encode.runtimes import TfliteEncoder
 
             return TfliteEncoder
-        case "mobilenet_v2" | "efficientnet_lite0" | "augnet_r50" | "transformers" | "torchscript":
+        case "mobilenet_v2" | "efficientnet_lite0" | "augnet_r50" | "transformers":
             if find_spec("torch") is None:
                 raise UnfaceError(f"{wanted.name}: needs torch, not installed; run pip install 'unface[torch]'")
             from unface.encode.torch_encoder import TorchEncoder
 
             return TorchEncoder
+        case "torchscript":
+            raise UnfaceError(f"{wanted.name}: TorchScript is a program, so it is never loaded; export it to ONNX")
     raise UnfaceError(f"{wanted.name}: nothing here runs architecture {wanted.architecture!r}; correct its card")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.data import BadPicture, decode
+from unface.data.images import PIXELS
 from unface.errors import UnfaceError
 from unface.faces import (
     ARCFACE_112,
@@ -52,12 +53,16 @@ class Preparer:
     detector: Detector | None
 
     def __call__(self, content: bytes | BadPicture) -> Prepared:
-        try:
-            if isinstance(content, BadPicture):
-                raise content
-            image = decode(content)
-        except BadPicture as bad:
-            return _unusable(bad.reason)
+        if isinstance(content, BadPicture):
+            return _unusable(content.reason)
+        with PIXELS.room_for(content):
+            try:
+                image = decode(content)
+            except BadPicture as bad:
+                return _unusable(bad.reason)
+            return self._prepared(image)
+
+    def _prepared(self, image: NDArray[np.uint8]) -> Prepared:
         faces = [] if self.detector is None else self.detector.detect(image)
         face = main_face(faces, image.shape)
         if face is None and self.detector is not None and self.wanted.alignment != "none":

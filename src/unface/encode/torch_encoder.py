@@ -1,4 +1,4 @@
-"""Encoders as torch modules: published state dicts in plain modules of ours, TorchScript, transformers."""
+"""Encoders as torch modules: published state dicts in plain modules of ours, and transformers."""
 
 import operator
 from collections.abc import Sequence
@@ -36,9 +36,8 @@ class TorchEncoder:
         if threads is not None:
             torch.set_num_threads(threads)
         self._module = _module(card, path).eval()
-        for weight in self._module.parameters():  # TorchScript has no requires_grad_ for all at once
-            weight.requires_grad_(False)
-        foreign = card.architecture in ("torchscript", "transformers")
+        self._module.requires_grad_(False)
+        foreign = card.architecture == "transformers"
         self._session = None if foreign else session_of(graph_of(self._module).SerializeToString(), threads)
 
     def encode(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
@@ -67,13 +66,6 @@ class TorchEncoder:
 
 def _module(card: Card, path: Path) -> nn.Module:
     match card.architecture:
-        case "torchscript":
-            try:
-                # torch gives its loader no types
-                script: nn.Module = torch.jit.load(str(path), map_location="cpu")  # type: ignore[no-untyped-call]
-                return script
-            except RuntimeError:
-                raise UnfaceError(f"{path.name}: not a TorchScript file; fetch it again") from None
         case "transformers":
             return _transformers_model(path.parent, card)
         case "mobilenet_v2":

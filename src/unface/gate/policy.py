@@ -3,14 +3,14 @@
 Policies come from TOML or from flags; a mistake in one becomes a line that names the place and the keys.
 """
 
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from unface.errors import UnfaceError, reason
+from unface.errors import UnfaceError
+from unface.result.file import read_toml
 
 # A limit of 1 would let everything pass, and is more likely meant as one percent.
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -93,18 +93,7 @@ _Model = TypeVar("_Model", bound=_Table)
 
 def read_policy(path: Path) -> Policy:
     """A policy file."""
-    try:
-        content = tomllib.loads(path.read_bytes().decode())
-    except OSError as error:
-        raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
-    except UnicodeDecodeError:
-        raise UnfaceError(f"{path}: is not UTF-8 text; a policy is a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        text = str(error)
-        raise UnfaceError(f"{path}: is not TOML: {text[:1].lower()}{text[1:]}") from None
-    except RecursionError:
-        raise UnfaceError(f"{path}: is nested too deeply for a policy") from None
-    return make_policy(content, lambda table, key: ": ".join(part for part in (str(path), table, key) if part))
+    return make_policy(read_toml(path), lambda table, key: ": ".join(part for part in (str(path), table, key) if part))
 
 
 def make_policy(content: Mapping[str, object], place: Place) -> Policy:

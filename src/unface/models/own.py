@@ -1,6 +1,6 @@
 """Adding a user's own file of weights: for a model that has a card, or for a new one whose card is made here.
 
-The file is inspected without running what it may hide; a pickle that would run code is refused.
+Only safetensors, ONNX graphs and plain tensors are loaded; TorchScript and pickles that run code are refused unread.
 """
 
 import zipfile
@@ -30,9 +30,8 @@ from unface.models.resolve import require_accepted
 from unface.models.shelf import CARD_FILE, card_json, shipped
 from unface.models.store import Mismatch, blocks_of, place, sha256_of, staging
 
-Kind = Literal["onnx", "torchscript", "safetensors", "state dict"]
+Kind = Literal["onnx", "safetensors", "state dict"]
 _NOTHING_BUT_WEIGHTS = ("safetensors", "state dict")
-_GRAPHS = ("onnx", "torchscript")
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ def _described(path: Path, name: str, description: Description) -> Card:
         pixels = Input(description.size, "NCHW", channels, "float32", *_scale(path, description), alignment, resize)
     else:
         description.refuse("architecture", "dim", why=f"{path.name}: its graph says that itself")
-        graph = _graph_of(path, kind, description.size)
+        graph = _run_onnx(path, description.size)
         architecture, dim = kind, graph.dim
         if graph.dtype == "float32":
             scale = _scale(path, description)
@@ -97,7 +96,6 @@ def _described(path: Path, name: str, description: Description) -> Card:
             description.refuse("mean", "std", why=f"{path.name}: takes bytes, which are not scaled")
             scale = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
         pixels = Input(graph.size, graph.layout, channels, graph.dtype, *scale, alignment, resize)
-    cautions = ["a program as well as weights: it runs when it encodes"] if kind == "torchscript" else []
     try:
         return Card(
             name=name,
@@ -110,7 +108,7 @@ def _described(path: Path, name: str, description: Description) -> Card:
             dim=dim,
             licence=Licence(description.licence or "not stated", research_only=False),
             paper="",
-            cautions=("added by hand", *cautions),
+            cautions=("added by hand",),
             sources=(),
             file=path.name,
             bytes=path.stat().st_size,
@@ -136,11 +134,11 @@ def _require_fitting(path: Path, known: Card) -> None:
     if known.sha256:
         return
     kind = _kind_of(path)
-    if kind in _NOTHING_BUT_WEIGHTS and known.architecture not in _GRAPHS:
+    if kind in _NOTHING_BUT_WEIGHTS and known.architecture != "onnx":
         return
     if kind != known.architecture:
         raise UnfaceError(f"{path.name}: is {kind}, {known.name} is {known.architecture}")
-    graph = _graph_of(path, kind, known.input.size)
+    graph = _run_onnx(path, known.input.size)
     if (graph.dim, graph.layout, graph.dtype) != (known.dim, known.input.layout, known.input.dtype):
         actual = f"{graph.dim} dimensions from {graph.layout} {graph.dtype}"
         expected = f"{known.dim} from {known.input.layout} {known.input.dtype}"
@@ -173,7 +171,7 @@ class _Graph:
 
 
 def _kind_of(path: Path) -> Kind:
-    """By its suffix, and by content where a suffix can mean two things; a pickle that would run code is refused."""
+    """By its suffix; TorchScript, and a pickle that would run code, are refused before anything of them is loaded."""
     if not path.is_file():
         raise UnfaceError(f"{path.name}: {'is a folder; name the file in it' if path.is_dir() else 'no such file'}")
     if path.suffix == ".onnx":
@@ -183,15 +181,12 @@ def _kind_of(path: Path) -> Kind:
         return "safetensors"
     if path.suffix in (".pt", ".pth", ".bin"):
         if _is_torchscript(path):
-            return "torchscript"
+            raise UnfaceError(
+                f"{path.name}: TorchScript is a program, so it is never loaded; export the model to ONNX and add that"
+            )
         _require_plain_tensors(path)
         return "state dict"
     raise UnfaceError(f"{path.name}: expected .onnx, .safetensors, .pt, .pth or .bin")
-
-
-def _graph_of(path: Path, kind: Kind, size: int | None) -> _Graph:
-    """Run an ONNX or TorchScript file once; ``size`` is needed where the file does not fix it."""
-    return _run_onnx(path, size) if kind == "onnx" else _run_torchscript(path, size)
 
 
 def _run_onnx(path: Path, size: int | None) -> _Graph:
@@ -222,19 +217,6 @@ def _run_onnx(path: Path, size: int | None) -> _Graph:
     return _Graph(side, layout, dtype, _dim(path, np.shape(given)))
 
 
-def _run_torchscript(path: Path, size: int | None) -> _Graph:
-    torch = _torch(path)
-    side = _agreed(path, None, size)
-    try:
-        module = torch.jit.load(str(path), map_location="cpu").eval()
-        with torch.inference_mode():
-            given = module(torch.zeros(1, 3, side, side))
-        shape = tuple(given.shape)
-    except Exception as error:
-        raise UnfaceError(f"{path.name}: does not run on one {side} px picture ({type(error).__name__})") from None
-    return _Graph(side, "NCHW", "float32", _dim(path, shape))
-
-
 def _agreed(path: Path, fixed: object, size: int | None) -> int:
     if not isinstance(fixed, int):
         if size is None:
@@ -263,8 +245,11 @@ def _require_safetensors(path: Path) -> None:
 def _is_torchscript(path: Path) -> bool:
     if not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as opened:
-        return any(name.endswith("/constants.pkl") for name in opened.namelist())
+    try:
+        with zipfile.ZipFile(path) as opened:
+            return any(name.rpartition("/")[2] == "constants.pkl" for name in opened.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False  # then torch refuses it too, since it only looks for tensors
 
 
 def _require_plain_tensors(path: Path) -> None:

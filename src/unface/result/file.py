@@ -3,6 +3,7 @@
 import csv
 import json
 import time
+import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
@@ -15,6 +16,7 @@ from unface._version import __version__
 from unface.errors import UnfaceError, reason
 
 _Model = TypeVar("_Model", bound=BaseModel)
+_TOO_LARGE = "holds a whole number of more than 64 bits; write a smaller one"
 
 
 class Frozen(BaseModel):
@@ -101,6 +103,33 @@ class Listing:
             [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in row] for row in self.rows
         )
         return text.getvalue()
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """The tables of a TOML file; whole numbers end at 64 bits, as TOML allows."""
+    try:
+        content = tomllib.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise UnfaceError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise UnfaceError(f"{path}: is not UTF-8 text; expected a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        text = str(error)
+        raise UnfaceError(f"{path}: is not TOML: {text[:1].lower()}{text[1:]}") from None
+    except RecursionError:
+        raise UnfaceError(f"{path}: is nested too deeply") from None
+    except ValueError:  # Python reads no number of more than 4,300 digits
+        raise UnfaceError(f"{path}: {_TOO_LARGE}") from None
+    waiting: list[object] = [content]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+        elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise UnfaceError(f"{path}: {_TOO_LARGE}")
+    return content
 
 
 def load_result(path: Path, model: type[_Model], schema: str, made_by: str) -> _Model:

@@ -25,6 +25,8 @@ from unface.scale.released import bad_rows, is_named, released_space, require_di
 from unface.threads import one_blas_thread
 
 _BATCH_BYTES = 16 << 20
+# Decoded: what is written as one row group, at most. Encoded it is a part of that, by which rows_at_once goes.
+_GROUP_BYTES = 4 * _BATCH_BYTES
 # What is read and erased at once. The memory of larger pieces goes back to the system each time, which clears it before
 # it is lent out again: a seventh of all CPU time at 16 MB.
 _PIECE_BYTES = 2 << 20
@@ -32,6 +34,7 @@ _PIECE_BYTES = 2 << 20
 _PAGE_BYTES = 1 << 18
 # Values at a time; what pyarrow takes by default are two vectors of 512.
 _VALUES = 1 << 14
+_ROWS_OF_ANY_LENGTH = 1 << 12
 NO_IDS: NDArray[np.object_] = np.empty(0, object)
 """For matrix_of, which names ids in its errors: here lengths are checked before."""
 
@@ -64,7 +67,8 @@ def erase_parquet(
         space = checked_space(projection, schema, vector, source)
         released = _released_schema(projection, schema, vector, space)
         group = rows_at_once(opened, projection.dim)
-        given = row_batches(opened, source, min(group, max(1, _PIECE_BYTES // (4 * projection.dim))))
+        piece = min(group, max(1, _PIECE_BYTES // (4 * projection.dim)), _most_rows(schema, vector))
+        given = row_batches(opened, source, piece)
         work = partial(_erased_batch, projection, released, vector, source)
         pieces = overlapped(_numbered(given), work, threads) if ahead else map(work, _numbered(given))
         rows = degenerate = bad = first_bad = 0
@@ -110,6 +114,22 @@ def rows_at_once(file: pq.ParquetFile, dim: int) -> int:
     groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
     row_bytes: int = sum(group.total_byte_size for group in groups) // max(1, file.metadata.num_rows)
     return max(1, min(batch_rows(dim), 2 * _BATCH_BYTES // max(1, row_bytes)))
+
+
+def _most_rows(schema: pa.Schema, vector: str) -> int:
+    """Rows of a piece: few where other columns may be of any length, as texts and pictures are.
+
+    How long they are no footer says: a dictionary of one long text stands for a million rows in a few bytes.
+    """
+    others = (field.type for field in schema if field.name != vector)
+    return _ROWS_OF_ANY_LENGTH if any(not _has_fixed_width(kind) for kind in others) else 1 << 20
+
+
+def _has_fixed_width(kind: pa.DataType) -> bool:
+    try:
+        return bool(kind.bit_width)
+    except ValueError:
+        return False
 
 
 def batch_vectors(batch: pa.RecordBatch, vector: str, dim: int, source: str, first: int) -> NDArray[np.generic]:
@@ -176,23 +196,24 @@ def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.Recor
 
 
 class RowGroups:
-    """Batches in, row groups of at most so many rows out; a single batch may be larger."""
+    """Batches in, row groups of at most so many rows and some tens of megabytes out; a single batch may be larger."""
 
     def __init__(self, writer: pq.ParquetWriter, rows: int) -> None:
         self._writer, self._rows = writer, rows
         self._waiting: list[pa.RecordBatch] = []
-        self._held = 0
+        self._held = self._bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        if self._held + batch.num_rows > self._rows:
+        if self._held + batch.num_rows > self._rows or self._bytes + batch.nbytes > _GROUP_BYTES:
             self.flush()
         self._waiting.append(batch)
         self._held += batch.num_rows
+        self._bytes += batch.nbytes
 
     def flush(self) -> None:
         if self._waiting:
             self._writer.write_table(pa.Table.from_batches(self._waiting))
-        self._waiting, self._held = [], 0
+        self._waiting, self._held, self._bytes = [], 0, 0
 
 
 @contextmanager

@@ -1,7 +1,11 @@
 """A FAISS index file, rebuilt from erased vectors with its type, settings and ids."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -126,6 +130,10 @@ class FaissStore:
             with path.open("rb") as file:
                 if file.read(2) == b"IB":
                     raise UnfaceError(f"{self._file.name}: a binary index; its bits are not vectors to project")
+                status = os.fstat(file.fileno())
+            problem = _read_problem(path, (status.st_ino, status.st_size, status.st_mtime_ns))
+            if problem is not None:
+                raise RuntimeError(problem)
             return faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mapped else 0)
         except OSError as error:
             raise unopened(path, error) from None
@@ -134,6 +142,16 @@ class FaissStore:
                 f"{self._file.name}: not a FAISS index that can be read ({_faiss_reason(error)});"
                 " write or copy it again"
             ) from None
+
+
+@lru_cache(maxsize=64)
+def _read_problem(path: Path, stamp: tuple[int, int, int]) -> str | None:
+    """Why a file cannot be read, from a process of its own: FAISS crashes on some damaged files. ``stamp`` dates it."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name("faiss_trial.py")), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode == 0:
+        return None
+    return done.stdout.strip() or "reading it crashed FAISS, so it is cut off or damaged"
 
 
 def _erased_rows(index: Index, erase: Erase, path: Path, progress: Progress) -> tuple[Ids, Vectors]:

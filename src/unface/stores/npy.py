@@ -59,8 +59,9 @@ def _open(path: Path) -> "np.memmap[tuple[int, ...], np.dtype[np.floating]]":
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except OSError as error:
         raise unopened(path, error) from None
-    except (ValueError, EOFError):
-        # NumPy's own message advises to load it as a pickle, which would execute it.
+    # NumPy parses a header as Python, whose tokeniser and parser raise nearly anything; its own message advises to load
+    # the file as a pickle, which would execute it.
+    except Exception:
         raise UnfaceError(f"{short_name(path)}: not a .npy array of numbers; give one that numpy.save wrote") from None
     if not isinstance(array, np.memmap):
         raise UnfaceError(f"{short_name(path)}: a .npz archive; give it to `unface apply` as a file")

@@ -86,7 +86,7 @@ PART = Leakage
 
 def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:
     """What the rows below are shares of."""
-    tar = next(point.tar for point in at_k if point.far == far)
+    tar = next((point.tar for point in at_k if point.far == far), None)
     return f"of {tar.denominator:,} pairs" if tar else "", "", ""
 
 
@@ -95,7 +95,9 @@ def _cells(row: list[Point], far: float) -> tuple[Text, Text, Text]:
 
     from unface.page.tables import tar_cells
 
-    point = next(point for point in row if point.far == far)
+    point = next((point for point in row if point.far == far), None)
+    if point is None:  # a file that was changed by hand
+        return Text("–"), Text("–"), Text()
     style, mark = ("bold", "◂") if point.worst else ("", "")
     return *tar_cells(point, style), Text(mark, style=style)
 

@@ -127,7 +127,7 @@ def _probe_row(point: Point) -> tuple[Cell | str, ...]:
         Cell(rate(float(f"{achieved.value:.2g}")), pairs(achieved)),
         percent(point.chance),
         multiple(point.times_chance),
-        f"{point.tar.effective_n:,.0f}",
+        "–" if point.tar.effective_n is None else f"{point.tar.effective_n:,.0f}",
     )
 
 

@@ -1,0 +1,57 @@
+"""How much memory a command may use: what a file declares is held against it before anything is allocated."""
+
+import os
+import re
+from pathlib import Path
+
+from unface.errors import UnfaceError
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_LEAST = 64 << 20
+# Files in which a container's limit stands, of version 2 and 1 of control groups.
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_given: int | None = None
+
+
+def memory_budget() -> int:
+    """Bytes: what ``limit_memory`` was given, or three quarters of what this machine or container has."""
+    return _given or _of_this_machine() * 3 // 4
+
+
+def limit_memory(size: str | None) -> None:
+    """Set the budget from text such as "8G" or "512M"; None is the default."""
+    global _given  # noqa: PLW0603 - a property of the process, as its limits are
+    if size is None:
+        _given = None
+        return
+    parsed = re.fullmatch(r"(\d{1,15})\s*([kmgt]?)(i?b)?", size.strip().lower())
+    if parsed is None:
+        raise UnfaceError(f"--memory: {ascii(size)[:40]} is not a size; write for example 8G or 512M")
+    wanted = int(parsed[1]) * _UNITS[parsed[2]]
+    if wanted < _LEAST:
+        raise UnfaceError(f"--memory: {ascii(size)[:40]} is too little to work with; give at least {_shown(_LEAST)}")
+    _given = wanted
+
+
+def require_memory(needed: int, source: str, advice: str) -> None:
+    """Refuse what would not fit; ``advice`` says what to do instead of giving more memory."""
+    budget = memory_budget()
+    if needed > budget:
+        raise UnfaceError(
+            f"{source}: needs about {_shown(needed)} of memory, the budget is {_shown(budget)}; {advice},"
+            " or raise --memory"
+        )
+
+
+def _of_this_machine() -> int:
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 8 << 30
+    for file in _LIMITS:
+        try:
+            total = min(total, int(file.read_text(encoding="ascii")))
+        except (OSError, ValueError):  # not here, or "max"
+            continue
+    return total
+
+
+def _shown(size: int) -> str:
+    return f"{size / (1 << 30):,.1f} GB" if size >= 1 << 30 else f"{size / (1 << 20):,.0f} MB"

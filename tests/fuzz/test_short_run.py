@@ -1,0 +1,24 @@
+"""If this fails, a damaged file ends in a traceback, a dead process or a full memory instead of one line.
+
+``make fuzz`` reads many more. A child reads the files: a crash in native code must be one failed test.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.__main__ import fuzz
+from tests.fuzz.readers import READERS
+
+
+def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("faiss", reason="faiss is not installed")
+    others = [name for name in READERS if name != "faiss"]
+    turns = [*others * 8, "faiss"]  # which starts a process for each file
+    count = 4 * len(turns)
+    tally = fuzz(turns, count, 2026, tmp_path)
+    assert tally.findings == []
+    for name in others:
+        assert sum(tally.outcomes[name, way] for way in ("read", "changed", "refused")) == 32
+        assert tally.outcomes[name, "refused"] >= 3, "the mutants are too mild to show anything"
+    assert tally.peak_mib < 1024
