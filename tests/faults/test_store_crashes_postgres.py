@@ -21,10 +21,15 @@ from unface.stores.postgres import PostgresStore
 PROJECTION = projection()
 ROWS = 200
 # Statements before which the process kills itself, and at which time that one comes.
-STAGING = [("COPY public.unface_staged", 2), ("CREATE UNIQUE INDEX", 1), ("CREATE TABLE public.unface_raw", 1)]
-SWAPPING = [("LOCK TABLE", 1), ("ALTER TABLE public.faces", 1), ("DROP TABLE public.unface_staged", 1)]
+STAGING = [("COPY public.unface_staged", 2), ("CREATE UNIQUE INDEX", 1)]
+SWAPPING = [
+    ("LOCK TABLE", 2),
+    ("CREATE TABLE public.unface_raw", 1),
+    ("ALTER TABLE public.faces", 1),
+    ("DROP TABLE public.unface_staged", 1),
+]
 SWAPPED = [("VACUUM (ANALYZE)", 1), ("TRUNCATE", 1), ("ALTER TABLE public.unface_raw", 2)]
-PURGED = [("SELECT pg_switch_wal", 1), ("DROP TABLE IF EXISTS public.unface_raw", 2)]
+PURGED = [("SELECT pg_switch_wal", 1), ("DROP TABLE IF EXISTS public.unface_raw", 1)]
 
 # Forked from a process that has everything imported, and no threads.
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -157,7 +162,7 @@ def test_a_server_process_ended_while_it_rewrites_leaves_the_table_as_it_was(dat
 def test_a_server_that_crashed_after_staging_has_vectors_staged_again(database: Database) -> None:
     """Staged ones are not in the write-ahead log: after a crash their table is there, and empty."""
     store = PostgresStore(database.uri, "faces", "seen")
-    started(database, "LOCK TABLE").join(60)
+    started(database, "LOCK TABLE", 2).join(60)
     staged = next(name for name in database.leftovers() if name.startswith("unface_staged_") and "idx" not in name)
     database.run(f"TRUNCATE {staged}")
     assert store.unmatched() == ROWS

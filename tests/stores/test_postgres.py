@@ -6,8 +6,10 @@ Three parts: the table and its rows; raw vectors until and after the purge; refu
 import re
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Event
 from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +19,9 @@ from tests.stores.contract import DIM, projection, raw_vectors
 from tests.stores.postgres_server import Database, emptied, text
 from unface import UnfaceError
 from unface.progress import Silent
-from unface.scale import released_vectors
+from unface.scale import Receipt, released_vectors
 from unface.stores import sanitise_store
+from unface.stores.ports import Holding
 from unface.stores.postgres import PostgresStore
 
 PROJECTION = projection()
@@ -247,6 +250,85 @@ def test_a_second_run_at_the_same_time_is_refused(
     assert store.unmatched() == 0
 
 
+@pytest.mark.parametrize("seed", [0, 1], ids=["the same projection", "another projection"])
+def test_a_second_run_begun_during_the_swap_leaves_the_kept_raw_vectors(
+    database: Database, store: PostgresStore, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """The second run reads the table as raw, is held until the first one has swapped, and then goes on."""
+    raw = database.faces()
+    inspected, swapped = Event(), Event()
+    second = PostgresStore(database.uri, "faces", "seen")
+    inspect, stage = second.inspect, second.stage
+
+    def inspecting() -> Holding:
+        held = inspect()
+        inspected.set()
+        return held
+
+    def staging(*given: Any) -> None:
+        assert swapped.wait(30)
+        stage(*given)
+
+    monkeypatch.setattr(second, "inspect", inspecting)
+    monkeypatch.setattr(second, "stage", staging)
+    swap = store.swap
+
+    def swapping(mark: str) -> None:
+        pool_runs.append(pool.submit(sanitise_store, projection(seed=seed), second))
+        for _ in range(500):  # until it has inspected the raw table, or waits for the lock of the first run
+            if inspected.is_set() or database.ask("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+                break
+            sleep(0.02)
+        swap(mark)
+        swapped.set()
+
+    monkeypatch.setattr(store, "swap", swapping)
+    pool_runs: list[Future[Receipt]] = []
+    with ThreadPoolExecutor(1) as pool:
+        sanitise_store(PROJECTION, store)
+        with pytest.raises(UnfaceError) as refused:
+            pool_runs[0].result(60)
+    kept = next(name for name in database.leftovers() if name.startswith("unface_raw_"))
+    assert database.vectors(kept) == pytest.approx(raw, abs=1e-7)
+    assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)
+    assert database.leftovers() == [kept]
+    assert "already sanitised" in str(refused.value)
+
+
+def test_a_run_that_lost_its_lock_stages_nothing_over_a_sanitised_table(
+    database: Database, store: PostgresStore
+) -> None:
+    """As after a cut connection: what decides is the mark, read under the table's own lock."""
+    raw = database.faces()
+    sanitise_store(PROJECTION, store)
+    (kept,) = database.leftovers()
+    for mark in (MARK, "another"):
+        with pytest.raises(UnfaceError, match="another run changed it in the meantime"):
+            PostgresStore(database.uri, "faces", "seen").stage(erase, mark, Silent())
+        with pytest.raises(UnfaceError, match="another run changed it in the meantime"):
+            PostgresStore(database.uri, "faces", "seen").swap(mark)
+    assert database.leftovers() == [kept]
+    assert database.vectors(kept) == pytest.approx(raw, abs=1e-7)
+
+
+def test_no_other_run_gets_in_between_the_steps_of_one(
+    database: Database, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.faces()
+    monkeypatch.setattr("unface.stores.postgres_session.LOCK_TIMEOUT", "100ms")
+    unmatched, refusals = store.unmatched, []
+
+    def meanwhile() -> int:
+        with pytest.raises(UnfaceError, match="another run is working on it") as refused:
+            sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"))
+        refusals.append(refused)
+        return unmatched()
+
+    monkeypatch.setattr(store, "unmatched", meanwhile)
+    sanitise_store(PROJECTION, store)
+    assert len(refusals) == 1
+
+
 @pytest.mark.parametrize("keyed", [True, False])
 def test_until_a_purge_raw_vectors_can_be_put_back_from_the_kept_table(
     database: Database, store: PostgresStore, keyed: bool
@@ -290,15 +372,21 @@ def test_kept_and_staged_vectors_are_hidden_even_where_new_tables_are_open_to_al
     database.faces()
     database.run("CREATE ROLE anon; GRANT USAGE ON SCHEMA public TO anon; GRANT SELECT ON faces TO anon")
     database.run("ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO anon")
+
+    def hidden(table: str) -> None:
+        for name, visible in [("faces", ROWS), (table, 0)]:
+            assert database.ask(f"SELECT count(*) FROM {name}") == [(ROWS,)]
+            database.run("SET ROLE anon")
+            assert database.ask(f"SELECT count(*) FROM {name}") == [(visible,)]
+            database.run("RESET ROLE")
+
     try:
         store.stage(erase, MARK, Silent())
-        tables = [name for name in database.leftovers() if not name.endswith("idx")]
-        assert len(tables) == 2
-        for table, visible in [("faces", ROWS), *((name, 0) for name in tables)]:
-            assert database.ask(f"SELECT count(*) FROM {table}") == [(ROWS,)]
-            database.run("SET ROLE anon")
-            assert database.ask(f"SELECT count(*) FROM {table}") == [(visible,)]
-            database.run("RESET ROLE")
+        staged = next(name for name in database.leftovers() if not name.endswith("idx"))
+        hidden(staged)
+        store.swap(MARK)
+        (kept,) = database.leftovers()
+        hidden(kept)
     finally:
         database.run("RESET ROLE; DROP OWNED BY anon; DROP ROLE anon")
 

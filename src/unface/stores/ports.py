@@ -1,8 +1,9 @@
 """What a store must do so that erased vectors can replace raw ones."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,3 +57,10 @@ class Store(Protocol):
     def purge(self) -> list[str]:
         """What it could not reach (archives, replicas, …), one sentence each, for the receipt."""
         ...
+
+
+@runtime_checkable
+class Exclusive(Protocol):
+    """A store that can keep other runs out for a whole run, and not only during each step."""
+
+    def exclusive(self) -> AbstractContextManager[None]: ...

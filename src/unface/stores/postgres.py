@@ -8,7 +8,7 @@ from its own definition. Vectors that are NULL stay NULL.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,32 +50,41 @@ class PostgresStore:
     """``table`` as in SQL (``faces``, ``media.faces``), ``column`` of type vector or halfvec.
 
     Reads and writes continue while vectors are staged. ``swap`` locks the table while it is rewritten, and refuses if
-    a row was added, removed or changed since.
+    a row was added, removed or changed since. The same transaction copies the raw vectors, so a raw copy and the mark
+    always come together, and no step replaces a raw copy.
     """
 
     def __init__(self, uri: str, table: str, column: str) -> None:
         self._uri, self._table, self._column = uri, table, column
         self._where = name_of(uri, table)
+        self._lock: Connection | None = None
+        """Holds the lock of a whole run, while there is one."""
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._connect() as connection:
+            lock_out_other_runs(connection, self._table, self._where)
+            self._lock = connection
+            try:
+                yield
+            finally:
+                self._lock = None
 
     def inspect(self) -> Holding:
         with self._connect() as connection:
             column = self._look_up(connection)
             raw_kept = exists(connection, column.raw_copy)
-            # The raw copy is made before the swap, which removes the staged table and sets the mark.
-            if raw_kept and column.sanitised_with is None and not exists(connection, column.staged):
-                raise UnfaceError(
-                    f"{self._where}: {column.raw_copy} holds raw vectors of an earlier run, but the comment on column"
-                    f" {column.column} that records the projection is missing; restore the comment or the raw vectors"
-                )
+            if raw_kept and column.sanitised_with is None:
+                raise self._unmarked(column)
             rows, dim = count_vectors(connection, column), dim_of(connection, column, self._where)
         mark = column.sanitised_with
         return Holding(self._where, rows, dim, mark, raw_kept=raw_kept and mark is not None)
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
-        with self._connect() as source, self._connect() as target:
-            lock_out_other_runs(target, self._table, self._where)
-            column = self._look_up(source)
-            _prepare_staged_table(target, column, mark)
+        with self._connect() as source, self._connect_alone() as target:
+            with target.transaction():
+                column = self._lock_raw(target, "ACCESS SHARE")
+                _prepare_staged_table(target, column, mark)
             progress.start("stage", count_vectors(target, column))
             progress.advance("stage", count(target, f"SELECT count(*) FROM {column.staged}"))
             raw = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
@@ -86,8 +95,6 @@ class PostgresStore:
                 write_records(target, column.staged, records)
                 progress.advance("stage", len(records))
             target.execute(f"CREATE UNIQUE INDEX ON {column.staged} (part, at)")
-            # After staging: a row that has not changed by the time of the swap had not changed here either.
-            _copy_raw_vectors(target, column)
 
     def staged(self) -> Iterator[NDArray[np.floating]]:
         with self._connect() as connection:
@@ -103,20 +110,18 @@ class PostgresStore:
             return _count_unmatched(connection, self._look_up(connection))
 
     def swap(self, mark: str) -> None:
-        with self._connect() as connection:
-            lock_out_other_runs(connection, self._table, self._where)
-            column = self._look_up(connection)
+        with self._connect_alone() as connection:
             with connection.transaction():
-                connection.execute(f"LOCK TABLE {column.table} IN ACCESS EXCLUSIVE MODE")
-                column = self._look_up(connection)
-                if column.sanitised_with is not None or comment_of(connection, column.staged) != mark:
-                    raise UnfaceError(f"{self._where}: another run changed it in the meantime; run it again")
+                column = self._lock_raw(connection, "ACCESS EXCLUSIVE")
+                if comment_of(connection, column.staged) != mark:
+                    raise self._changed_meanwhile()
                 unmatched = _count_unmatched(connection, column)
                 if unmatched:
                     raise UnfaceError(
                         f"{self._where}: {unmatched:,} rows were added, removed or changed since staging;"
                         " stop writers and run it again"
                     )
+                _copy_raw_vectors(connection, column)
                 _rewrite(connection, column)
                 set_comment(connection, f"COLUMN {column.table}.{column.column}", column.comment_with(mark))
                 connection.execute(f"DROP TABLE {column.staged}")
@@ -124,8 +129,7 @@ class PostgresStore:
             connection.execute(f"VACUUM (ANALYZE) {column.table}")
 
     def purge(self) -> list[str]:
-        with self._connect() as connection:
-            lock_out_other_runs(connection, self._table, self._where)
+        with self._connect_alone() as connection:
             column = self._look_up(connection)
             # The copy is emptied first and dropped last, so an interrupted purge can be recognised.
             if exists(connection, column.raw_copy):
@@ -140,6 +144,36 @@ class PostgresStore:
     def _connect(self) -> AbstractContextManager[Connection]:
         return connect(self._uri, self._where)
 
+    @contextmanager
+    def _connect_alone(self) -> Iterator[Connection]:
+        """For a step that writes: other runs are locked out, by the lock of the whole run if it is still held."""
+        with self._connect() as connection:
+            if self._lock is None:
+                lock_out_other_runs(connection, self._table, self._where)
+            else:
+                self._lock.execute("SELECT")
+            yield connection
+
+    def _lock_raw(self, connection: Connection, mode: str) -> VectorColumn:
+        """Lock the table until the transaction ends, and refuse if it was sanitised before it was locked."""
+        connection.execute(f"LOCK TABLE {self._look_up(connection).table} IN {mode} MODE")
+        column = self._look_up(connection)
+        if column.sanitised_with is not None:
+            raise self._changed_meanwhile()
+        if exists(connection, column.raw_copy):
+            raise self._unmarked(column)
+        return column
+
+    def _changed_meanwhile(self) -> UnfaceError:
+        return UnfaceError(f"{self._where}: another run changed it in the meantime; run it again")
+
+    def _unmarked(self, column: VectorColumn) -> UnfaceError:
+        return UnfaceError(
+            f"{self._where}: {column.raw_copy} holds raw vectors of an earlier run, but the comment on column"
+            f" {column.column} that records the projection is missing; restore the comment, or restore the raw"
+            " vectors and then drop that table"
+        )
+
     def _look_up(self, connection: Connection) -> VectorColumn:
         return vector_column(connection, self._table, self._column, self._where)
 
@@ -149,35 +183,32 @@ class PostgresStore:
 
 def _prepare_staged_table(connection: Connection, column: VectorColumn, mark: str) -> None:
     """Afterwards the staged table holds only vectors of this mark whose rows have not changed, or none."""
-    with connection.transaction():
-        if comment_of(connection, column.staged) != mark:
-            connection.execute(f"DROP TABLE IF EXISTS {column.staged}")
-            # Unlogged: after a crash of the server, vectors are just staged again. Never analysed: statistics would be
-            # another place that holds vectors.
-            connection.execute(
-                f"CREATE UNLOGGED TABLE {column.staged} ({ROW_VERSION_TYPES}, vector {column.type} NOT NULL)"
-                " WITH (autovacuum_enabled = false)"
-            )
-            set_comment(connection, f"TABLE {column.staged}", mark)
-            _hide(connection, column.staged)
-            return
-        connection.execute(f"DROP INDEX IF EXISTS {column.staged}_part_at_idx")
-        now = f"SELECT {SELECT_ROW_VERSION} {column.from_filled}"
-        same = " AND ".join(f"raw.{each} = s.{each}" for each in ROW_VERSION.split(", "))
-        connection.execute(f"DELETE FROM {column.staged} s WHERE NOT EXISTS (SELECT FROM ({now}) raw WHERE {same})")
+    if comment_of(connection, column.staged) != mark:
+        connection.execute(f"DROP TABLE IF EXISTS {column.staged}")
+        # Unlogged: after a crash of the server, vectors are just staged again. Never analysed: statistics would be
+        # another place that holds vectors.
+        connection.execute(
+            f"CREATE UNLOGGED TABLE {column.staged} ({ROW_VERSION_TYPES}, vector {column.type} NOT NULL)"
+            " WITH (autovacuum_enabled = false)"
+        )
+        set_comment(connection, f"TABLE {column.staged}", mark)
+        _hide(connection, column.staged)
+        return
+    connection.execute(f"DROP INDEX IF EXISTS {column.staged}_part_at_idx")
+    now = f"SELECT {SELECT_ROW_VERSION} {column.from_filled}"
+    same = " AND ".join(f"raw.{each} = s.{each}" for each in ROW_VERSION.split(", "))
+    connection.execute(f"DELETE FROM {column.staged} s WHERE NOT EXISTS (SELECT FROM ({now}) raw WHERE {same})")
 
 
 def _copy_raw_vectors(connection: Connection, column: VectorColumn) -> None:
-    """Until they are purged, users can restore raw vectors from this copy."""
-    with connection.transaction():
-        connection.execute(f"DROP TABLE IF EXISTS {column.raw_copy}")
-        connection.execute(
-            f"CREATE TABLE {column.raw_copy} WITH (autovacuum_enabled = false) AS"
-            f" SELECT {key_columns(connection, column)} {column.from_filled}"
-        )
-        text = f"raw vectors of {column.table}, kept by unface until purged"
-        set_comment(connection, f"TABLE {column.raw_copy}", text)
-        _hide(connection, column.raw_copy)
+    """Until they are purged, users can restore raw vectors from this copy. There must be none yet."""
+    connection.execute(
+        f"CREATE TABLE {column.raw_copy} WITH (autovacuum_enabled = false) AS"
+        f" SELECT {key_columns(connection, column)} {column.from_filled}"
+    )
+    text = f"raw vectors of {column.table}, kept by unface until purged"
+    set_comment(connection, f"TABLE {column.raw_copy}", text)
+    _hide(connection, column.raw_copy)
 
 
 def _hide(connection: Connection, table: str) -> None:

@@ -33,6 +33,8 @@ _SETTINGS = {
     # Hosted servers cancel statements after minutes; a table is rewritten in one statement.
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    # The connection that holds the lock of a run is idle for as long as the run takes.
+    "idle_session_timeout": "0",
     # Otherwise the server holds the locks of a killed client until the statement ends.
     "client_connection_check_interval": "1s",
 }
@@ -93,7 +95,11 @@ def name_of(uri: str, table: str) -> str:
 
 
 def lock_out_other_runs(connection: Connection, table: str, where: str) -> None:
-    """Hold an advisory lock until the connection closes: two runs would stage every row twice."""
+    """Hold an advisory lock until the connection closes: two runs would stage every row twice.
+
+    The lock ends with its connection, so steps that replace or remove anything also read the mark under a lock of the
+    table.
+    """
     from psycopg.errors import LockNotAvailable
 
     connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")

@@ -1,5 +1,7 @@
 """Sanitise a store: stage erased vectors beside the raw ones, read them back, swap, and purge the raw ones if asked."""
 
+from contextlib import nullcontext
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from unface.progress import Progress, Silent
 from unface.scale import released_vectors
 from unface.scale.receipt import Check, Receipt, Verified
 from unface.scale.released import require_dim
-from unface.stores.ports import Holding, Store
+from unface.stores.ports import Exclusive, Holding, Store
 
 
 def sanitise_store(
@@ -19,6 +21,11 @@ def sanitise_store(
 
     Nothing is swapped before all vectors were read back and found erased.
     """
+    with store.exclusive() if isinstance(store, Exclusive) else nullcontext():
+        return _sanitise(projection, store, purge=purge, progress=progress or Silent())
+
+
+def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Progress) -> Receipt:
     held, mark = store.inspect(), projection.sha256
     if held.sanitised_with is not None:
         return _purge_sanitised(projection, store, held, purge=purge)
@@ -27,7 +34,7 @@ def sanitise_store(
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
         return released_vectors(projection, vectors, held.where)
 
-    store.stage(erase, mark, progress or Silent())
+    store.stage(erase, mark, progress)
     check = _read_back(projection, store)
     check.require(held.rows, held.where)
     unmatched = store.unmatched()
