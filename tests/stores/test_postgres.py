@@ -20,6 +20,7 @@ from tests.stores.postgres_server import Database, emptied, text
 from unface import UnfaceError
 from unface.progress import Silent
 from unface.scale import Receipt, released_vectors
+from unface.scale.receipt import Check
 from unface.stores import sanitise_store
 from unface.stores.ports import Holding
 from unface.stores.postgres import PostgresStore
@@ -155,6 +156,100 @@ def test_a_write_in_flight_at_the_swap_is_waited_for_and_then_refused(database: 
         with pytest.raises(UnfaceError, match="1 rows were added, removed or changed"):
             swapping.result(30)
     assert database.vectors() == pytest.approx(np.vstack([raw, raw[2]]), abs=1e-7)
+
+
+def wait_for_locks(database: Database, mode: str, waiting: int) -> None:
+    """Until so many sessions queue for a lock of that mode on the table."""
+    query = "SELECT count(*) FROM pg_locks WHERE relation = 'faces'::regclass AND mode = %s AND NOT granted"
+    for _ in range(1500):
+        if database.ask(query, (mode,)) == [(waiting,)]:
+            return
+        sleep(0.02)
+    raise AssertionError(f"{waiting} sessions never waited for {mode}")
+
+
+@pytest.mark.parametrize("kind", ["plain", "partitioned", "inherited"])
+@pytest.mark.parametrize("purge", [True, False])
+def test_rows_that_wait_for_the_swap_are_erased_too_and_counted(
+    database: Database, store: PostgresStore, purge: bool, kind: str
+) -> None:
+    """Writers queue behind the swap, get the table after it, and write what they have: raw vectors."""
+    parts = {
+        "plain": "",
+        "partitioned": " PARTITION BY RANGE (id)",
+        "inherited": "; CREATE TABLE more () INHERITS (faces); INSERT INTO more VALUES (1000, NULL)",
+    }
+    database.run(
+        f"CREATE TABLE faces (id int{'' if kind == 'inherited' else ' PRIMARY KEY'}, seen vector({DIM}))" + parts[kind]
+    )
+    if kind == "partitioned":
+        database.run("CREATE TABLE old PARTITION OF faces FOR VALUES FROM (0) TO (42)")
+        database.run("CREATE TABLE new PARTITION OF faces FOR VALUES FROM (42) TO (1000)")
+    raw = raw_vectors(ROWS + 5)
+    database.write(dict(enumerate(raw[:ROWS])))
+    with ThreadPoolExecutor(6) as pool:
+        with database.opened.transaction():
+            database.ask("SELECT count(*) FROM faces")  # a reader holds up the swap
+            run = pool.submit(sanitise_store, PROJECTION, store, purge=purge)
+            wait_for_locks(database, "AccessExclusiveLock", 1)
+            late = [pool.submit(Database.write_apart, database, {ROWS + row: raw[ROWS + row]}) for row in range(4)]
+            change = "UPDATE faces SET seen = %s WHERE id = 3"
+            late.append(pool.submit(Database.run_apart, database, change, (text(raw[ROWS + 4]),)))
+            wait_for_locks(database, "RowExclusiveLock", 5)
+        receipt = run.result(60)
+        for each in late:
+            each.result(60)
+    written = np.vstack([raw[:3], raw[ROWS + 4], raw[4 : ROWS + 4]])
+    found = database.ask("SELECT seen::text FROM faces WHERE seen IS NOT NULL ORDER BY id")
+    assert np.array([str(seen)[1:-1].split(",") for (seen,) in found], np.float32) == pytest.approx(
+        erase(written), abs=1e-6
+    )
+    assert (receipt.rows, receipt.arrived, receipt.raw_purged) == (ROWS, 5, purge)
+    assert any(note.startswith("5 rows were written with raw vectors") for note in receipt.notes)
+    if purge:
+        assert database.leftovers() == []
+        assert not any(database.in_files(vector) for vector in raw[[0, 3, *range(ROWS, ROWS + 5)]])
+    else:
+        (kept,) = database.leftovers()
+        keyed = f"SELECT DISTINCT ON (id) seen::text FROM {kept} ORDER BY id" + (
+            ", seen = %s DESC" if kind == "inherited" else ""
+        )
+        back = database.ask(keyed, (text(raw[ROWS + 4]),) if kind == "inherited" else None)
+        assert np.array([str(seen)[1:-1].split(",") for (seen,) in back], np.float32) == pytest.approx(
+            written, abs=1e-7
+        )
+
+
+def test_rows_that_keep_arriving_raw_end_the_run_with_an_error(
+    database: Database, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.faces()
+    look = store.erase_arrivals
+
+    def writing(*given: Any) -> int:
+        database.add(raw_vectors(1, seed=8))
+        return look(*given)
+
+    monkeypatch.setattr(store, "erase_arrivals", writing)
+    with pytest.raises(UnfaceError, match="rows with raw vectors keep arriving"):
+        sanitise_store(PROJECTION, store, purge=True)
+    monkeypatch.undo()
+    assert store.inspect().raw_kept
+    sanitise_store(PROJECTION, store, purge=True)
+    assert database.leftovers() == []
+    assert not database.in_files(raw_vectors(1, seed=8)[0])
+
+
+def test_erased_rows_that_arrive_are_left_as_they_are(database: Database, store: PostgresStore) -> None:
+    raw = database.faces()
+    store.stage(erase, MARK, Silent())
+    store.swap(MARK)
+    database.add(erase(raw_vectors(2, seed=5)))
+    database.run("UPDATE faces SET seen = seen WHERE id = 3")
+    before = database.vectors()
+    assert store.erase_arrivals(erase, Check(PROJECTION).is_erased) == 0
+    assert np.array_equal(database.vectors(), before)
+    assert len(before) == len(raw) + 2
 
 
 def test_staging_again_erases_only_what_is_new(database: Database, store: PostgresStore) -> None:

@@ -57,6 +57,8 @@ class Receipt(BaseModel):
     """Vectors of which nothing was left; they are zero."""
     named_space: bool
     """Whether the source names the encoder it is from, so that this could be checked."""
+    arrived: int = 0
+    """Rows that others wrote with raw vectors during the swap or the purge; these were erased as well."""
     raw_purged: bool
     """Whether raw vectors were removed from its own files; copies and backups elsewhere are not touched."""
     verified: Verified | None
@@ -141,6 +143,16 @@ class Check:
                 f"{where}: lengths differ from one by {self.worst_length:.2g}, at most {self.allowed:.2g} would be"
                 " rounding; was the store told to scale vectors?"
             )
+
+    def is_erased(self, vectors: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """(n,): which vectors of a batch (n, d) ``require`` would accept; adds nothing up."""
+        exact = vectors.astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        allowed = _ROUNDING[vectors.dtype.name]
+        erased: NDArray[np.bool_] = np.abs(self._left(exact)).max(axis=1, initial=0.0) <= allowed * lengths
+        if self.projection.normalise:
+            erased &= np.abs(lengths - 1) <= allowed
+        return erased | (lengths == 0)
 
     def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
         projection = self.projection

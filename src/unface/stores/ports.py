@@ -13,6 +13,9 @@ from unface.progress import Progress
 Erase = Callable[[NDArray[np.generic]], NDArray[np.float32]]
 """Raw vectors (n, d) of any width to erased ones, row by row; refuses NaN and Inf."""
 
+IsErased = Callable[[NDArray[np.generic]], NDArray[np.bool_]]
+"""Which of the stored vectors (n, d) are erased already, row by row."""
+
 
 @dataclass(frozen=True)
 class Holding:
@@ -64,3 +67,12 @@ class Exclusive(Protocol):
     """A store that can keep other runs out for a whole run, and not only during each step."""
 
     def exclusive(self) -> AbstractContextManager[None]: ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A store whose writers wait for the swap and write afterwards: what they write may be raw."""
+
+    def erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int:
+        """Look once at every row written since the swap, and erase the raw ones; how many there were."""
+        ...

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
 from unface.progress import Progress
-from unface.stores.ports import Erase, Holding
+from unface.stores.ports import Erase, Holding, IsErased
 from unface.stores.postgres_session import (
     ROW_VERSION,
     ROW_VERSION_TYPES,
@@ -38,12 +38,17 @@ from unface.stores.postgres_table import (
     dim_of,
     exists,
     key_columns,
+    primary_key,
     set_comment,
+    tables_of,
     vector_column,
 )
 
 # ANALYZE keeps whole values of up to 1 KB in these tables; only VACUUM FULL removes deleted ones from the files.
 _STATISTICS = ("pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data")
+
+# Ends the comment on a raw copy once rows of the table were updated: old versions of these are in the table's files.
+_OVERWRITTEN = "; rows that arrived raw were overwritten"
 
 
 class PostgresStore:
@@ -59,6 +64,8 @@ class PostgresStore:
         self._where = name_of(uri, table)
         self._lock: Connection | None = None
         """Holds the lock of a whole run, while there is one."""
+        self._swapped_by: str | None = None
+        """The transaction that all rows are of which nobody has written since; None if this run did not swap."""
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -125,20 +132,55 @@ class PostgresStore:
                 _rewrite(connection, column)
                 set_comment(connection, f"COLUMN {column.table}.{column.column}", column.comment_with(mark))
                 connection.execute(f"DROP TABLE {column.staged}")
+                transaction = count(connection, "SELECT pg_current_xact_id()::xid")
+            self._swapped_by = str(transaction)
             # Rewritten rows are not yet marked as visible to all, which index-only scans need.
             connection.execute(f"VACUUM (ANALYZE) {column.table}")
+
+    def erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int:
+        """These rows are updated like any other, so that triggers fire; their raw vectors go to the raw copy."""
+        with self._connect() as source, self._connect_alone() as target:
+            column = self._look_up(source)
+            with target.transaction():
+                # Writers that waited for the swap come before this lock, which waits until they have committed.
+                target.execute(f"LOCK TABLE {column.table} IN SHARE MODE")
+            query = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
+            if self._swapped_by is not None:
+                query += f" AND xmin <> '{self._swapped_by}'::xid"
+            arrived = 0
+            for records in read_records(source, query, self._layout(source, column), self._where):
+                raw = records[~is_erased(vectors_of(records))]
+                if len(raw) and not arrived:
+                    target.execute(f"DROP TABLE IF EXISTS {column.staged}")
+                    _prepare_staged_table(target, column, "rows that arrived raw")
+                if len(raw):
+                    raw["vector"] = erase(vectors_of(raw))
+                    write_records(target, column.staged, raw)
+                arrived += len(raw)
+            if arrived:
+                with target.transaction():
+                    _replace_arrivals(target, column)
+            return arrived
 
     def purge(self) -> list[str]:
         with self._connect_alone() as connection:
             column = self._look_up(connection)
+            overwritten = (comment_of(connection, column.raw_copy) or "").endswith(_OVERWRITTEN)
             # The copy is emptied first and dropped last, so an interrupted purge can be recognised.
             if exists(connection, column.raw_copy):
                 with connection.transaction():
                     connection.execute(f"TRUNCATE {column.raw_copy}")
                     # This also drops the column's statistics.
                     connection.execute(f"ALTER TABLE {column.raw_copy} DROP COLUMN IF EXISTS {column.column}")
-            notes = _clear_statistics(connection) + _advance_write_ahead_log(connection)
+            notes = _remove_overwritten(connection, column) if overwritten else []
+            if self._swapped_by is None:
+                notes.append(
+                    "raw vectors that others wrote since the swap and then changed or deleted may be in the table's"
+                    f" files until VACUUM FULL {column.table}"
+                )
+            notes += _clear_statistics(connection) + _advance_write_ahead_log(connection)
             connection.execute(f"DROP TABLE IF EXISTS {column.raw_copy}")
+            connection.execute(f"DROP TABLE IF EXISTS {column.staged}")
             return notes + _out_of_reach(connection, column)
 
     def _connect(self) -> AbstractContextManager[Connection]:
@@ -209,6 +251,51 @@ def _copy_raw_vectors(connection: Connection, column: VectorColumn) -> None:
     text = f"raw vectors of {column.table}, kept by unface until purged"
     set_comment(connection, f"TABLE {column.raw_copy}", text)
     _hide(connection, column.raw_copy)
+
+
+def _replace_arrivals(connection: Connection, column: VectorColumn) -> None:
+    """Update the rows whose erased vectors are staged, unless they have changed again, and keep their raw vectors."""
+    names, key = key_columns(connection, column), primary_key(connection, column)
+    connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {column.raw_copy} WITH (autovacuum_enabled = false) AS"
+        f" SELECT {names} FROM {column.table} WITH NO DATA"
+    )
+    _hide(connection, column.raw_copy)
+    # An interrupted purge has removed it.
+    connection.execute(f"ALTER TABLE {column.raw_copy} ADD COLUMN IF NOT EXISTS {column.column} {column.type}")
+    text = f"raw vectors of {column.table}, kept by unface until purged{_OVERWRITTEN}"
+    set_comment(connection, f"TABLE {column.raw_copy}", text)
+    same = "arrived.tableoid = s.part AND arrived.ctid = s.at AND arrived.xmin = s.born"
+    staged = f"EXISTS (SELECT FROM {column.staged} s WHERE {same})"
+    rows = f"SELECT {names} FROM {column.table} arrived WHERE {staged} FOR UPDATE OF arrived"
+    if key:
+        # The application has replaced these raw vectors itself.
+        matched = " AND ".join(f"kept.{name} = now.{name}" for name in key)
+        connection.execute(f"WITH now AS ({rows}) DELETE FROM {column.raw_copy} kept USING now WHERE {matched}")
+    connection.execute(f"INSERT INTO {column.raw_copy} ({names}) {rows}")
+    connection.execute(
+        f"UPDATE {column.table} arrived SET {column.column} = s.vector FROM {column.staged} s WHERE {same}"
+    )
+    connection.execute(f"DROP TABLE {column.staged}")
+
+
+def _remove_overwritten(connection: Connection, column: VectorColumn) -> list[str]:
+    """Rewrite the table without the old versions of updated rows, and its statistics."""
+    for table in tables_of(connection, column):
+        connection.execute(f"VACUUM (FULL, ANALYZE) {table}")
+    # A partitioned table has statistics of its own.
+    connection.execute(f"ANALYZE {column.table}")
+    older = count(
+        connection,
+        """SELECT (NOT pg_has_role('pg_read_all_stats', 'USAGE'))::int + (SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid())""",
+    )
+    if not older:
+        return []
+    return [
+        "transactions that began before the purge may keep raw vectors of rows that arrived late in the table's files;"
+        f" run VACUUM FULL {column.table} after they have ended"
+    ]
 
 
 def _hide(connection: Connection, table: str) -> None:
