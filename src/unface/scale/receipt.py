@@ -3,19 +3,22 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from unface._version import __version__
 from unface.erase import Projection
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, without_user_info
 from unface.output.write import write_file
 
 # What rounding to the stored type leaves of a vector of length one, with room for the sum over dimensions.
 _ROUNDING = {"float16": 4e-3, "float32": 4e-6, "float64": 4e-6}
+
+# Stores of other packages name themselves and word their own notes.
+_Printed = Annotated[str, AfterValidator(without_user_info)]
 
 
 class Verified(BaseModel):
@@ -46,7 +49,7 @@ class Receipt(BaseModel):
     schema_: Literal["unface.receipt/1"] = Field("unface.receipt/1", alias="schema")
     unface: str = __version__
     finished: datetime
-    where: str
+    where: _Printed
     """The collection, without a password."""
     projection_sha256: str
     kind: str
@@ -63,7 +66,7 @@ class Receipt(BaseModel):
     """Whether raw vectors were removed from its own files; copies and backups elsewhere are not touched."""
     verified: Verified | None
     files: int | None = None
-    notes: list[str] = []
+    notes: list[_Printed] = []
     """What was not reached: archives, replicas, …"""
 
     @classmethod

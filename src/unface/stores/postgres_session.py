@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.errors import UnfaceError, reason
+from unface.errors import UNESCAPED, UnfaceError, is_unescaped, reason, redact
 
 if TYPE_CHECKING:
     import psycopg
@@ -61,9 +61,9 @@ def connect(uri: str, where: str) -> Iterator[Connection]:
             yield connection
     except psycopg.Error as error:
         # The rest of the error quotes the statement, which is ours and not the user's.
-        message = error.diag.message_primary or reason(error)
-        for secret in (conninfo_to_dict(uri).get("password"), os.environ.get("PGPASSWORD")):
-            message = message.replace(str(secret), "…") if secret else message
+        options = conninfo_to_dict(uri)
+        secrets = [str(options.get(name) or "") for name in ("password", "sslpassword")]
+        message = redact(error.diag.message_primary or reason(error), *secrets, os.environ.get("PGPASSWORD"))
         raise UnfaceError(f"{where}: PostgreSQL reported: {message}") from None
 
 
@@ -81,13 +81,15 @@ def name_of(uri: str, table: str) -> str:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
+    if "://" in uri and is_unescaped(uri):
+        raise UnfaceError(f"{table}: {UNESCAPED}; better leave the password out and set PGPASSWORD or PGSERVICE")
     try:
         options = conninfo_to_dict(uri)
     except psycopg.Error:
         # The driver's own message quotes the address, password included.
         raise UnfaceError(
-            f"{table}: the database address cannot be parsed; write postgresql://user:password@host:port/database"
-            "?table=TABLE&column=COLUMN, followed only by options that libpq knows"
+            f"{table}: the database address cannot be parsed; write postgresql://user@host:port/database"
+            "?table=TABLE&column=COLUMN, followed only by options that libpq knows; the password comes from PGPASSWORD"
         ) from None
     host = str(options.get("host") or os.environ.get("PGHOST") or "localhost")
     database = options.get("dbname") or os.environ.get("PGDATABASE") or options.get("user") or "default database"
