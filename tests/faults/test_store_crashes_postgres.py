@@ -3,8 +3,11 @@
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from time import sleep
 
 import numpy as np
@@ -156,6 +159,27 @@ def test_a_server_process_ended_while_it_rewrites_leaves_the_table_as_it_was(dat
     assert process.exitcode == 1
     database.run("DELETE FROM slow")
     assert is_searchable(database, RAW)
+    assert ends_right(database)
+
+
+@pytest.mark.parametrize("step", ["reading", "swap"])
+def test_ctrl_c_is_one_line_without_warnings_of_the_driver(database: Database, tmp_path: Path, step: str) -> None:
+    """Pressed while the server works on a statement, which the driver then cannot roll back."""
+    PROJECTION.save(tmp_path / "p.safetensors")
+    held_up = "ACCESS EXCLUSIVE" if step == "reading" else "ACCESS SHARE"
+    with database.opened.transaction():
+        database.run(f"LOCK TABLE faces IN {held_up} MODE")
+        store = f"{database.uri}&table=faces&column=seen"
+        command = [sys.executable, "-m", "unface", "apply", str(tmp_path / "p.safetensors"), "--store", store]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        waiting = "SELECT FROM pg_locks WHERE relation = 'faces'::regclass AND NOT granted"
+        while not database.ask(waiting):
+            assert process.poll() is None
+            sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, "")
+    assert errors == "unface: interrupted; no file was left half-written\n"
     assert ends_right(database)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,6 +39,8 @@ _SETTINGS = {
     # Otherwise the server holds the locks of a killed client until the statement ends.
     "client_connection_check_interval": "1s",
 }
+# Where nobody has set up logging, Python prints warnings; with this handler it does not.
+_UNPRINTED = logging.NullHandler()
 _BATCH_BYTES = 16 << 20
 _COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _COPY_END = b"\xff\xff"
@@ -50,6 +53,8 @@ def connect(uri: str, where: str) -> Iterator[Connection]:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
+    # After Ctrl-C the driver logs that it could not roll back; closing the connection does that anyway.
+    logging.getLogger("psycopg").addHandler(_UNPRINTED)
     try:
         with psycopg.connect(uri, autocommit=True, client_encoding="utf8", application_name="unface") as connection:
             # Older servers do not know all of the settings; the join leaves those out.
