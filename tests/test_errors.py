@@ -1,10 +1,10 @@
 """If these fail, a password is printed on a terminal, or saved in a log, a receipt or a manifest."""
 
 import pickle
-from datetime import UTC, datetime
 
 import pytest
 
+from tests.stores.contract import projection
 from unface.errors import UnfaceError, redact, secrets_of, without_secrets
 from unface.scale import Receipt
 
@@ -39,19 +39,8 @@ def test_an_error_hides_what_comes_before_the_host_of_any_url_in_it_and_survives
 
 
 def test_a_receipt_hides_it_too() -> None:
-    receipt = Receipt(
-        finished=datetime.now(UTC),
-        where="milvus://me:private@host/faces",
-        projection_sha256="0",
-        kind="isp",
-        rank=1,
-        dim=2,
-        rows=3,
-        degenerate=0,
-        named_space=False,
-        raw_purged=True,
-        verified=None,
-        notes=["a replica at milvus://me:private@other"],
-    )
+    outcome = {"rows": 3, "degenerate": 0, "named_space": False, "raw_purged": True, "verified": None}
+    notes = ["a replica at milvus://me:private@other"]
+    receipt = Receipt.of(projection(), "milvus://me:private@host/faces", notes=notes, **outcome)
     assert b"private" not in receipt.content()
     assert "private" not in receipt.sentence()

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -194,3 +195,31 @@ def test_a_server_that_crashed_after_staging_has_vectors_staged_again(database: 
         store.swap(PROJECTION.sha256)
     assert is_searchable(database, RAW)
     assert ends_right(database)
+
+
+def test_a_file_that_a_killed_server_process_left_is_named_in_the_receipt(database: Database) -> None:
+    """Killed inside CREATE TABLE … AS, before the commit: the server recovers, and the file stays without a table."""
+    import psycopg
+
+    killed = psycopg.connect(database.uri)
+    killed.execute("CREATE TABLE copied AS SELECT * FROM faces")
+    ((path,),) = killed.execute("SELECT pg_relation_filepath('copied')").fetchall()
+    database.run("CHECKPOINT")
+    os.kill(killed.info.backend_pid, signal.SIGKILL)
+    with pytest.raises(psycopg.OperationalError):
+        killed.execute("SELECT")
+    killed.close()
+    for _ in range(1500):
+        try:
+            psycopg.connect(database.uri).close()
+            break
+        except psycopg.OperationalError:
+            sleep(0.02)
+    receipt = sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"), purge=True)
+    assert database.in_files(RAW[7])
+    (note,) = (note for note in receipt.notes if "belong to no table" in note)
+    named = re.findall(r"base/\d+/\d+", note)
+    for each in named:  # its TOAST table's too
+        (database.folder / each).unlink()
+    assert path in named
+    assert not database.in_files(RAW[7])

@@ -508,6 +508,23 @@ def test_parts_of_the_log_that_are_used_again_are_told(database: Database, store
     assert any(note.startswith("wal_recycle is on") for note in notes)
 
 
+@pytest.mark.parametrize("fork", ["", ".1", "_fsm"])
+def test_a_file_that_a_crash_left_without_a_table_is_named(database: Database, store: PostgresStore, fork: str) -> None:
+    """As after a server process is killed while it creates a table: its file stays, and no catalogue lists it."""
+    raw = database.faces()
+    database.run("CHECKPOINT")
+    ((path,),) = database.ask("SELECT pg_relation_filepath('faces')")
+    orphan = (database.folder / str(path)).with_name(f"99999999{fork}")
+    orphan.write_bytes((database.folder / str(path)).read_bytes())
+    try:
+        notes = sanitise_store(PROJECTION, store, purge=True).notes
+        assert database.in_files(raw[7])
+    finally:
+        orphan.unlink()
+    named = orphan.relative_to(database.folder).as_posix()
+    assert [note for note in notes if named in note and "belong to no table" in note and "raw vectors" in note]
+
+
 def test_an_owner_with_no_other_right_is_told_what_is_left_to_others(database: Database) -> None:
     raw = database.faces()
     database.run("CREATE ROLE owner; GRANT ALL ON SCHEMA public TO owner; ALTER TABLE faces OWNER TO owner")
@@ -516,6 +533,7 @@ def test_an_owner_with_no_other_right_is_told_what_is_left_to_others(database: D
         notes = " ".join(sanitise_store(PROJECTION, owned, purge=True).notes)
         assert "until an administrator runs VACUUM FULL pg_statistic" in notes
         assert "the write-ahead log holds raw vectors until it is recycled" in notes
+        assert "files that a crash of the server left without a table were not looked for" in notes
         assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)
         assert database.leftovers() == []
     finally:

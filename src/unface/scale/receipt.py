@@ -155,7 +155,8 @@ class Check:
         erased: NDArray[np.bool_] = np.abs(self._left(exact)).max(axis=1, initial=0.0) <= allowed * lengths
         if self.projection.normalise:
             erased &= np.abs(lengths - 1) <= allowed
-        return erased | (lengths == 0)
+        erased |= lengths == 0
+        return erased
 
     def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
         projection = self.projection

@@ -50,6 +50,23 @@ _STATISTICS = ("pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data")
 # Ends the comment on a raw copy once rows of the table were updated: old versions of these are in the table's files.
 _OVERWRITTEN = "; rows that arrived raw were overwritten"
 
+# Files of this database, in all tablespaces, whose number is of no relation. Dropped tables leave an empty file until
+# the next checkpoint.
+_ORPHANED_FILES = """
+WITH folders AS (
+    SELECT s.oid AS space, 'base/' || d.oid AS folder FROM pg_tablespace s, pg_database d
+    WHERE s.spcname = 'pg_default' AND d.datname = current_database()
+    UNION ALL SELECT s.oid, format('pg_tblspc/%s/%s/%s', s.oid, version, d.oid)
+    FROM pg_tablespace s, pg_database d, pg_ls_dir('pg_tblspc/' || s.oid, true, false) version
+    WHERE s.spcname NOT IN ('pg_default', 'pg_global') AND d.datname = current_database()
+), files AS (
+    SELECT space, folder || '/' || name AS path, substring(name FROM '^[0-9]+') AS number
+    FROM folders, pg_ls_dir(folder, true, false) name WHERE name ~ '^[0-9]+([._]|$)'
+)
+SELECT path FROM files WHERE pg_filenode_relation(space, number::oid) IS NULL
+    AND (pg_stat_file(path, true)).size > 0 ORDER BY path
+"""
+
 
 class PostgresStore:
     """``table`` as in SQL (``faces``, ``media.faces``), ``column`` of type vector or halfvec.
@@ -181,7 +198,7 @@ class PostgresStore:
             notes += _clear_statistics(connection) + _advance_write_ahead_log(connection)
             connection.execute(f"DROP TABLE IF EXISTS {column.raw_copy}")
             connection.execute(f"DROP TABLE IF EXISTS {column.staged}")
-            return notes + _out_of_reach(connection, column)
+            return notes + _orphaned_files(connection) + _out_of_reach(connection, column)
 
     def _connect(self) -> AbstractContextManager[Connection]:
         return connect(self._uri, self._where)
@@ -356,6 +373,26 @@ def _advance_write_ahead_log(connection: Connection) -> list[str]:
             " that up with SELECT pg_switch_wal() and CHECKPOINT"
         ]
     return []
+
+
+def _orphaned_files(connection: Connection) -> list[str]:
+    """Files that no table owns: a server that crashes while it writes a new table leaves them there for good."""
+    from psycopg.errors import InsufficientPrivilege
+
+    try:
+        paths = [str(path) for (path,) in connection.execute(_ORPHANED_FILES).fetchall()]
+    except InsufficientPrivilege:
+        return [
+            "files that a crash of the server left without a table were not looked for, because this role may not list"
+            " the server's files; after a crash during an earlier run they may hold raw vectors"
+        ]
+    if not paths:
+        return []
+    listed = ", ".join(paths[:3]) + (f" and {len(paths) - 3:,} more" if len(paths) > 3 else "")
+    return [
+        f"{len(paths):,} files of the server belong to no table ({listed}): a crash left them, or a transaction at work"
+        " has just made them; they may hold raw vectors, and an administrator must check and remove them"
+    ]
 
 
 def _out_of_reach(connection: Connection, column: VectorColumn) -> list[str]:
