@@ -19,7 +19,7 @@ def test_the_picture_shows_the_imports_there_are() -> None:
 def test_the_table_names_the_rooms_there_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert "\n".join(drawn.rooms()) in page
-    assert re.findall(r"^\| \d \| \[`(\w+)`\]", page, flags=re.MULTILINE) == drawn.ROOMS
+    assert re.findall(r"^\| \d+ \| \[`(\w+)`\]", page, flags=re.MULTILINE) == drawn.ROOMS
 
 
 def test_every_link_of_the_page_leads_to_a_file() -> None:

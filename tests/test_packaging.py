@@ -17,7 +17,15 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
-NEEDED = ["data/nobody/*.parquet", "models/cards/*.toml", "report/page/*.jinja", "report/page/*.css", "py.typed"]
+NEEDED = [
+    "data/nobody/*.parquet",
+    "models/cards/*.toml",
+    "auditing/*/*.jinja",
+    "report/*.jinja",
+    "page/*.jinja",
+    "page/*.css",
+    "py.typed",
+]
 
 USE = """
 import importlib.util
@@ -75,9 +83,8 @@ def test_the_wheel_holds_what_is_read_at_run_time(built: Built, pattern: str) ->
 
 
 def test_the_changelog_begins_with_this_version() -> None:
-    newest = re.search(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert newest is not None
-    assert newest[1] == unface.__version__
+    versions = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert next(version for version in versions if version != "Unreleased") == unface.__version__
 
 
 def test_both_files_bear_the_version_of_the_source(built: Built) -> None:

@@ -16,6 +16,7 @@ PUBLIC = [
     "LEACE",
     "LabelFreePCA",
     "Projection",
+    "Protocol",
     "RLACE",
     "RandomSubspace",
     "SAL",

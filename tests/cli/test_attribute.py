@@ -173,7 +173,7 @@ def test_an_audit_of_pictures_measures_it_beside_everything_else(tmp_path: Path,
     done = run("audit", faces, "--encoder", "cells", "--attribution", "--rank", 4, "--out", out, *QUICK)
     assert (done.code, done.err) == (0, "")
     found = json.loads((out / "audit.json").read_text(encoding="utf-8"))
-    part = found["attribution"]
+    part = found["parts"]["attribution"]
     assert [space["name"] for space in part["spaces"]] == ["raw", "isp"]
     assert part["quality"]["pictures"] == 3 * (26 - found["roles"]["fit"])
     assert f"Face-context attribution, {part['quality']['pairs']} pairs: raw: FII" in " ".join(done.out.split())

@@ -40,7 +40,7 @@ def test_one_encoder_leaves_one_audit_equal_to_that_of_its_embeddings(tmp_path: 
     found = json.loads(done.out)
     assert found["source"]["encoder"] == "tiny"
     embeddings = tmp_path / "out" / "embeddings" / "tiny.parquet"
-    again = json.loads(run("audit", embeddings, "--out", tmp_path / "again", *QUICK, *FEW, "--json").out)
+    again = json.loads(run("audit", embeddings, "--out", tmp_path / "again", *QUICK[2:], *FEW, "--json").out)
     assert found["spaces"] == again["spaces"]
     assert (tmp_path / "out" / "report.html").exists()
 

@@ -11,8 +11,7 @@ from unface.cli.encode import encode
 from unface.cli.fit import fit
 from unface.cli.gate import gate
 from unface.cli.models import models
-from unface.cli.report import report
-from unface.cli.schema import schema
+from unface.cli.report import report, schema
 from unface.cli.synth import synth
 
 app = typer.Typer(

@@ -1,5 +1,6 @@
-"""``unface report``: an audit.json as a page to read, forward and print."""
+"""``unface report``: an audit.json as a page to read, forward and print. ``unface schema``: its format."""
 
+import json
 from pathlib import Path
 
 import typer
@@ -26,3 +27,10 @@ def report(
     written = write_report(AuditResult.load(audit), page)
     if not quiet:
         typer.echo(written)
+
+
+def schema() -> None:
+    """Print the JSON Schema of audit.json."""
+    from unface.result.audit import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2))
