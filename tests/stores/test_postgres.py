@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from tests.stores.contract import DIM, projection, raw_vectors
 from tests.stores.postgres_server import Database, emptied, text
-from unface import UnfaceError
+from unface import Projection, UnfaceError
+from unface.data import Space
 from unface.progress import Silent
 from unface.scale import Receipt, released_vectors
 from unface.scale.receipt import Check
@@ -238,6 +239,38 @@ def test_rows_that_keep_arriving_raw_end_the_run_with_an_error(
     sanitise_store(PROJECTION, store, purge=True)
     assert database.leftovers() == []
     assert not database.in_files(raw_vectors(1, seed=8)[0])
+
+
+@pytest.mark.parametrize("kind", ["vector", "halfvec"])
+@pytest.mark.parametrize("mean", [None, "scaled", "fixed"])
+def test_a_trigger_rejects_raw_vectors_from_then_on_if_asked(database: Database, kind: str, mean: str | None) -> None:
+    import psycopg
+
+    by = PROJECTION
+    if mean is not None:
+        directions = np.eye(DIM)[:, :3]
+        space = Space(None, None, DIM, normalised=True)
+        by = Projection(
+            "leace",
+            directions,
+            np.ones(3),
+            space,
+            readers=directions.copy(),
+            mean=np.full(DIM, 0.1),
+            normalise=mean == "scaled",
+        )
+    database.faces(kind=f"{kind}({DIM})")
+    guarded = PostgresStore(database.uri, "faces", "seen", reject_raw=True)
+    sanitise_store(by, guarded, purge=True)
+    more = raw_vectors(20, seed=5)
+    for vector in more:
+        with pytest.raises(psycopg.errors.CheckViolation, match="a raw vector was written to a sanitised column"):
+            database.add(vector[None])
+    database.add(by.apply(more))
+    with pytest.raises(psycopg.errors.CheckViolation):
+        database.ask("UPDATE faces SET seen = %s WHERE id = 3 RETURNING id", (text(more[0]),))
+    database.run("UPDATE faces SET seen = NULL WHERE id = 3", "INSERT INTO faces (seen) VALUES (NULL)")
+    assert len(database.ask("SELECT FROM faces")) == ROWS + 21
 
 
 def test_erased_rows_that_arrive_are_left_as_they_are(database: Database, store: PostgresStore) -> None:

@@ -158,16 +158,20 @@ class Check:
         erased |= lengths == 0
         return erased
 
-    def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
+    def readers(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """(d, r) directions that read what was removed, and (r,) what they read of the mean, if one was taken off."""
         projection = self.projection
         readers = projection.directions if projection.readers is None else projection.readers
         # Readers of an oblique projection are not of length one, and only their span matters.
         basis = readers if projection.readers is None else np.linalg.qr(readers)[0]
+        return basis, None if projection.mean is None else basis.T @ projection.mean
+
+    def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
+        basis, mean = self.readers()
         read: NDArray[np.float64] = exact @ basis
-        if projection.mean is None:
+        if mean is None:
             return read
-        mean = basis.T @ projection.mean
-        if not projection.normalise:
+        if not self.projection.normalise:
             return read - mean
         # Every vector has the mean's own part there, scaled with the vector: how much of it identifies nobody, but it
         # never points the other way.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.progress import Progress
+from unface.scale.receipt import Check
 
 Erase = Callable[[NDArray[np.generic]], NDArray[np.float32]]
 """Raw vectors (n, d) of any width to erased ones, row by row; refuses NaN and Inf."""
@@ -72,6 +73,10 @@ class Exclusive(Protocol):
 @runtime_checkable
 class Watched(Protocol):
     """A store whose writers wait for the swap and write afterwards: what they write may be raw."""
+
+    def reject_raw(self, check: Check) -> None:
+        """From now on, refuse raw vectors from anybody, if the user asked for that; otherwise do nothing."""
+        ...
 
     def erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int:
         """Look once at every row written since the swap, and erase the raw ones; how many there were."""

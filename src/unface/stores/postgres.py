@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
 from unface.progress import Progress
+from unface.scale.receipt import Check
 from unface.stores.ports import Erase, Holding, IsErased
+from unface.stores.postgres_reject import TRIGGER, rejecting_function
 from unface.stores.postgres_session import (
     ROW_VERSION,
     ROW_VERSION_TYPES,
@@ -76,8 +78,8 @@ class PostgresStore:
     always come together, and no step replaces a raw copy.
     """
 
-    def __init__(self, uri: str, table: str, column: str) -> None:
-        self._uri, self._table, self._column = uri, table, column
+    def __init__(self, uri: str, table: str, column: str, *, reject_raw: bool = False) -> None:
+        self._uri, self._table, self._column, self._reject_raw = uri, table, column, reject_raw
         self._where = name_of(uri, table)
         self._lock: Connection | None = None
         """Holds the lock of a whole run, while there is one."""
@@ -153,6 +155,17 @@ class PostgresStore:
             self._swapped_by = str(transaction)
             # Rewritten rows are not yet marked as visible to all, which index-only scans need.
             connection.execute(f"VACUUM (ANALYZE) {column.table}")
+
+    def reject_raw(self, check: Check) -> None:
+        """By a trigger. What was written before it exists is for ``erase_arrivals`` to find."""
+        if self._reject_raw:
+            with self._connect_alone() as connection, connection.transaction():
+                column = self._look_up(connection)
+                connection.execute(rejecting_function(connection, column, check))
+                connection.execute(
+                    f"CREATE OR REPLACE TRIGGER {TRIGGER} BEFORE INSERT OR UPDATE OF {column.column} ON {column.table}"
+                    f" FOR EACH ROW EXECUTE FUNCTION {column.rejecting}()"
+                )
 
     def erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int:
         """These rows are updated like any other, so that triggers fire; their raw vectors go to the raw copy."""

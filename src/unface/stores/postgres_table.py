@@ -18,6 +18,7 @@ SELECT to_jsonb(described) FROM (SELECT c.oid::int8 AS oid, format('%%I.%%I', n.
     CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' ELSE 'default' END AS compression,
     format('%%I.unface_staged_%%s_%%s', n.nspname, c.oid, a.attnum) AS staged,
     format('%%I.unface_raw_%%s_%%s', n.nspname, c.oid, a.attnum) AS raw_copy,
+    format('%%I.unface_reject_%%s_%%s', n.nspname, c.oid, a.attnum) AS rejecting,
     quote_ident(n.nspname) AS schema, quote_ident(tn.nspname) AS pgvector_schema,
     CASE WHEN pg_is_in_recovery() THEN 'the server is a standby; connect to its primary'
         WHEN c.relkind NOT IN ('r', 'p') THEN 'not a table'
@@ -83,6 +84,8 @@ class VectorColumn:
     """Table beside this one for erased vectors, until the swap."""
     raw_copy: str
     """Table beside this one for raw vectors, until the purge."""
+    rejecting: str
+    """Function of the trigger that rejects raw vectors, if there is one."""
     schema: str
     pgvector_schema: str
     refusal: str | None

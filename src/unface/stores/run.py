@@ -77,6 +77,8 @@ def _finish(projection: Projection, store: Store, held: Holding, check: Check, *
 
     Without a purge one look that finds nothing is enough. A purge may lock the store too, so it is looked at again.
     """
+    if isinstance(store, Watched):
+        store.reject_raw(Check(projection))
     arrived = 0 if purge and held.sanitised_with is not None else _erase_arrivals(projection, store, held)
     purged = store.purge() if purge else None
     while purge and (more := _erase_arrivals(projection, store, held, arrived)):

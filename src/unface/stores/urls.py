@@ -66,11 +66,13 @@ def open_store(url: str, *, lossy_ok: bool = False) -> Store:
         case "postgresql" | "postgres":
             from unface.stores.postgres import PostgresStore
 
-            table, column = options.require("table"), options.take("column")
+            table, column, reject = options.require("table"), options.take("column"), options.take("reject_raw")
+            if reject not in (None, "yes", "no"):
+                raise UnfaceError("postgresql: reject_raw is yes or no; correct the URL")
             # All other options, such as sslmode, are for the driver.
             # Not urlunsplit, which drops the slashes before an empty host.
             uri = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(options.unused, quote_via=quote)}".rstrip("?")
-            return PostgresStore(uri, table, column or "embedding")
+            return PostgresStore(uri, table, column or "embedding", reject_raw=reject == "yes")
     raise UnfaceError(
         f"{scheme or 'no scheme'}: not a store; give faiss:, npy:, lancedb:, qdrant:, qdrant+https:// or postgresql://"
     )
