@@ -38,7 +38,7 @@ def bare(embeddings: EmbeddingSet = FEW, **options: Any) -> AuditResult:
 
 def quick(embeddings: EmbeddingSet = PEOPLE, **options: Any) -> AuditResult:
     """An eraser of the planted rank, at one k and one rate."""
-    return run(embeddings, _QUICK | _CHEAP | options)
+    return run(embeddings, _quick_options(options))
 
 
 @cache
@@ -92,7 +92,15 @@ def wearing_glasses() -> EmbeddingSet:
 
 def refusal(embeddings: EmbeddingSet = PEOPLE, **options: Any) -> str:
     """What a quick audit refuses, in one line."""
-    return _refused(embeddings, _QUICK | _CHEAP | options)
+    return _refused(embeddings, _quick_options(options))
+
+
+def _quick_options(options: dict[str, Any]) -> dict[str, Any]:
+    """A rank goes with an eraser."""
+    usual = _QUICK | _CHEAP
+    if options.get("eraser", "isp") == ():
+        usual.pop("rank")
+    return usual | options
 
 
 def bare_refusal(embeddings: EmbeddingSet = FEW, **options: Any) -> str:

@@ -16,6 +16,7 @@ from unface.auditing import Maps
 from unface.report.html import render_report
 from unface.report.table import print_audit
 from unface.result.audit import AuditResult
+from unface.result.file import Listing
 
 
 def register(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, what: str) -> None:
@@ -114,3 +115,31 @@ def test_a_part_that_is_not_registered_is_refused_since_nobody_could_read_its_se
     told = "is not an instance of an installed part; register its class under the entry point unface.parts"
     assert refusal(parts=(Offset(),)) == f"parts: 'offset' {told}"
     assert refusal(parts=(Maps,)) == refusal(parts=("maps",)) == f"parts: 'maps' {told}"
+
+
+def test_a_package_that_cannot_be_imported_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register(tmp_path, monkeypatch, "offset", "no_such_module_anywhere:Offset")
+    told = "part 'offset': no_such_module_anywhere:Offset cannot be loaded (No module named 'no_such_module_anywhere')"
+    assert refusal(parts=(Offset(),)) == f"{told}; repair that package"
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_section_of_another_type_is_refused_before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Offset, "run", lambda *_: {"lengths": {}})
+    assert refusal(parts=(Offset(),)) == "part 'offset': measured dict, expected Offsets"
+
+
+@pytest.mark.usefixtures("installed")
+def test_files_with_names_that_a_part_left_are_refused_and_then_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Offset, "listings", ("people.csv",))
+    result = quick(eraser=(), parts=())
+    named = result.model_copy(update={"listings": {"people.csv": Listing(("name",), [("somebody",)], "people")}})
+    named.save(tmp_path)
+    assert "somebody" in (tmp_path / "people.csv").read_text()
+    (tmp_path / "audit.json").unlink()
+    with pytest.raises(UnfaceError, match=r"people\.csv: exists already"):
+        result.save(tmp_path)
+    result.save(tmp_path, force=True)
+    assert not (tmp_path / "people.csv").exists()

@@ -237,6 +237,9 @@ def test_a_config_file_holds_options_and_the_command_line_goes_before_it(faces: 
         ("far = ", "is not TOML: "),
         ("[far]\nlow = 1", "far: expected a value or a list of values, not a table"),
         ('seeds = "many"', "Invalid value for '--seeds'"),
+        ("rank = true", "rank: True is not a value for --rank"),
+        ('no-maps = "false"', "no-maps: 'false' is not true or false"),
+        ("maps = true\nno-maps = true", "no-maps: is set twice; leave one of the two out"),
     ],
 )
 def test_a_wrong_config_file_is_named(faces: Path, tmp_path: Path, text: str, words: str) -> None:
@@ -254,6 +257,8 @@ def test_a_wrong_config_file_is_named(faces: Path, tmp_path: Path, text: str, wo
         (("--detector", "yunet"), "--detector: is for pictures, with --encoder; leave it out"),
         (("--accept-licence",), "--accept-licence: is for pictures, with --encoder; leave it out"),
         (("--rank", "2", "--energy", "0.5"), "--rank, --energy and --target each decide how many dimensions go"),
+        (("--eraser", "none", "--rank", "2"), "--rank, --energy or --target: no eraser is fitted in this audit"),
+        (("--part", "maps"), "--part maps: is built in; ask for it by its own option"),
         (("--part", "nothing"), "--part nothing: no installed package provides it (entry point unface.parts)"),
         (("--eraser", "magic"), "eraser 'magic' is not known; choose from isp, "),
         (("--fit-counts", "some"), "--fit-counts: 'some' is not a number"),

@@ -176,8 +176,8 @@ def test_junit_never_replaces_what_is_read(good: Path, tmp_path: Path) -> None:
     before = good.read_bytes()
     link = tmp_path / "link.xml"
     link.symlink_to(good)
-    for junit in (good, link):
-        done = unface("gate", good, "--policy", EXAMPLE, "--junit", junit)
+    for audit, junit in ((good, good), (good, link), (good.parent, good)):
+        done = unface("gate", audit, "--policy", EXAMPLE, "--junit", junit)
         assert (done.code, done.out) == (1, "")
         assert done.err.startswith(f"unface: {junit}: is named twice; ")
     assert good.read_bytes() == before

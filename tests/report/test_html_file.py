@@ -81,9 +81,16 @@ def test_a_finished_page_is_kept_unless_forced(saved: Path, tmp_path: Path) -> N
 
 def test_the_audit_itself_is_never_overwritten(saved: Path) -> None:
     before = saved.read_bytes()
-    with pytest.raises(UnfaceError, match="is the audit itself"):
-        run(saved, "--out", saved, "--force")
+    for audit in (saved, saved.parent):
+        with pytest.raises(UnfaceError, match="is named twice; what is written must be a file of its own"):
+            run(audit, "--out", saved, "--force")
     assert saved.read_bytes() == before
+
+
+def test_a_folder_stands_for_the_audit_in_it(saved: Path) -> None:
+    assert run(saved.parent).strip() == str(saved.parent / "report.html")
+    with pytest.raises(UnfaceError, match="exists already"):
+        run(saved.parent)
 
 
 def test_an_audit_that_is_not_there_is_named_though_its_page_is(saved: Path) -> None:

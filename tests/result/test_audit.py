@@ -27,7 +27,8 @@ from tests.auditing.made import (
 )
 from unface import UnfaceError, audit, write_embeddings
 from unface.auditing import Protocol
-from unface.result.audit import SUSPECTS_FILE, AuditResult, json_schema
+from unface.auditing.leakage import SUSPECTS_FILE
+from unface.result.audit import AuditResult, json_schema
 from unface.result.file import Finding, Listing
 
 
@@ -227,10 +228,14 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, fails_at: int) -> None:
             lambda text: re.sub(r'("tar": \{\s+"value": 0\.\d{6})\d+', r"\g<1>", text, count=1),
             re.compile(r"spaces\.0\.points\.0\.tar: [\d.]+ is not [\d,]+ of [\d,]+; was the file changed .*"),
         ),
+        (
+            lambda text: re.sub(r',\s+"effective_n": [\d.]+', "", text, count=1),
+            "spaces.0.points.0.tar: effective_n is missing; was the file changed by hand?",
+        ),
     ],
     ids=[
         *("empty", "torn", "nested", "list", "bare", "older", "word", "renamed", "added", "nan"),
-        *("negative", "of nothing", "more than all", "rounded"),
+        *("negative", "of nothing", "more than all", "rounded", "no effective n"),
     ],
 )
 def test_what_is_no_audit_of_this_version_is_refused_in_one_line(
@@ -293,9 +298,20 @@ def test_a_folder_without_an_audit_is_refused_with_the_file_that_is_missing(tmp_
             r"parts.attribute_swap.spaces.0.flip: 0.123 is not [\d,]+ of [\d,]+",
         ),
         (lambda parts: parts.update(maps=3), "parts.maps: input should be a valid dictionary .*"),
-        (lambda parts: parts.update(leakage={"tar": 0.0}), "parts.leakage.tar: extra inputs are not permitted"),
+        (lambda parts: parts.update(leakage={"tar": 0.0}), "parts: leakage has no section of its own"),
+        (
+            lambda parts: parts["sweeps"]["sweeps"][0]["points"][0]["tar"].pop("effective_n"),
+            "parts.sweeps.sweeps.0.points.0.tar: effective_n is missing",
+        ),
+        (
+            lambda parts: parts["maps"]["maps"][0]["x"].pop(),
+            r"parts.maps.maps.0: \d+, \d+ and \d+ values for one set of points",
+        ),
     ],
-    ids=["unknown key", "missing key", "no share", "other share", "no section", "a part without a section"],
+    ids=[
+        *("unknown key", "missing key", "no share", "other share", "no section", "a part without a section"),
+        *("no effective n", "uneven map"),
+    ],
 )
 def test_a_bad_section_of_a_part_is_refused_by_the_name_of_the_part_and_the_field(
     tmp_path: Path, change: Any, sentence: str

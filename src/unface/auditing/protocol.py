@@ -22,7 +22,18 @@ from unface.data import (
 )
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
-from unface.probe import PROBES, Context, GroupContext, Plan, Roles, SignatureContext, Variant, role_rows
+from unface.probe import (
+    PROBES,
+    Context,
+    GroupContext,
+    Plan,
+    Probe,
+    Roles,
+    SignatureContext,
+    Variant,
+    pick_probes,
+    role_rows,
+)
 from unface.result.words import count
 
 DEFAULT_KS = (1, 4, 16)
@@ -66,6 +77,16 @@ class Protocol:
     skip_bad_rows: bool = False
     threads: int | None = None
     device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """What is wrong with the settings themselves is refused before any data is read."""
+        self.plan()
+        self.scheme()
+        self.probes()
+
+    def probes(self) -> list[Probe]:
+        """The attackers."""
+        return pick_probes((self.probe,) if isinstance(self.probe, str) else self.probe)
 
     def plan(self) -> Plan:
         """For the panel; k is filled in when the set is known."""
@@ -116,7 +137,7 @@ def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
     """Curate, normalise, split; every refusal happens here, before anything is computed."""
     given = _in_order(given)
     n = protocol.images if protocol.images is not None else usual_images(given)
-    chosen, dropped = _fitting_ks((protocol.k,) if isinstance(protocol.k, int) else protocol.k, n)
+    chosen, dropped = _fitting_ks((protocol.k,) if isinstance(protocol.k, int | np.integer) else protocol.k, n)
     if protocol.split is not None:
         _own_split(given, protocol.split)  # all rows are held to it, also those that curation leaves out
     curated, curation = curate(given, n, protocol.seed)

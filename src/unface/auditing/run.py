@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from unface.auditing.attack import Attack
 from unface.auditing.bench import Bench, describe_given
 from unface.auditing.defence import Defender, RankRule, fit_set, require_other_vectors
@@ -17,7 +19,7 @@ from unface.auditing.utility.run import utility_tasks_of
 from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space
 from unface.erase import Projection
 from unface.errors import UnfaceError
-from unface.probe import draw_bootstrap, pick_probes
+from unface.probe import draw_bootstrap
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
 from unface.result.file import Clock, note
@@ -39,7 +41,7 @@ def audit(
     spare: Source | None = None,
     projections: Sequence[Projection] = (),
     utility: Sequence[Source] = (),
-    parts: Sequence[Part] | None = None,
+    parts: Part | Sequence[Part] | None = None,
     protocol: Protocol | None = None,
     progress: Progress | None = None,
 ) -> AuditResult:
@@ -58,7 +60,7 @@ def audit(
     are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
     """
     clock = Clock()
-    further = (Sweeps(), Maps()) if parts is None else tuple(parts)
+    further = (Sweeps(), Maps()) if parts is None else (parts,) if isinstance(parts, Part) else tuple(parts)
     _require_readers(further)
     protocol = protocol or Protocol()
     protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)
@@ -70,7 +72,7 @@ def audit(
         context=protocol.context,
         skip_bad_rows=protocol.skip_bad_rows,
     )
-    probes = pick_probes((protocol.probe,) if isinstance(protocol.probe, str) else protocol.probe)
+    probes = protocol.probes()
     plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank)
     prepared = prepare(given, protocol)
     people = prepared.roles
@@ -84,13 +86,15 @@ def audit(
     methods = (eraser,) if isinstance(eraser, str) else eraser
     defences = make_defences(methods, rule, projections, defender, prepared, attack, progress or Silent())
     bench = Bench(given, prepared, attack, defender, defences, tasks, progress or Silent())
-    if other is not None and not bench.fitted:
-        raise UnfaceError("--fit-on: no eraser is fitted in this audit; name one with --eraser, or leave it out")
+    idle = {"--fit-on": other is not None, "--rank, --energy or --target": rank is not None}
+    for option, is_given in idle.items():
+        if is_given and not bench.fitted:
+            raise UnfaceError(f"{option}: no eraser is fitted in this audit; name one with --eraser, or leave it out")
 
     asked: list[Part] = [Utility(sets, spared), *further]
     ready = [part.before(bench) for part in asked]
     bench = replace(bench, spaces=attack_spaces(bench))
-    sections = {part.name: part.run(bench, found) for part, found in zip(asked, ready, strict=True)}
+    sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
     if prepared.dropped_ks:
         listed = ", ".join(str(k) for k in prepared.dropped_ks)
@@ -100,6 +104,13 @@ def audit(
         bench.findings.append(note("k", text))
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, other, clock)
+
+
+def _section(part: Part, bench: Bench, ready: object) -> BaseModel | None:
+    section = part.run(bench, ready)
+    if section is not None and not isinstance(section, part.schema):
+        raise UnfaceError(f"part {part.name!r}: measured {type(section).__name__}, expected {part.schema.__name__}")
+    return section
 
 
 def _require_readers(parts: Sequence[Part]) -> None:

@@ -78,12 +78,8 @@ def audit(
     quiet: bool = options.QUIET,
 ) -> None:
     """Measure how well identities can be linked from embeddings; erase, and measure again."""
-    from dataclasses import replace
-
-    from unface.attribute import swap_by_landmarks
-    from unface.auditing import Attribution, Protocol, Subjects
+    from unface.auditing import Protocol
     from unface.auditing import audit as run_audit
-    from unface.cli.pictures import FOLDER, encoded, load_all
     from unface.cli.show import keep, progress_bars, show_audit, show_side_by_side
     from unface.data import EmbeddingSet, read_embeddings, read_images
     from unface.erase import Projection
@@ -104,7 +100,11 @@ def audit(
     )
 
     # What is wrong with these is refused before anything is fetched or encoded.
-    erasers, projections = _erasers(eraser), [Projection.load(path) for path in projection]
+    amount, erasers, projections = (
+        rank_of(rank, energy, target),
+        _erasers(eraser),
+        [Projection.load(path) for path in projection],
+    )
     parts = _parts(
         transfer,
         attribute_swap,
@@ -135,7 +135,7 @@ def audit(
         return run_audit(
             embeddings,
             eraser=erasers,
-            rank=rank_of(rank, energy, target),
+            rank=amount,
             fit_on=fit_on,
             spare=spare,
             projections=projections,
@@ -158,6 +158,12 @@ def audit(
             result = run(embeddings, protocol, (), progress)
         show_audit(result, out, force=force, json=json, quiet=quiet)
         return
+    from dataclasses import replace
+
+    from unface.attribute import swap_by_landmarks
+    from unface.auditing import Attribution, Subjects
+    from unface.cli.pictures import FOLDER, encoded, load_all
+
     detector = detector or "yunet"
     protocol = replace(protocol, context=None if group or detector == "none" else "context")
     results = {}
@@ -230,8 +236,15 @@ def _parts(
     if attribute_swap is not None:
         parts.append(AttributeSwap(attribute_swap))
     for name in names(others):
-        part = None if name in BUILT_IN else installed_part(name)
+        if name in BUILT_IN:
+            raise UnfaceError(f"--part {name}: is built in; ask for it by its own option (unface audit --help)")
+        part = installed_part(name)
         if part is None:
             raise UnfaceError(f"--part {name}: no installed package provides it (entry point unface.parts)")
-        parts.append(part())
+        try:
+            parts.append(part())
+        except TypeError as error:
+            raise UnfaceError(
+                f"--part {name}: cannot be made without arguments ({error}); use it from Python"
+            ) from None
     return parts

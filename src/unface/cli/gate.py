@@ -34,12 +34,13 @@ def gate(
     """Check an audit against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
     from unface.gate import judge, print_gate, read_policy, write_junit
     from unface.output.taken import require_distinct
-    from unface.result.audit import AuditResult
+    from unface.result.audit import AuditResult, audit_path
 
     if policy is not None and any(flag is not None for flag in (tar_max, far, k, probe, space, *retained_min)):
         raise typer.BadParameter("--policy holds all the rules; leave the other limits out")
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
+    audit = audit_path(audit)
     require_distinct([junit], [audit, policy])
     result = judge(AuditResult.load(audit), rules)
     if junit is not None:

@@ -56,12 +56,18 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     for key, value in content.items():
         parameter = parameters.get(f"--{key}")
         if parameter is None or parameter.name is None or key == "config":
-            known = ", ".join(sorted(option.removeprefix("--") for option in parameters if option.startswith("--")))
+            known = ", ".join(sorted(option.removeprefix("--") for option in parameters if option != "--config"))
             raise UnfaceError(f"{path}: unknown key {key!r}; keys are the options of the command: {known}")
         if isinstance(value, dict) or (
             isinstance(value, list) and any(isinstance(item, list | dict) for item in value)
         ):
             raise UnfaceError(f"{path}: {key}: expected a value or a list of values, not a table")
+        is_switch = getattr(parameter, "is_flag", False)
+        if is_switch != isinstance(value, bool):
+            expected = "true or false" if is_switch else f"a value for --{key}"
+            raise UnfaceError(f"{path}: {key}: {value!r} is not {expected}")
+        if parameter.name in defaults:
+            raise UnfaceError(f"{path}: {key}: is set twice; leave one of the two out")
         if f"--{key}" in parameter.secondary_opts:  # no-sweep = true
             value = not value
         if parameter.multiple:

@@ -6,7 +6,6 @@ from pathlib import Path
 import typer
 
 from unface.cli.options import QUIET
-from unface.errors import UnfaceError
 
 
 def report(
@@ -16,13 +15,13 @@ def report(
     quiet: bool = QUIET,
 ) -> None:
     """Draw report.html from an audit: one file that makes no network requests."""
-    from unface.output.taken import require_new_file
+    from unface.output.taken import require_distinct, require_new_file
     from unface.report.html import write_report
-    from unface.result.audit import REPORT_FILE, AuditResult
+    from unface.result.audit import REPORT_FILE, AuditResult, audit_path
 
+    audit = audit_path(audit)
     page = audit.parent / REPORT_FILE if out is None else out
-    if page.exists() and audit.exists() and page.samefile(audit):
-        raise UnfaceError(f"{page}: is the audit itself; choose another --out")
+    require_distinct([page], [audit])
     require_new_file(page, force=force)
     written = write_report(AuditResult.load(audit), page)
     if not quiet:

@@ -80,7 +80,7 @@ def _chance(spaces: list[SpaceResult], head: Headline | None) -> KeyFigure:
     names, values, ends, counted = [], [], [], []
     for space in spaces:
         point = None if head is None else head.of(space)
-        if point is None or point.tar is None or point.chance is None or point.achieved_far is None:
+        if point is None or point.tar is None or not point.chance or point.achieved_far is None:
             continue
         names.append(space.name)
         values.append(factor(point.tar.value / point.chance))

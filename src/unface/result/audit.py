@@ -3,17 +3,24 @@
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, field_serializer, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 from pydantic.json_schema import models_json_schema
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.attribution import LEFT_OUT_FILE
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
-from unface.result.parts import BUILT_IN, installed_part
+from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names
 from unface.result.words import count, percent, rate
 
 if TYPE_CHECKING:
@@ -22,9 +29,6 @@ if TYPE_CHECKING:
 SCHEMA: Literal["unface.audit/2"] = "unface.audit/2"
 AUDIT_FILE = "audit.json"
 REPORT_FILE = "report.html"
-SUSPECTS_FILE = "suspects.csv"
-LISTINGS = (SUSPECTS_FILE, LEFT_OUT_FILE)
-"""Those of the built-in parts: an earlier audit's are removed where this one has none."""
 _SHOWN_SPACES = 8
 
 
@@ -50,6 +54,16 @@ class ContextAdjusted(Frozen):
     without_suspects: list[WithoutSuspects]
 
 
+def _with_effective_n(tar: Share) -> Share:
+    if tar.effective_n is None:
+        raise ValueError("effective_n is missing")
+    return tar
+
+
+Tar = Annotated[Share, AfterValidator(_with_effective_n)]
+"""The share of mated pairs that are accepted; pairs are counted once for each seed."""
+
+
 class Point(Frozen):
     """One probe at one k and one false-accept rate."""
 
@@ -58,7 +72,7 @@ class Point(Frozen):
     far: float = Field(description="target false-accept rate")
     resolution: Literal["resolved", "coarse", "refused"]
     worst: bool = Field(description="the panel's best on calibrate at this k and FAR")
-    tar: Share | None = Field(description="pairs are counted once for each seed; null when the rate is refused")
+    tar: Tar | None = Field(description="pairs are counted once for each seed; null when the rate is refused")
     achieved_far: Rate | None
     chance: float | None = Field(description="TAR of a probe that knows nothing")
     times_chance: float | None
@@ -85,6 +99,12 @@ class Curve(Frozen):
     far: list[float]
     tar: list[float]
     eer: float
+
+    @model_validator(mode="after")
+    def _as_many_of_each(self) -> Self:
+        if len(self.far) != len(self.tar):
+            raise ValueError(f"{len(self.far)} rates but {len(self.tar)} values of TAR")
+        return self
 
 
 class Erasure(Frozen):
@@ -159,7 +179,7 @@ class ControlPoint(Frozen):
     probe: str
     k: int
     far: float
-    tar: Share
+    tar: Tar
     chance: float
     passed: bool
 
@@ -270,6 +290,8 @@ class AuditResult(Frozen):
         sections = {}
         for name, section in parts.items():
             part = installed_part(name)
+            if part is not None and part.schema is NoSection:
+                raise ValueError(f"{name} has no section of its own")
             try:
                 sections[name] = section if part is None else part.schema.model_validate(section)
             except ValidationError as error:
@@ -293,14 +315,13 @@ class AuditResult(Frozen):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "AuditResult":
         """Read an audit.json, or the one in a folder that ``save`` wrote."""
-        given = Path(path)
-        return load_result(given / AUDIT_FILE if given.is_dir() else given, cls, SCHEMA, "unface audit")
+        return load_result(audit_path(Path(path)), cls, SCHEMA, "unface audit")
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write audit.json and the listings beside it; returns the path of audit.json."""
         require_no_audit(Path(folder), force=force)
         private = {name: listing.csv() for name, listing in self.listings.items()}
-        write_files(Path(folder), {AUDIT_FILE: self.file_text()}, {**dict.fromkeys(LISTINGS), **private})
+        write_files(Path(folder), {AUDIT_FILE: self.file_text()}, {**dict.fromkeys(listing_names()), **private})
         return Path(folder) / AUDIT_FILE
 
     @property
@@ -376,9 +397,14 @@ class AuditResult(Frozen):
     __str__ = __repr__
 
 
+def audit_path(path: Path) -> Path:
+    """The audit.json that is meant by its own path or by its folder's."""
+    return path / AUDIT_FILE if path.is_dir() else path
+
+
 def require_no_audit(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished audit, before any work is done for it."""
-    require_new_files(folder, (AUDIT_FILE, REPORT_FILE, *LISTINGS), force=force)
+    require_new_files(folder, (AUDIT_FILE, REPORT_FILE, *listing_names()), force=force)
 
 
 def json_schema() -> dict[str, Any]:

@@ -51,6 +51,10 @@ class Option:
     """As Python writes it."""
 
 
+class NoSection(BaseModel):
+    """Of a part that measures nothing of its own."""
+
+
 class Part:
     """A part of an audit. The class reads results; an instance, made with what it is to measure on, runs.
 
@@ -59,7 +63,10 @@ class Part:
     """
 
     name: ClassVar[str]
-    schema: ClassVar[type[BaseModel]]
+    schema: ClassVar[type[BaseModel]] = NoSection
+    """Of its section; a part whose numbers stand with each space has none."""
+    listings: ClassVar[tuple[str, ...]] = ()
+    """Names of the files with names of people that it may leave beside audit.json (``bench.listings``)."""
 
     def before(self, bench: Any) -> Any:
         """Before the long attack: refuse what can be refused. What it returns is handed to ``run``.
@@ -102,13 +109,22 @@ def installed_part(name: str) -> "type[Part] | None":
     if name in BUILT_IN:
         return cast("type[Part]", import_module(f"unface.auditing.{name}").PART)
     for found in entry_points(group="unface.parts", name=name):
-        part = found.load()
+        try:
+            part = found.load()
+        except Exception as error:  # whatever a package of others does when it is imported
+            raise UnfaceError(f"part {name!r}: {found.value} cannot be loaded ({error}); repair that package") from None
         if not (isinstance(part, type) and issubclass(part, Part) and getattr(part, "name", None) == name):
             raise UnfaceError(
                 f"part {name!r}: {found.value} is not a subclass of unface.result.parts.Part of that name"
             )
         return part
     return None
+
+
+def listing_names() -> list[str]:
+    """Of every installed part: what an earlier audit may have left beside audit.json."""
+    others = sorted({found.name for found in entry_points(group="unface.parts")} - set(BUILT_IN))
+    return [file for name in (*BUILT_IN, *others) if (part := installed_part(name)) for file in part.listings]
 
 
 def parts_of(result: "AuditResult") -> "list[type[Part]]":

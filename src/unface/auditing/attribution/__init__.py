@@ -21,6 +21,7 @@ class Attribution(Part):
 
     name = "attribution"
     schema = EncoderAttribution
+    listings = (LEFT_OUT_FILE,)
 
     def __init__(self, subjects: Subjects) -> None:
         self.subjects = subjects

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Change, Erasure, SpaceResult
-from unface.result.file import Finding, Frozen, note, warning
+from unface.result.file import Finding, note, warning
 from unface.result.parts import Option, Part, Section
 from unface.result.verdict import CONTROL_NAMES
 from unface.result.words import rate, signed_points
@@ -18,15 +18,10 @@ if TYPE_CHECKING:
 _LEAST_SIZE = 0.01  # of the largest singular value
 
 
-class Nothing(Frozen):
-    """No section of its own: the numbers stand with each space."""
-
-
 class ErasurePart(Part):
     """Always there; its numbers are the erasure and the changes of each space."""
 
     name = "erasure"
-    schema = Nothing
 
     @classmethod
     def findings(cls, result: AuditResult) -> list[Finding]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Controls, Point
-from unface.result.file import Finding, Frozen, note, warning
+from unface.result.file import Finding, note, warning
 from unface.result.parts import Part, Section
 from unface.result.words import count, interval, percent, rate
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+SUSPECTS_FILE = "suspects.csv"
 # The probes that an audit has unless others are named.
 _USUAL_PROBES = ("cosine", "ridge", "lda", "plda", "mlp")
 # Of many numbers some lie above chance by luck; one that is to speak for all of them must be this certain.
@@ -23,15 +24,11 @@ _CERTAIN_Z = 3.2905267314918945  # of 99.9 %, two-sided
 _MANY_DUPLICATES = 0.001
 
 
-class Nothing(Frozen):
-    """No section of its own: the numbers stand with each space."""
-
-
 class Leakage(Part):
     """Always measured; its numbers are the points and curves of each space, and the controls."""
 
     name = "leakage"
-    schema = Nothing
+    listings = (SUSPECTS_FILE,)
 
     @classmethod
     def findings(cls, result: AuditResult) -> list[Finding]:
@@ -137,7 +134,8 @@ def _certainly_above_chance(point: Point) -> bool:
     """Also beside the other numbers, and also if the achieved FAR, itself a count, came out low by luck."""
     if point.tar is None or point.chance is None:
         return False
-    trials, z = point.tar.effective_n or point.tar.identities, _CERTAIN_Z
+    assert point.tar.effective_n is not None
+    trials, z = point.tar.effective_n, _CERTAIN_Z
     rate, pull = point.tar.value, z * z / trials
     # The lower end of Wilson's interval, as in unface.metrics, which needs SciPy.
     half = z * math.sqrt(max(rate * (1 - rate), 0) / trials + z * z / (4 * trials * trials)) / (1 + pull)

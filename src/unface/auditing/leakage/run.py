@@ -2,6 +2,7 @@
 
 from unface.auditing.attack import Attack, Attacked, tar_share
 from unface.auditing.bench import Bench
+from unface.auditing.leakage import SUSPECTS_FILE
 from unface.probe import (
     Context,
     Control,
@@ -14,7 +15,6 @@ from unface.probe import (
     strays,
 )
 from unface.result.audit import (
-    SUSPECTS_FILE,
     ContextAdjusted,
     ControlPoint,
     Controls,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+
+from pydantic import model_validator
 
 from unface.result.audit import AuditResult
 from unface.result.file import Frozen
@@ -21,6 +23,12 @@ class Map(Frozen):
     y: list[float]
     identity: list[int]
 
+    @model_validator(mode="after")
+    def _as_many_of_each(self) -> Self:
+        if not len(self.x) == len(self.y) == len(self.identity):
+            raise ValueError(f"{len(self.x)}, {len(self.y)} and {len(self.identity)} values for one set of points")
+        return self
+
 
 class MapResults(Frozen):
     """The raw space, and that of the first eraser."""
@@ -33,9 +41,6 @@ class Maps(Part):
 
     name = "maps"
     schema = MapResults
-
-    def before(self, bench: Bench) -> None:
-        """Nothing can be wrong."""
 
     def run(self, bench: Bench, ready: None) -> MapResults | None:
         from unface.auditing.maps.run import tsne_map

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from unface.result.audit import AuditResult
+from unface.result.audit import AuditResult, Tar
 from unface.result.file import Frozen
-from unface.result.numbers import Kept, Share
+from unface.result.numbers import Kept
 from unface.result.parts import Option, Part, Section
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class SweepPoint(Frozen):
     fit_identities: int
     probe: str = Field(description="worst case, chosen on calibrate")
     calibrate_tar: float
-    tar: Share
+    tar: Tar
     chance: float
     times_chance: float
     utility: list[Kept] = []

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from unface.result.audit import AuditResult
+from unface.result.audit import AuditResult, Tar
 from unface.result.file import Frozen, Given
-from unface.result.numbers import Share
 from unface.result.parts import Option, Part, Section
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ class TransferCell(Frozen):
     far: float
     resolution: Literal["resolved", "coarse"]
     probe: str
-    tar: Share
+    tar: Tar
     chance: float
     times_chance: float
 

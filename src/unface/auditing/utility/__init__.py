@@ -37,9 +37,6 @@ class Utility(Part):
     def __init__(self, sets: Sequence[EmbeddingSet] = (), spared: EmbeddingSet | None = None) -> None:
         self.sets, self.spared = tuple(sets), spared
 
-    def before(self, bench: Bench) -> None:
-        """Nothing to refuse: sets of another space were refused when their tasks were made."""
-
     def run(self, bench: Bench, ready: None) -> UtilitySets | None:
         """Which sets there were; each space holds its numbers already."""
         from unface.auditing.bench import describe_given
