@@ -1,12 +1,98 @@
-"""The one exception a user is meant to see: a single line that says what, where, and what to do."""
+"""The one exception a user is meant to see: a single line that says what, where, and what to do.
+
+And the one place that takes passwords out of what is printed or saved.
+"""
 
 import os
+import re
 import unicodedata
 from pathlib import Path
 
+HIDDEN = "…"
+UNESCAPED = (
+    "the address holds a character that must be escaped (%40 for @, %3A for :, %2F for /, %3F for ?, %23 for #),"
+    " or its port is no number"
+)
+_USER_INFO = re.compile(r"(?<=://)[^\s/'\"]*@")
+_ADDRESS = re.compile(
+    r"(?:(?P<scheme>[a-zA-Z][\w+.-]*)://)?(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)", re.DOTALL
+)
+_HOST = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>.*))?", re.DOTALL)
+
 
 class UnfaceError(Exception):
-    """Bad input or failed work; the command line prints it alone and exits 1."""
+    """Bad input or failed work; the command line prints it alone and exits 1.
+
+    No message holds the user name and password of a URL, whoever wrote it.
+    """
+
+    def __init__(self, *given: object) -> None:
+        super().__init__(*(without_user_info(each) if isinstance(each, str) else each for each in given))
+
+
+def without_user_info(text: str) -> str:
+    """A text in which every ``scheme://user:password@host`` is ``scheme://…@host``."""
+    return _USER_INFO.sub(f"{HIDDEN}@", text)
+
+
+def without_secrets(address: str) -> str:
+    """Scheme, host, port and path of an address: anything else in it may be a password or a key.
+
+    Passwords are often not escaped. A port that is no number begins a password with "/", "?" or "#" in it, if an "@"
+    follows: then the host comes after the last "@". Otherwise it is the password itself.
+    """
+    parts = _split(address)
+    host = _host(parts["authority"])
+    if not _is_port(host["port"]) and "@" in parts["path"] + parts["rest"]:
+        parts = _split((parts["path"] + parts["rest"]).rpartition("@")[2]) | {"scheme": parts["scheme"]}
+        host = _host(parts["authority"])
+    port = "" if host["port"] is None else f":{host['port'] if _is_port(host['port']) else HIDDEN}"
+    return f"{parts['scheme']}://".removeprefix("://") + f"{host['host']}{port}{parts['path']}"
+
+
+def is_unescaped(address: str) -> bool:
+    """Whether a user name or password in it holds a character that must be escaped, so that readers disagree on it."""
+    parts = _split(address)
+    hosts = parts["authority"].rpartition("@")[2].split(",")
+    return (
+        parts["authority"].count("@") > 1
+        or "@" in parts["path"]
+        or not all(_is_port(_host(host)["port"]) for host in hosts)
+    )
+
+
+def redact(text: str, *secrets: str | None) -> str:
+    """A text of a library or a server without these secrets in it."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return without_user_info(text)
+
+
+def secrets_of(address: str) -> list[str]:
+    """What ``without_secrets`` leaves out, in the pieces in which a library may quote it."""
+    parts = _split(address)
+    query, _, fragment = parts["rest"].removeprefix("?").partition("#")
+    words = [*parts["authority"].rpartition("@")[0].split(":"), fragment]
+    words += [pair.partition("=")[2] for pair in query.split("&")]
+    port = _host(parts["authority"])["port"]
+    if not _is_port(port):
+        words += [str(port), *(parts["path"] + parts["rest"]).rpartition("@")[0].split("/")]
+    return list(filter(None, words))
+
+
+def _split(address: str) -> dict[str, str]:
+    matched = _ADDRESS.fullmatch(address)
+    assert matched is not None
+    return {name: value or "" for name, value in matched.groupdict().items()}
+
+
+def _host(authority: str) -> dict[str, str | None]:
+    matched = _HOST.fullmatch(authority.rpartition("@")[2])
+    return {"host": authority.rpartition("@")[2], "port": None} if matched is None else matched.groupdict()
+
+
+def _is_port(text: str | None) -> bool:
+    return not text or (text.isascii() and text.isdigit() and int(text[:9]) < 1 << 16)
 
 
 def reason(error: Exception) -> str:

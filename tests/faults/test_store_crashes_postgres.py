@@ -2,9 +2,13 @@
 
 import multiprocessing
 import os
+import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from time import sleep
 
 import numpy as np
@@ -21,10 +25,15 @@ from unface.stores.postgres import PostgresStore
 PROJECTION = projection()
 ROWS = 200
 # Statements before which the process kills itself, and at which time that one comes.
-STAGING = [("COPY public.unface_staged", 2), ("CREATE UNIQUE INDEX", 1), ("CREATE TABLE public.unface_raw", 1)]
-SWAPPING = [("LOCK TABLE", 1), ("ALTER TABLE public.faces", 1), ("DROP TABLE public.unface_staged", 1)]
+STAGING = [("COPY public.unface_staged", 2), ("CREATE UNIQUE INDEX", 1)]
+SWAPPING = [
+    ("LOCK TABLE", 2),
+    ("CREATE TABLE public.unface_raw", 1),
+    ("ALTER TABLE public.faces", 1),
+    ("DROP TABLE public.unface_staged", 1),
+]
 SWAPPED = [("VACUUM (ANALYZE)", 1), ("TRUNCATE", 1), ("ALTER TABLE public.unface_raw", 2)]
-PURGED = [("SELECT pg_switch_wal", 1), ("DROP TABLE IF EXISTS public.unface_raw", 2)]
+PURGED = [("SELECT pg_switch_wal", 1), ("DROP TABLE IF EXISTS public.unface_raw", 1)]
 
 # Forked from a process that has everything imported, and no threads.
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -154,10 +163,31 @@ def test_a_server_process_ended_while_it_rewrites_leaves_the_table_as_it_was(dat
     assert ends_right(database)
 
 
+@pytest.mark.parametrize("step", ["reading", "swap"])
+def test_ctrl_c_is_one_line_without_warnings_of_the_driver(database: Database, tmp_path: Path, step: str) -> None:
+    """Pressed while the server works on a statement, which the driver then cannot roll back."""
+    PROJECTION.save(tmp_path / "p.safetensors")
+    held_up = "ACCESS EXCLUSIVE" if step == "reading" else "ACCESS SHARE"
+    with database.opened.transaction():
+        database.run(f"LOCK TABLE faces IN {held_up} MODE")
+        store = f"{database.uri}&table=faces&column=seen"
+        command = [sys.executable, "-m", "unface", "apply", str(tmp_path / "p.safetensors"), "--store", store]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        waiting = "SELECT FROM pg_locks WHERE relation = 'faces'::regclass AND NOT granted"
+        while not database.ask(waiting):
+            assert process.poll() is None
+            sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, "")
+    assert errors == "unface: interrupted; no file was left half-written\n"
+    assert ends_right(database)
+
+
 def test_a_server_that_crashed_after_staging_has_vectors_staged_again(database: Database) -> None:
     """Staged ones are not in the write-ahead log: after a crash their table is there, and empty."""
     store = PostgresStore(database.uri, "faces", "seen")
-    started(database, "LOCK TABLE").join(60)
+    started(database, "LOCK TABLE", 2).join(60)
     staged = next(name for name in database.leftovers() if name.startswith("unface_staged_") and "idx" not in name)
     database.run(f"TRUNCATE {staged}")
     assert store.unmatched() == ROWS
@@ -165,3 +195,31 @@ def test_a_server_that_crashed_after_staging_has_vectors_staged_again(database: 
         store.swap(PROJECTION.sha256)
     assert is_searchable(database, RAW)
     assert ends_right(database)
+
+
+def test_a_file_that_a_killed_server_process_left_is_named_in_the_receipt(database: Database) -> None:
+    """Killed inside CREATE TABLE … AS, before the commit: the server recovers, and the file stays without a table."""
+    import psycopg
+
+    killed = psycopg.connect(database.uri)
+    killed.execute("CREATE TABLE copied AS SELECT * FROM faces")
+    ((path,),) = killed.execute("SELECT pg_relation_filepath('copied')").fetchall()
+    database.run("CHECKPOINT")
+    os.kill(killed.info.backend_pid, signal.SIGKILL)
+    with pytest.raises(psycopg.OperationalError):
+        killed.execute("SELECT")
+    killed.close()
+    for _ in range(1500):
+        try:
+            psycopg.connect(database.uri).close()
+            break
+        except psycopg.OperationalError:
+            sleep(0.02)
+    receipt = sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"), purge=True)
+    assert database.in_files(RAW[7])
+    (note,) = (note for note in receipt.notes if "belong to no table" in note)
+    named = re.findall(r"base/\d+/\d+", note)
+    for each in named:  # its TOAST table's too
+        (database.folder / each).unlink()
+    assert path in named
+    assert not database.in_files(RAW[7])

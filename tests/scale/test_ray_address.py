@@ -51,8 +51,23 @@ def test_ray_is_kept_from_printing_pages_about_lost_workers_before_it_is_importe
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     pytest.importorskip("ray", reason="Ray is not installed")
-    expected = f"--ray {address}: not an address; give auto, local, HOST:PORT or ray://HOST:PORT"
+    shown = {"head:port": "head:…", "head:99999": "head:…"}.get(address, address)
+    expected = f"--ray {shown}: not an address; give auto, local, HOST:PORT or ray://HOST:PORT"
     assert refusal(address) == expected
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["ray://u:private@127.0.0.1:1", "ray://u:pri@vate@h:1", "ray://u:pri#vate@h:1", "ray://h:private", "u:private@h:1"],
+)
+@pytest.mark.parametrize("given", ["option", "environment"])
+def test_no_part_of_a_password_in_an_address_is_printed(
+    address: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed")
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    message = refusal(address if given == "option" else "auto")
+    assert not {part for part in ("pri", "vate") if part in message}
 
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])

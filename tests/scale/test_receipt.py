@@ -37,6 +37,7 @@ def test_a_receipt_says_what_was_done_by_what_and_when(tmp_path: Path) -> None:
         "rows": 12_345,
         "degenerate": 0,
         "named_space": True,
+        "arrived": 0,
         "raw_purged": True,
         "verified": {"rows": 12_345, "largest_left": 3.21e-7, "worst_length": 6e-8, "allowed": 4e-6},
         "files": 7,

@@ -101,6 +101,21 @@ class Database:
             self.ask("INSERT INTO faces (seen) VALUES (%s) RETURNING id", (text(vector),))
         return vectors
 
+    def write(self, vectors: dict[int, NDArray[np.float32]]) -> None:
+        for row, vector in vectors.items():
+            self.opened.execute("INSERT INTO faces (id, seen) VALUES (%s, %s)", (row, text(vector)))
+
+    def write_apart(self, vectors: dict[int, NDArray[np.float32]]) -> None:
+        """By a session of its own."""
+        for row, vector in vectors.items():
+            self.run_apart("INSERT INTO faces (id, seen) VALUES (%s, %s)", (row, text(vector)))
+
+    def run_apart(self, statement: str, given: Sequence[object] | None = None) -> None:
+        import psycopg
+
+        with psycopg.connect(self.uri, autocommit=True) as opened:
+            opened.execute(statement, given)
+
     def vectors(self, table: str = "faces", column: str = "seen") -> NDArray[np.float32]:
         """By id."""
         found = self.ask(f"SELECT {column}::text FROM {table} ORDER BY id")

@@ -41,6 +41,41 @@ def test_a_url_that_cannot_be_meant_is_refused(url: str, said: str) -> None:
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:pri@vate@localhost:1/db?table=faces",
+        "postgresql://me:pri#vate@localhost:1/db?table=faces",
+        "postgresql://me:pri/vate@localhost:1/db?table=faces",
+        "postgresql://me:12/vate@localhost:1/db?table=faces",
+        "postgresql://me:pri?vate@localhost:1/db?table=faces",
+        "postgresql://me:12?vate@localhost:1/db?table=faces",
+        "postgresql://me:pri[vate@localhost:1/db?table=faces",
+        "postgresql://localhost:private/db?table=faces",
+        "postgresql://one:1,two:private/db?table=faces",
+        "postgresql://localhost:1/db?table=faces&pri@vate=1",
+        "postgresql://localhost:1/db?table=faces&password=private&pasword=private",
+        "qdrant+https://me:pri@vate@localhost:1?collection=faces",
+        "qdrant+https://me:12?vate@localhost:1&collection=faces",
+        "qdrant+https://localhost:1?collection=faces&vate@localhost=1",
+        "qdrant+https://localhost:private?collection=faces",
+    ],
+)
+def test_no_part_of_a_password_is_printed_however_it_is_written(url: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(UnfaceError) as raised:
+        open_store(url)
+    assert not {part for part in ("pri", "vate") if part in str(raised.value)}
+
+
+def test_several_hosts_and_addresses_of_version_6_are_no_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, str]] = []
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given, reject_raw: seen.append(given))
+    for hosts in ("one:5432,two:5433", "[::1]:5432", "me:pass%40word@one,two"):
+        open_store(f"postgresql://{hosts}/db?table=faces")
+    assert len(seen) == 3
+
+
 def test_lossy_codes_are_allowed_only_where_there_are_any() -> None:
     with pytest.raises(UnfaceError, match="only FAISS"):
         open_store("npy:faces.npy", lossy_ok=True)
@@ -48,14 +83,14 @@ def test_lossy_codes_are_allowed_only_where_there_are_any() -> None:
 
 def test_the_driver_gets_its_own_options_as_libpq_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str, str]] = []
-    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given: seen.append(given))
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given, reject_raw: seen.append(given))
     open_store("postgresql://me@host/db?table=media.faces&column=v&sslmode=require&options=-c%20lock_timeout%3D10s")
     assert seen == [("postgresql://me@host/db?sslmode=require&options=-c%20lock_timeout%3D10s", "media.faces", "v")]
 
 
 def test_a_host_that_is_not_named_stays_unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, str, str]] = []
-    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given: seen.append(given))
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given, reject_raw: seen.append(given))
     open_store("postgresql:///db?host=/run/postgresql&table=faces")
     open_store("postgresql:///db?table=faces")
     assert [uri for uri, *_ in seen] == ["postgresql:///db?host=%2Frun%2Fpostgresql", "postgresql:///db"]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
+from unface import errors
 from unface.errors import UnfaceError, reason, short_name
 from unface.output.links import is_link, opened_file, opened_folder
 from unface.output.write import OutputError
@@ -376,14 +376,10 @@ def files_below(
 
 
 def without_secrets(url: str) -> str:
-    """Scheme, host and path, normalised: what comes before "@" and after "?" may be a password or a key."""
-    parts = urlsplit(url)
-    host, path = parts.netloc.rpartition("@")[2], parts.path
-    user, _, port = host.partition(":")
-    if user and port and not port.isdigit() and "@" in path:
-        # A key with "/" in it, as those of AWS often have: the host comes after the "@".
-        host, path = path.partition("@")[2], ""
-    return f"{parts.scheme}://{host}{posixpath.normpath(path) if path.strip('/') else ''}".rstrip("/")
+    """Scheme, host and path, normalised: anything else may be a password or a key."""
+    scheme, _, rest = errors.without_secrets(url).partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}://{host}{posixpath.normpath(slash + path) if path.strip('/') else ''}".rstrip("/")
 
 
 def why(error: Exception, address: str) -> str:
@@ -392,13 +388,5 @@ def why(error: Exception, address: str) -> str:
         return os.strerror(error.errno)
     if "://" not in address:
         return reason(error)
-    text = str(error).replace(address, without_secrets(address))
-    for secret in _secrets(address):
-        text = text.replace(secret, "…")
+    text = errors.redact(str(error).replace(address, without_secrets(address)), *errors.secrets_of(address))
     return reason(Exception(text or type(error).__name__))
-
-
-def _secrets(url: str) -> list[str]:
-    parts = urlsplit(url)
-    words = [*parts.netloc.rpartition("@")[0].split(":"), *(pair.partition("=")[2] for pair in parts.query.split("&"))]
-    return sorted(filter(None, words), key=len, reverse=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, without_secrets
 from unface.threads import available_cores
 
 if TYPE_CHECKING:
@@ -66,7 +66,14 @@ def _require_reachable(address: str) -> None:
     """Checked first, because Ray itself tries for many minutes."""
     if address in ("auto", "local"):
         return
-    form = UnfaceError(f"--ray {address}: not an address; give auto, local, HOST:PORT or {_CLIENT}HOST:PORT")
+    # Never printed as given: what comes before "@", or in the place of the port, may be a password.
+    shown = without_secrets(address)
+    form = UnfaceError(f"--ray {shown}: not an address; give auto, local, HOST:PORT or {_CLIENT}HOST:PORT")
+    if "@" in address:
+        raise UnfaceError(
+            f"--ray {shown}: Ray takes no user name or password in an address; leave them out, and where the cluster"
+            " asks for a token set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN"
+        )
     client = address.startswith(_CLIENT)
     try:
         parts = urlsplit(address if client else f"//{address}")
@@ -79,7 +86,7 @@ def _require_reachable(address: str) -> None:
         socket.create_connection((host, port), timeout=_REACHED_SECONDS).close()
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UnfaceError(f"--ray {address}: cannot be reached ({reason}); is the cluster's head there?") from None
+        raise UnfaceError(f"--ray {shown}: cannot be reached ({reason}); is the cluster's head there?") from None
 
 
 def _join(address: str) -> None:

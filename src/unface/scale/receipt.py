@@ -3,19 +3,22 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from unface._version import __version__
 from unface.erase import Projection
-from unface.errors import UnfaceError
+from unface.errors import UnfaceError, without_user_info
 from unface.output.write import write_file
 
 # What rounding to the stored type leaves of a vector of length one, with room for the sum over dimensions.
 _ROUNDING = {"float16": 4e-3, "float32": 4e-6, "float64": 4e-6}
+
+# Stores of other packages name themselves and word their own notes.
+_Printed = Annotated[str, AfterValidator(without_user_info)]
 
 
 class Verified(BaseModel):
@@ -46,7 +49,7 @@ class Receipt(BaseModel):
     schema_: Literal["unface.receipt/1"] = Field("unface.receipt/1", alias="schema")
     unface: str = __version__
     finished: datetime
-    where: str
+    where: _Printed
     """The collection, without a password."""
     projection_sha256: str
     kind: str
@@ -57,11 +60,13 @@ class Receipt(BaseModel):
     """Vectors of which nothing was left; they are zero."""
     named_space: bool
     """Whether the source names the encoder it is from, so that this could be checked."""
+    arrived: int = 0
+    """Rows that others wrote with raw vectors during the swap or the purge; these were erased as well."""
     raw_purged: bool
     """Whether raw vectors were removed from its own files; copies and backups elsewhere are not touched."""
     verified: Verified | None
     files: int | None = None
-    notes: list[str] = []
+    notes: list[_Printed] = []
     """What was not reached: archives, replicas, …"""
 
     @classmethod
@@ -142,16 +147,31 @@ class Check:
                 " rounding; was the store told to scale vectors?"
             )
 
-    def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
+    def is_erased(self, vectors: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """(n,): which vectors of a batch (n, d) ``require`` would accept; adds nothing up."""
+        exact = vectors.astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        allowed = _ROUNDING[vectors.dtype.name]
+        erased: NDArray[np.bool_] = np.abs(self._left(exact)).max(axis=1, initial=0.0) <= allowed * lengths
+        if self.projection.normalise:
+            erased &= np.abs(lengths - 1) <= allowed
+        erased |= lengths == 0
+        return erased
+
+    def readers(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """(d, r) directions that read what was removed, and (r,) what they read of the mean, if one was taken off."""
         projection = self.projection
         readers = projection.directions if projection.readers is None else projection.readers
         # Readers of an oblique projection are not of length one, and only their span matters.
         basis = readers if projection.readers is None else np.linalg.qr(readers)[0]
+        return basis, None if projection.mean is None else basis.T @ projection.mean
+
+    def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
+        basis, mean = self.readers()
         read: NDArray[np.float64] = exact @ basis
-        if projection.mean is None:
+        if mean is None:
             return read
-        mean = basis.T @ projection.mean
-        if not projection.normalise:
+        if not self.projection.normalise:
             return read - mean
         # Every vector has the mean's own part there, scaled with the vector: how much of it identifies nobody, but it
         # never points the other way.

@@ -1,16 +1,21 @@
 """What a store must do so that erased vectors can replace raw ones."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.progress import Progress
+from unface.scale.receipt import Check
 
 Erase = Callable[[NDArray[np.generic]], NDArray[np.float32]]
 """Raw vectors (n, d) of any width to erased ones, row by row; refuses NaN and Inf."""
+
+IsErased = Callable[[NDArray[np.generic]], NDArray[np.bool_]]
+"""Which of the stored vectors (n, d) are erased already, row by row."""
 
 
 @dataclass(frozen=True)
@@ -55,4 +60,24 @@ class Store(Protocol):
 
     def purge(self) -> list[str]:
         """What it could not reach (archives, replicas, …), one sentence each, for the receipt."""
+        ...
+
+
+@runtime_checkable
+class Exclusive(Protocol):
+    """A store that can keep other runs out for a whole run, and not only during each step."""
+
+    def exclusive(self) -> AbstractContextManager[None]: ...
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A store whose writers wait for the swap and write afterwards: what they write may be raw."""
+
+    def reject_raw(self, check: Check) -> None:
+        """From now on, refuse raw vectors from anybody, if the user asked for that; otherwise do nothing."""
+        ...
+
+    def erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int:
+        """Look once at every row written since the swap, and erase the raw ones; how many there were."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.errors import UnfaceError, reason
+from unface.errors import UNESCAPED, UnfaceError, is_unescaped, reason, redact
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,9 +34,13 @@ _SETTINGS = {
     # Hosted servers cancel statements after minutes; a table is rewritten in one statement.
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    # The connection that holds the lock of a run is idle for as long as the run takes.
+    "idle_session_timeout": "0",
     # Otherwise the server holds the locks of a killed client until the statement ends.
     "client_connection_check_interval": "1s",
 }
+# Where nobody has set up logging, Python prints warnings; with this handler it does not.
+_UNPRINTED = logging.NullHandler()
 _BATCH_BYTES = 16 << 20
 _COPY_SIGNATURE = b"PGCOPY\n\xff\r\n\0"
 _COPY_END = b"\xff\xff"
@@ -48,6 +53,8 @@ def connect(uri: str, where: str) -> Iterator[Connection]:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
+    # After Ctrl-C the driver logs that it could not roll back; closing the connection does that anyway.
+    logging.getLogger("psycopg").addHandler(_UNPRINTED)
     try:
         with psycopg.connect(uri, autocommit=True, client_encoding="utf8", application_name="unface") as connection:
             # Older servers do not know all of the settings; the join leaves those out.
@@ -59,9 +66,9 @@ def connect(uri: str, where: str) -> Iterator[Connection]:
             yield connection
     except psycopg.Error as error:
         # The rest of the error quotes the statement, which is ours and not the user's.
-        message = error.diag.message_primary or reason(error)
-        for secret in (conninfo_to_dict(uri).get("password"), os.environ.get("PGPASSWORD")):
-            message = message.replace(str(secret), "…") if secret else message
+        options = conninfo_to_dict(uri)
+        secrets = [str(options.get(name) or "") for name in ("password", "sslpassword")]
+        message = redact(error.diag.message_primary or reason(error), *secrets, os.environ.get("PGPASSWORD"))
         raise UnfaceError(f"{where}: PostgreSQL reported: {message}") from None
 
 
@@ -79,13 +86,15 @@ def name_of(uri: str, table: str) -> str:
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 
+    if "://" in uri and is_unescaped(uri):
+        raise UnfaceError(f"{table}: {UNESCAPED}; better leave the password out and set PGPASSWORD or PGSERVICE")
     try:
         options = conninfo_to_dict(uri)
     except psycopg.Error:
         # The driver's own message quotes the address, password included.
         raise UnfaceError(
-            f"{table}: the database address cannot be parsed; write postgresql://user:password@host:port/database"
-            "?table=TABLE&column=COLUMN, followed only by options that libpq knows"
+            f"{table}: the database address cannot be parsed; write postgresql://user@host:port/database"
+            "?table=TABLE&column=COLUMN, followed only by options that libpq knows; the password comes from PGPASSWORD"
         ) from None
     host = str(options.get("host") or os.environ.get("PGHOST") or "localhost")
     database = options.get("dbname") or os.environ.get("PGDATABASE") or options.get("user") or "default database"
@@ -93,7 +102,11 @@ def name_of(uri: str, table: str) -> str:
 
 
 def lock_out_other_runs(connection: Connection, table: str, where: str) -> None:
-    """Hold an advisory lock until the connection closes: two runs would stage every row twice."""
+    """Hold an advisory lock until the connection closes: two runs would stage every row twice.
+
+    The lock ends with its connection, so steps that replace or remove anything also read the mark under a lock of the
+    table.
+    """
     from psycopg.errors import LockNotAvailable
 
     connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")

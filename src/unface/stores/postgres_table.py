@@ -18,6 +18,7 @@ SELECT to_jsonb(described) FROM (SELECT c.oid::int8 AS oid, format('%%I.%%I', n.
     CASE a.attcompression WHEN 'p' THEN 'pglz' WHEN 'l' THEN 'lz4' ELSE 'default' END AS compression,
     format('%%I.unface_staged_%%s_%%s', n.nspname, c.oid, a.attnum) AS staged,
     format('%%I.unface_raw_%%s_%%s', n.nspname, c.oid, a.attnum) AS raw_copy,
+    format('%%I.unface_reject_%%s_%%s', n.nspname, c.oid, a.attnum) AS rejecting,
     quote_ident(n.nspname) AS schema, quote_ident(tn.nspname) AS pgvector_schema,
     CASE WHEN pg_is_in_recovery() THEN 'the server is a standby; connect to its primary'
         WHEN c.relkind NOT IN ('r', 'p') THEN 'not a table'
@@ -83,6 +84,8 @@ class VectorColumn:
     """Table beside this one for erased vectors, until the swap."""
     raw_copy: str
     """Table beside this one for raw vectors, until the purge."""
+    rejecting: str
+    """Function of the trigger that rejects raw vectors, if there is one."""
     schema: str
     pgvector_schema: str
     refusal: str | None
@@ -165,12 +168,28 @@ def set_comment(connection: Connection, target: str, text: str) -> None:
 
 def key_columns(connection: Connection, column: VectorColumn) -> str:
     """The vector column after those that identify its row: the primary key, or else every other column."""
-    query = """SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum)
-        FROM pg_attribute LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary
-        WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND quote_ident(attname) <> %s
-            AND (indrelid IS NULL OR attnum = ANY(indkey))"""
-    (names,) = connection.execute(query, (column.oid, column.column)).fetchone() or (None,)
-    return f"{names}, {column.column}" if names else column.column
+    names = primary_key(connection, column)
+    if not names:
+        query = """SELECT quote_ident(attname) FROM pg_attribute
+            WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND quote_ident(attname) <> %s ORDER BY attnum"""
+        names = [str(name) for (name,) in connection.execute(query, (column.oid, column.column)).fetchall()]
+    return ", ".join([*names, column.column])
+
+
+def primary_key(connection: Connection, column: VectorColumn) -> list[str]:
+    """Quoted names, in the table's order."""
+    query = """SELECT quote_ident(attname) FROM pg_attribute JOIN pg_index ON indrelid = attrelid AND indisprimary
+        WHERE attrelid = %s AND attnum = ANY(indkey) AND quote_ident(attname) <> %s ORDER BY attnum"""
+    return [str(name) for (name,) in connection.execute(query, (column.oid, column.column)).fetchall()]
+
+
+def tables_of(connection: Connection, column: VectorColumn) -> list[str]:
+    """The table, its partitions and its children, as far as they hold rows; quoted."""
+    query = """WITH RECURSIVE tree AS (
+            SELECT %s::oid AS oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+        SELECT format('%%I.%%I', nspname, relname) FROM tree JOIN pg_class c USING (oid)
+            JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' ORDER BY 1"""
+    return [str(name) for (name,) in connection.execute(query, (column.oid,)).fetchall()]
 
 
 def _column_names(connection: Connection, table: str) -> list[str]:

@@ -1,5 +1,7 @@
 """Sanitise a store: stage erased vectors beside the raw ones, read them back, swap, and purge the raw ones if asked."""
 
+from contextlib import nullcontext
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,10 @@ from unface.progress import Progress, Silent
 from unface.scale import released_vectors
 from unface.scale.receipt import Check, Receipt, Verified
 from unface.scale.released import require_dim
-from unface.stores.ports import Holding, Store
+from unface.stores.ports import Exclusive, Holding, Store, Watched
+
+_LOOKS = 20
+"""How often to look for rows that arrived raw before giving up."""
 
 
 def sanitise_store(
@@ -19,6 +24,11 @@ def sanitise_store(
 
     Nothing is swapped before all vectors were read back and found erased.
     """
+    with store.exclusive() if isinstance(store, Exclusive) else nullcontext():
+        return _sanitise(projection, store, purge=purge, progress=progress or Silent())
+
+
+def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Progress) -> Receipt:
     held, mark = store.inspect(), projection.sha256
     if held.sanitised_with is not None:
         return _purge_sanitised(projection, store, held, purge=purge)
@@ -27,7 +37,7 @@ def sanitise_store(
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
         return released_vectors(projection, vectors, held.where)
 
-    store.stage(erase, mark, progress or Silent())
+    store.stage(erase, mark, progress)
     check = _read_back(projection, store)
     check.require(held.rows, held.where)
     unmatched = store.unmatched()
@@ -37,7 +47,7 @@ def sanitise_store(
             " was it written to during the run? stop writers and run it again"
         )
     store.swap(mark)
-    return _receipt(projection, held, check, store.purge() if purge else None)
+    return _finish(projection, store, held, check, purge=purge)
 
 
 def _purge_sanitised(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
@@ -59,7 +69,37 @@ def _purge_sanitised(projection: Projection, store: Store, held: Holding, *, pur
             check.require(held.rows, held.where)
         except UnfaceError as error:
             raise UnfaceError(f"{error}; were rows added since? erase them with Projection.apply, then purge") from None
-    return _receipt(projection, held, check, store.purge())
+    return _finish(projection, store, held, check, purge=True)
+
+
+def _finish(projection: Projection, store: Store, held: Holding, check: Check, *, purge: bool) -> Receipt:
+    """Purge if asked, and erase what others wrote raw meanwhile, until a look finds nothing.
+
+    Without a purge one look that finds nothing is enough. A purge may lock the store too, so it is looked at again.
+    """
+    if isinstance(store, Watched):
+        store.reject_raw(Check(projection))
+    arrived = 0 if purge and held.sanitised_with is not None else _erase_arrivals(projection, store, held)
+    purged = store.purge() if purge else None
+    while purge and (more := _erase_arrivals(projection, store, held, arrived)):
+        arrived, purged = arrived + more, store.purge()
+    return _receipt(projection, held, check, arrived, purged)
+
+
+def _erase_arrivals(projection: Projection, store: Store, held: Holding, before: int = 0) -> int:
+    """How many rows, after ``before`` of them; refuses if there is no end to them."""
+    if not isinstance(store, Watched):
+        return 0
+    arrived, erased = 0, Check(projection)
+    for _ in range(_LOOKS):
+        more = store.erase_arrivals(lambda raw: released_vectors(projection, raw, held.where), erased.is_erased)
+        if not more:
+            return arrived
+        arrived += more
+    raise UnfaceError(
+        f"{held.where}: sanitised, but rows with raw vectors keep arriving ({before + arrived:,} were erased);"
+        " stop whoever writes raw vectors, then give the same command with --purge"
+    )
 
 
 def _read_back(projection: Projection, store: Store) -> Check:
@@ -69,15 +109,23 @@ def _read_back(projection: Projection, store: Store) -> Check:
     return check
 
 
-def _receipt(projection: Projection, held: Holding, check: Check, purged: list[str] | None) -> Receipt:
+def _receipt(projection: Projection, held: Holding, check: Check, arrived: int, purged: list[str] | None) -> Receipt:
     """``purged``: the notes of a purge, None without one. Lossy stores cannot be read back after the swap."""
+    notes = purged or []
+    if arrived:
+        notes = [
+            f"{arrived:,} rows were written with raw vectors during the run and were erased after the swap;"
+            " erase vectors before they are written from now on",
+            *notes,
+        ]
     return Receipt.of(
         projection,
         held.where,
         rows=held.rows,
         degenerate=check.degenerate,
         named_space=False,
+        arrived=arrived,
         raw_purged=purged is not None,
         verified=Verified.by(check) if check.rows or not held.rows else None,
-        notes=purged or [],
+        notes=notes,
     )

@@ -5,19 +5,25 @@ npy:faces.npy                                    a numpy array on disk
 lancedb:data/lance?table=faces&column=vector     a LanceDB table
 qdrant:data/qdrant?collection=faces              the local mode of Qdrant's client
 qdrant+https://host:6333?collection=faces        a Qdrant server, key in QDRANT_API_KEY
-postgresql://user@host/db?table=faces&column=embedding
+postgresql://user@host/db?table=faces&column=embedding    password in PGPASSWORD or a service file
 """
 
 from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from unface.errors import UnfaceError
+from unface.errors import HIDDEN, UNESCAPED, UnfaceError, is_unescaped
 from unface.stores.ports import Store
+
+_SERVERS = ("postgresql", "postgres", "qdrant+http", "qdrant+https")
 
 
 def open_store(url: str, *, lossy_ok: bool = False) -> Store:
     """The store that a URL names; nothing is read before ``inspect``."""
+    scheme = url.partition("://")[0].lower()
+    if scheme in _SERVERS and is_unescaped(url):
+        variable = "QDRANT_API_KEY" if scheme.startswith("qdrant") else "PGPASSWORD or PGSERVICE"
+        raise UnfaceError(f"{scheme}: {UNESCAPED}; better leave the password out and set {variable}")
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -60,11 +66,13 @@ def open_store(url: str, *, lossy_ok: bool = False) -> Store:
         case "postgresql" | "postgres":
             from unface.stores.postgres import PostgresStore
 
-            table, column = options.require("table"), options.take("column")
+            table, column, reject = options.require("table"), options.take("column"), options.take("reject_raw")
+            if reject not in (None, "yes", "no"):
+                raise UnfaceError("postgresql: reject_raw is yes or no; correct the URL")
             # All other options, such as sslmode, are for the driver.
             # Not urlunsplit, which drops the slashes before an empty host.
             uri = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(options.unused, quote_via=quote)}".rstrip("?")
-            return PostgresStore(uri, table, column or "embedding")
+            return PostgresStore(uri, table, column or "embedding", reject_raw=reject == "yes")
     raise UnfaceError(
         f"{scheme or 'no scheme'}: not a store; give faiss:, npy:, lancedb:, qdrant:, qdrant+https:// or postgresql://"
     )
@@ -79,7 +87,7 @@ class _Options:
         if len(self.unused) != len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise UnfaceError(f"{scheme}: the URL gives {twice} more than once; give it once")
+            raise UnfaceError(f"{scheme}: the URL gives {_option(twice)} more than once; give it once")
 
     def require(self, name: str) -> str:
         if not self.unused.get(name):
@@ -91,8 +99,13 @@ class _Options:
 
     def require_all_used(self) -> None:
         if self.unused:
-            unknown = ", ".join(sorted(self.unused))
+            unknown = ", ".join(sorted({_option(name) for name in self.unused}))
             raise UnfaceError(f"{self._scheme}: unknown option {unknown}; remove it from the URL")
+
+
+def _option(name: str) -> str:
+    """For messages: what is no name at all may be the rest of a password with a "?" in it."""
+    return name if name.replace("-", "_").isidentifier() else HIDDEN
 
 
 def _required_path(scheme: str, path: str) -> str:
