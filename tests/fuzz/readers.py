@@ -137,7 +137,7 @@ def _tars(_: Path) -> list[bytes]:
     files = []
     for mode in ("w", "w:gz", "w:xz", "w:bz2"):
         buffer = io.BytesIO()
-        with tarfile.open(fileobj=buffer, mode=mode) as archive:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=buffer, mode=mode) as archive:
             for name, content in _members().items():
                 member = tarfile.TarInfo(name)
                 member.size = len(content)
