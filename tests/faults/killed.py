@@ -16,8 +16,9 @@ from typing import Any
 # What commands import only when they are run: once here for all forks.
 import rich.console  # noqa: F401
 
-import unface.auditing
-import unface.cli.app  # noqa: F401
+import unface.auditing.fit
+import unface.cli.app
+import unface.scale  # noqa: F401
 from tests.faults.calls import Calls
 from unface.cli import main as command_line
 from unface.moments import MomentStream
