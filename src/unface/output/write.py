@@ -15,8 +15,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from filelock import lock_descriptor
-
 from unface.errors import UnfaceError, reason, short_name
 
 SEE_TO_IT = "see to that and give the same command again"
@@ -99,6 +97,8 @@ def _unfinished(path: Path, *, private: bool) -> Iterator[Path]:
 
 def _held(held: ExitStack, name: Callable[[], Path], make: Callable[[Path], None]) -> Path:
     """Make a file or folder and lock it until ``held`` ends: the system drops the lock of a process that is killed."""
+    from filelock import lock_descriptor  # here, because reading a result needs no lock
+
     while True:
         path = name()
         make(path)
@@ -118,6 +118,8 @@ def _held(held: ExitStack, name: Callable[[], Path], make: Callable[[Path], None
 
 def _remove_abandoned(folder: Path, name: str | None = None) -> None:
     """Remove unfinished files for ``name`` in a folder, or scratch folders, whose makers were killed."""
+    from filelock import lock_descriptor  # here, because reading a result needs no lock
+
     begin = "." if name is None else f".{name}."
     pattern = re.compile(re.escape(begin) + rf"[0-9a-f]{{{2 * _TOKEN}}}\.tmp")
     with suppress(OSError):

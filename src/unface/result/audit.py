@@ -14,7 +14,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic.json_schema import models_json_schema
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
@@ -409,6 +408,8 @@ def require_no_audit(folder: Path, *, force: bool) -> None:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of audit.json, with the sections of the built-in parts."""
+    from pydantic.json_schema import models_json_schema
+
     sections = {name: part.schema for name in BUILT_IN if (part := installed_part(name)) and part.schema.model_fields}
     models: list[type[BaseModel]] = [AuditResult, *sections.values()]
     # In one call, so that all share one table of definitions.
