@@ -54,6 +54,8 @@ clean:  ## remove what was made here
 	$(INSTALL) -e .
 	touch $@
 
+# Tests start hundreds of processes: what most of them import is compiled once, the giants are left to whoever imports them.
 .venv/stamp: .venv/demo
 	$(INSTALL) -e ".[test,dev]"
+	-$(BIN)/python -m compileall -q -j 0 -x '/(torch|transformers|sympy|ray|networkx|openvino|tests?)/' .venv/lib src > /dev/null
 	touch $@
