@@ -295,6 +295,7 @@ class AuditResult(Frozen):
                 sections[name] = section if part is None else part.schema.model_validate(section)
             except ValidationError as error:
                 details = [{**one, "loc": (name, *one["loc"])} for one in error.errors()]
+                # The same details with longer paths, of a type that only pydantic can name.
                 raise ValidationError.from_exception_data(name, details) from None  # type: ignore[arg-type]
         return sections
 
