@@ -44,7 +44,7 @@ def run() -> list[Ratio]:
 
 
 def write_source(folder: Path) -> None:
-    """Vectors are noise, as any are to a disk; two more columns ride along."""
+    """Vectors are noise, as any are to a disk; two more columns are copied with them."""
     folder.mkdir()
     for number in range(FILES):
         vectors = stream(0, "ray_speed", number).standard_normal((ROWS, DIM), np.float32)
