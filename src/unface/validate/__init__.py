@@ -2,6 +2,7 @@
 
 from unface.validate.ports import (
     Attack,
+    Faces,
     Knowledge,
     Lost,
     NotSent,
@@ -11,10 +12,12 @@ from unface.validate.ports import (
     Refused,
     Setting,
     Target,
+    TemplateJudge,
 )
 
 __all__ = [
     "Attack",
+    "Faces",
     "Knowledge",
     "Lost",
     "NotSent",
@@ -24,4 +27,5 @@ __all__ = [
     "Refused",
     "Setting",
     "Target",
+    "TemplateJudge",
 ]

@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.judge import Threshold
+
 Setting = Mapping[str, float]
 """One choice of hyper-parameters, e.g. ``{"ridge": 0.1}``."""
 
@@ -28,6 +30,22 @@ class Picture:
     def sha256(self) -> str:
         """Of the bytes: what the ledger knows a question by."""
         return hashlib.sha256(self.content).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Faces:
+    """Pictures, whose they are, and how recognisers see them."""
+
+    pictures: tuple[Picture, ...]
+    identities: NDArray[np.int64]
+    """(n,) positions in ``names``."""
+    names: tuple[str, ...]
+    vectors: Mapping[str, NDArray[np.float32]]
+    """By recogniser's name: (n, d) unit vectors; zeros where it found no face."""
+
+    def rows(self, person: int) -> NDArray[np.int64]:
+        """The pictures of one person. Of an enrolled person the first is enrolled, the others are judged by."""
+        return np.flatnonzero(self.identities == person)
 
 
 class Target(Protocol):
@@ -117,6 +135,40 @@ class Attack(Protocol):
 
     def run(self, oracle: Oracle, knowledge: Knowledge, queries: Sequence[int]) -> Recovered:
         """Attack one person; what is recovered after n questions must not depend on later answers."""
+        ...
+
+
+class TemplateJudge(Protocol):
+    """Says how alike a recovered template and a picture of an enrolled person are."""
+
+    @property
+    def name(self) -> str:
+        """As it appears in results."""
+        ...
+
+    @property
+    def independent(self) -> bool:
+        """Whether it is neither the target's encoder nor the attacker's own."""
+        ...
+
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """At each false-accept rate, from people who are neither enrolled nor asked with."""
+        ...
+
+    def compare(
+        self, templates: NDArray[np.float64], pictures: Sequence[Picture | None], faces: Faces, rows: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """(m,) cosines of template i (m, d), or of picture i where there is one, with picture ``rows[i]`` of ``faces``.
+
+        NaN where nothing was recovered or there is no face.
+        """
+        ...
+
+    def compare_pictures(
+        self, faces: Faces, first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """(m,) cosines of two pictures of ``faces`` each, for the ceiling."""
         ...
 
 

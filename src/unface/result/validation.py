@@ -1,0 +1,220 @@
+"""validation.json: what a face system that only answers with a score gives away, ``unface.validation/1``.
+
+``unface.validate`` builds these models itself, so that a number has one type from its computation to the page.
+"""
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from unface.output.taken import require_new_files
+from unface.output.write import write_files
+from unface.result.file import Finding, Frozen, Run, load_result
+from unface.result.numbers import Estimate, Share
+
+VALIDATION_SCHEMA: Literal["unface.validation/1"] = "unface.validation/1"
+VALIDATION_FILE = "validation.json"
+VALIDATION_PAGE = "validation.html"
+ALL_JUDGES = "all"
+"""The judge of a point that counts every judge's verdicts together."""
+
+
+class TargetFacts(Frozen):
+    """What was asked. No password, no key, no picture."""
+
+    name: str
+    kind: str = Field(description="function, command, http, built-in, or the name of an entry point")
+    decisions_only: bool
+    local: bool = Field(description="whether it runs on this machine")
+    authorised_by: str | None = Field(description="who allowed it; needed where it is not local")
+
+
+class Enrolled(Frozen):
+    """Who was enrolled: counts and a hash, no names."""
+
+    source: str
+    generated: bool = Field(description="people who do not exist")
+    people: int
+    pictures: int = Field(description="of all of them: one enrolled, the others to judge by")
+    sha256: str
+    notes: list[str] = []
+
+
+class Attacker(Frozen):
+    """What the attacker brought."""
+
+    encoder: str = Field(description="its own; what it recovers is a template of this encoder")
+    queries: str = Field(description="where its faces come from")
+    generated: bool
+    pictures: int
+
+
+class Asked(Frozen):
+    """The ledger in numbers, over all people."""
+
+    budget: int = Field(description="questions for each person")
+    counted: int = Field(description="questions, counted before each was sent")
+    answered: int
+    lost: int = Field(description="sent, or about to be sent, without an answer; never sent again")
+    people_finished: int
+    ended: str | None = Field(description="why the run ended early; null where the whole budget was used")
+    sha256: str = Field(description="of the ledger file")
+
+
+class JudgeThreshold(Frozen):
+    """The cosine that a pair must reach at one false-accept rate."""
+
+    far: float
+    cosine: float
+    impostors: int
+    false_accepts: int
+    resolution: Literal["resolved", "coarse"]
+
+
+class JudgeFacts(Frozen):
+    """One judge and what it rests on."""
+
+    name: str
+    independent: bool = Field(description="neither the target's encoder nor the attacker's")
+    thresholds: list[JudgeThreshold]
+    notes: list[str] = []
+
+
+class Success(Frozen):
+    """What an attack reached after a number of questions for each person, at one rate, by one judge or by all."""
+
+    queries: int
+    far: float
+    judge: str
+    same: Share | None = Field(description="accepted against the enrolled picture")
+    other: Share | None = Field(description="accepted against other pictures of the person; null where there are none")
+    chance: float = Field(description="the same, judged against other enrolled people")
+
+
+class AttackResult(Frozen):
+    """One attack over the number of questions."""
+
+    name: str
+    adaptive: bool
+    settings: list[dict[str, float]] = Field(description="chosen, each on people it was not used for")
+    at: list[Success]
+
+    def point(self, queries: int, far: float, judge: str = ALL_JUDGES) -> Success | None:
+        """One point of the curve."""
+        wanted = (queries, far, judge)
+        return next((one for one in self.at if (one.queries, one.far, one.judge) == wanted), None)
+
+
+class Ceiling(Frozen):
+    """Other pictures of the person in the attack's place: what a perfect attack would reach."""
+
+    far: float
+    judge: str
+    other: Share
+
+
+class Hardening(Frozen):
+    """A change to the target's answers, and what it costs the attacker."""
+
+    measure: str = Field(description="in words: scores rounded to 0.1, decisions only, …")
+    applies_to: Literal["answers of this run", "built-in target"]
+    far: float
+    other: Share | None = Field(description="best attack at the whole budget")
+    queries_to_half: Estimate | None = Field(description="until half of the people are recovered; null: not reached")
+    largest: int = Field(description="questions that were tried at most")
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class ValidationHeadline:
+    """The number that a validation is quoted by: the worst attack at the largest number of questions."""
+
+    attack: AttackResult
+    point: Success
+
+
+class ValidationResult(Frozen):
+    """validation.json."""
+
+    schema_: Literal["unface.validation/1"] = Field(default=VALIDATION_SCHEMA, alias="schema")
+    target: TargetFacts
+    enrolled: Enrolled
+    attacker: Attacker
+    asked: Asked
+    judges: list[JudgeFacts] = Field(min_length=1)
+    attacks: list[AttackResult]
+    shuffled: list[AttackResult] = Field(description="control: the same attacks on answers in another order")
+    ceiling: list[Ceiling]
+    hardening: list[Hardening] = []
+    findings: list[Finding]
+    not_measured: list[str] = []
+    run: Run
+
+    @field_validator("attacks")
+    @classmethod
+    def _named_once(cls, attacks: list[AttackResult]) -> list[AttackResult]:
+        if len({attack.name for attack in attacks}) < len(attacks):
+            raise ValueError("two attacks have one name")
+        return attacks
+
+    @property
+    def valid(self) -> bool:
+        """Whether the numbers may be used."""
+        return all(finding.severity != "invalid" for finding in self.findings)
+
+    @property
+    def far(self) -> list[float]:
+        """The rates there are, falling."""
+        return sorted({point.far for attack in self.attacks for point in attack.at}, reverse=True)
+
+    def worst(self, far: float, queries: int) -> ValidationHeadline | None:
+        """The attack that succeeds most often against other pictures (the same one where there are none)."""
+        found = [
+            ValidationHeadline(attack, point)
+            for attack in self.attacks
+            if (point := attack.point(queries, far)) is not None and measured(point) is not None
+        ]
+        return max(found, key=lambda one: _value(one.point), default=None)
+
+    @property
+    def headline(self) -> ValidationHeadline | None:
+        """At FAR 1e-3, or the lowest rate there is, after as many questions as there were."""
+        rates = self.far
+        if not rates:
+            return None
+        far = 1e-3 if 1e-3 in rates else rates[-1]
+        numbers = {point.queries for attack in self.attacks for point in attack.at if point.far == far}
+        return self.worst(far, max(numbers))
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write validation.json; returns its path."""
+        write_files(Path(folder), {VALIDATION_FILE: self.file_text()}, {})
+        return Path(folder) / VALIDATION_FILE
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "ValidationResult":
+        """Read a validation.json."""
+        return load_result(Path(path), cls, VALIDATION_SCHEMA, "unface validate")
+
+
+def measured(point: Success) -> Share | None:
+    """The share that counts: other pictures, or the enrolled one where there are no others."""
+    return point.other if point.other is not None else point.same
+
+
+def _value(point: Success) -> float:
+    share = measured(point)
+    return -1.0 if share is None else share.value
+
+
+def require_no_validation(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a finished validation, before any work is done for it."""
+    require_new_files(folder, (VALIDATION_FILE, VALIDATION_PAGE), force=force)
+
+
+def validation_schema() -> dict[str, Any]:
+    """The JSON Schema of validation.json."""
+    return ValidationResult.model_json_schema(by_alias=True)
