@@ -5,10 +5,10 @@ which asks the target, counts every question before it is sent, and stops at the
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,17 @@ class Target(Protocol):
         ...
 
 
+@runtime_checkable
+class Announced(Protocol):
+    """A target that says when a question leaves, so that what never left is not counted."""
+
+    def score_announced(
+        self, person: str, pictures: Sequence[Picture], leaving: Callable[[], None]
+    ) -> NDArray[np.float64]:
+        """As ``score``; calls ``leaving`` at the last moment before the first byte is sent."""
+        ...
+
+
 class Oracle(Protocol):
     """One enrolled person of a target, as an attack sees it."""
 
@@ -126,6 +137,11 @@ class Attack(Protocol):
     @property
     def name(self) -> str:
         """As it appears in results and on the command line."""
+        ...
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether later questions depend on earlier answers; if not, it asks the first pictures of its knowledge."""
         ...
 
     @property

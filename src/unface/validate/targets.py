@@ -1,0 +1,238 @@
+"""Targets by name: a face system on this machine or another, made from what an operator can write in one line.
+
+module:function                    called as function(person, [picture, …]) -> [score, …], pictures as bytes
+command:PROGRAM ARGUMENT {person}  picture on standard input, score on standard output
+https://host/score/{person}        POST of the picture, score in the JSON that comes back
+encoder:sface                      an encoder of unface: cosine to the enrolled picture
+"""
+
+import hashlib
+import importlib
+import ipaddress
+import json
+import math
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import entry_points
+from typing import Protocol, runtime_checkable
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.errors import UnfaceError, reason, without_secrets
+from unface.validate.ports import Lost, Picture, Refused, Target
+
+_LARGEST_ANSWER = 1 << 16
+_BATCH = 64
+
+
+@dataclass(frozen=True)
+class HttpForm:
+    """How a picture is put into a request, and where the score stands in the answer."""
+
+    score_path: str = "score"
+    """Keys and positions with dots between: ``data.matches.0.similarity``."""
+    body: str = "picture"
+    """picture: the bytes alone; form: multipart/form-data; json: an object with the picture in base64."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Of a form or an object, by name; {picture} and {person} are filled in."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """By name: the environment variable that holds the value."""
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTarget:
+    """A target with what results and ledgers say about it."""
+
+    target: Target
+    kind: str
+    local: bool
+    sha256: str
+    """Of everything that decides what is asked and how; the values of headers are not in it."""
+    encoder: str | None = None
+    """Of a built-in target: no judge may be the same."""
+
+
+@runtime_checkable
+class Enrollable(Protocol):
+    """A target that people can be enrolled in from here; of any other, its operator enrols them."""
+
+    def enrol(self, people: Mapping[str, Picture]) -> None:
+        """One picture for each person."""
+        ...
+
+
+Embed = Callable[[Sequence[Picture]], NDArray[np.float32]]
+"""Pictures to (n, d) unit vectors; zeros where there is no face."""
+
+
+def open_target(
+    text: str,
+    *,
+    decisions_only: bool = False,
+    form: HttpForm | None = None,
+    embed: Callable[[str], Embed] | None = None,
+) -> OpenedTarget:
+    """The target that ``text`` names; nothing is asked yet. ``embed`` makes a built-in encoder from its name.
+
+    Other packages register a function of the text after the colon under the entry point ``unface.targets``.
+    """
+    form = form or HttpForm()
+    asked = {"text": text, "decisions_only": decisions_only, **asdict(form), "timeout": None}
+    sha256 = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    scheme, _, rest = text.partition(":")
+    for registered in entry_points(group="unface.targets", name=scheme):
+        made: Target = registered.load()(rest)
+        return OpenedTarget(made, scheme, True, sha256)
+    if scheme in ("http", "https"):
+        from unface.validate.http import HttpTarget
+
+        return OpenedTarget(HttpTarget(text, form, decisions_only=decisions_only), "http", _is_loopback(text), sha256)
+    if form != HttpForm(timeout=form.timeout):
+        raise UnfaceError(f"{scheme}: --score-path, --body, --field and --header-env are for http; leave them out")
+    if scheme == "command":
+        program = CommandTarget(rest, decisions_only=decisions_only, timeout=form.timeout)
+        return OpenedTarget(program, "command", True, sha256)
+    if scheme == "encoder":
+        if embed is None:
+            raise UnfaceError(f"{text}: there are no pictures to encode here")
+        built_in = EncoderTarget(rest, embed(rest), decisions_only=decisions_only)
+        return OpenedTarget(built_in, "built-in", True, sha256, rest)
+    if rest.isidentifier() and all(part.isidentifier() for part in scheme.split(".")):
+        return OpenedTarget(FunctionTarget(scheme, rest, decisions_only=decisions_only), "function", True, sha256)
+    raise UnfaceError(
+        f"{without_secrets(text)!r}: not a target; give https://HOST/PATH, command:PROGRAM, module:function or "
+        "encoder:NAME"
+    )
+
+
+class FunctionTarget:
+    """A function of Python: the quickest way to put any client in front of unface."""
+
+    batch = _BATCH
+
+    def __init__(self, module: str, function: str, *, decisions_only: bool = False) -> None:
+        self.name, self.decisions_only = f"{module}:{function}", decisions_only
+        if "" not in sys.path:
+            sys.path.insert(0, "")
+        try:
+            found = getattr(importlib.import_module(module), function)
+        except ModuleNotFoundError as error:
+            raise UnfaceError(f"{self.name}: no module {error.name!r} here; run in the folder that holds it") from None
+        except AttributeError:
+            raise UnfaceError(f"{self.name}: {module} has no {function!r}") from None
+        except Exception as error:
+            raise UnfaceError(f"{self.name}: cannot be imported ({type(error).__name__}: {reason(error)})") from None
+        if not callable(found):
+            raise UnfaceError(f"{self.name}: is not a function")
+        self._function: Callable[[str, list[bytes]], Sequence[float]] = found
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        """See ``Target``."""
+        try:
+            answer = list(self._function(person, [picture.content for picture in pictures]))
+        except Exception as error:  # whatever somebody's function raises
+            raise Refused(f"{self.name} raised {type(error).__name__}: {reason(error)}") from None
+        if len(answer) != len(pictures):
+            raise Refused(f"{self.name} gave {len(answer)} scores for {len(pictures)} pictures")
+        return np.array([number_of(one, self.name) for one in answer], dtype=np.float64)
+
+
+class CommandTarget:
+    """A program, started for each picture. It is never given to a shell."""
+
+    batch = 1
+
+    def __init__(self, command: str, *, decisions_only: bool = False, timeout: float = 30.0) -> None:
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise UnfaceError(f"command:{command}: cannot be split into words ({reason(error)})") from None
+        if not self._words:
+            raise UnfaceError("command: names no program; write command:PROGRAM {person}")
+        # Arguments may hold a key, so results show the program alone.
+        self.name, self.decisions_only = f"command:{self._words[0]}", decisions_only
+        self._timeout = timeout
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        """See ``Target``."""
+        return np.array([self._one(person, picture) for picture in pictures], dtype=np.float64)
+
+    def _one(self, person: str, picture: Picture) -> float:
+        words = [self._words[0], *(word.replace("{person}", person) for word in self._words[1:])]
+        try:
+            ended = subprocess.run(
+                words, input=picture.content, capture_output=True, timeout=self._timeout, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise Lost(f"{self.name} gave no score within {self._timeout:g} s") from None
+        except OSError as error:
+            raise Refused(f"{self.name}: cannot be started ({reason(error)})") from None
+        if ended.returncode:
+            said = ended.stderr.decode(errors="replace").strip().splitlines()
+            raise Refused(
+                f"{self.name} ended with exit code {ended.returncode}" + (f": {said[-1][:160]}" if said else "")
+            )
+        text = ended.stdout[:_LARGEST_ANSWER].decode(errors="replace").strip()
+        try:
+            return float(text)
+        except ValueError:
+            raise Refused(f"{self.name} printed {text[:40]!r}; expected a number alone") from None
+
+
+class EncoderTarget:
+    """The cosine of a query and the enrolled picture, by an encoder of unface: a face system without a defence."""
+
+    batch = _BATCH
+
+    def __init__(
+        self, encoder: str, embed: Embed, *, decisions_only: bool = False, threshold: float | None = None
+    ) -> None:
+        self.name, self.decisions_only = f"encoder:{encoder}", decisions_only
+        if decisions_only and threshold is None:
+            raise UnfaceError(f"{self.name}: decides nothing by itself; leave --decisions-only out")
+        self._threshold = threshold
+        self._embed, self._seen = embed, dict[str, NDArray[np.float32]]()
+        self._enrolled: dict[str, NDArray[np.float32]] = {}
+
+    def enrol(self, people: Mapping[str, Picture]) -> None:
+        """See ``Enrollable``."""
+        vectors = self._vectors(list(people.values()))
+        self._enrolled.update(zip(people, vectors, strict=True))
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        """See ``Target``."""
+        if person not in self._enrolled:
+            raise Refused(f"{self.name}: {person!r} is not enrolled")
+        scores = (self._vectors(pictures) @ self._enrolled[person]).astype(np.float64)
+        return scores if self._threshold is None else (scores >= self._threshold).astype(np.float64)
+
+    def _vectors(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        new = {picture.sha256: picture for picture in pictures if picture.sha256 not in self._seen}
+        if new:
+            self._seen.update(zip(new, self._embed(list(new.values())), strict=True))
+        return np.stack([self._seen[picture.sha256] for picture in pictures])
+
+
+def number_of(value: object, where: str) -> float:
+    """A score as a float; true and false are decisions. NaN and infinity pass, and end the run as such."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, bool | int | float):
+        shown = json.dumps(value, default=str)[:40]
+        raise Refused(f"{where} answered with {shown}, which is not a number")
+    return float(value) if not isinstance(value, int) or abs(value) < 1 << 53 else math.inf
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether an address is this machine by its own words; names are not looked up."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
