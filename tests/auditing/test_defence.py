@@ -205,10 +205,10 @@ def test_the_rank_for_a_target_is_the_smallest_that_meets_it(tar: float) -> None
 
 
 def test_every_k_has_to_meet_the_target() -> None:
-    least = [min(rank for rank, found in on_calibrate((k,)).items() if found <= 0.7) for k in (1, 2)]
+    least = [min(rank for rank, found in on_calibrate((k,)).items() if found <= 0.65) for k in (1, 2)]
     assert least[0] != least[1]
     both = on_calibrate((1, 2))
-    assert chosen(0.7, ks=(1, 2)) == min(rank for rank, found in both.items() if found <= 0.7) == max(least)
+    assert chosen(0.65, ks=(1, 2)) == min(rank for rank, found in both.items() if found <= 0.65) == max(least)
 
 
 def test_targets_lead_to_different_ranks() -> None:

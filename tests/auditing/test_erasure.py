@@ -43,7 +43,8 @@ def test_the_raw_space_comes_first_then_erasers_in_the_order_asked_for_then_cont
     assert [one.erasure.control for one in spaces if one.erasure] == [False, False, True, True]
 
 
-def test_an_eraser_of_the_planted_rank_leaves_chance_and_a_random_one_leaves_nearly_all() -> None:
+def test_an_eraser_of_the_planted_rank_leaves_chance_and_a_random_one_leaves_most() -> None:
+    """Three of sixteen dimensions at random are three sixteenths of the identity, give or take."""
     result = looped()
     raw, isp, random = (space(result, name) for name in ("raw", "isp", "random"))
     after = worst(isp)
@@ -51,7 +52,7 @@ def test_an_eraser_of_the_planted_rank_leaves_chance_and_a_random_one_leaves_nea
     assert after.chance is not None
     assert after.tar.low <= max(after.chance, after.far)
     assert tar(raw) > 0.1
-    assert tar(random) > 0.9 * tar(raw)
+    assert tar(random) > 0.6 * tar(raw)
 
 
 def test_changes_say_that_the_eraser_lowers_it_and_that_the_random_control_does_not() -> None:

@@ -12,8 +12,8 @@ from unface.result.audit import Point
 def test_every_probe_is_measured_at_every_k_and_rate_in_order() -> None:
     measured = [(point.k, point.far, point.probe) for point in audited().raw.points]
     probes = ["cosine", "ridge", "lda", "plda"]
-    assert measured == [(k, far, probe) for k in (1, 4) for far in (1e-2, 1e-3) for probe in probes]
-    assert [(curve.probe, curve.k) for curve in audited().raw.curves] == [(p, k) for k in (1, 4) for p in probes]
+    assert measured == [(k, far, probe) for k in (1, 4, 8) for far in (1e-2, 1e-3, 5e-4) for probe in probes]
+    assert [(curve.probe, curve.k) for curve in audited().raw.curves] == [(p, k) for k in (1, 4, 8) for p in probes]
 
 
 def test_each_k_and_rate_that_was_measured_has_one_worst_case() -> None:
@@ -23,12 +23,11 @@ def test_each_k_and_rate_that_was_measured_has_one_worst_case() -> None:
 
 def test_a_refused_rate_has_no_number_and_says_what_it_would_need() -> None:
     refused = [point for point in audited().raw.points if point.resolution == "refused"]
-    assert {(point.k, point.far) for point in refused} == {(4, 1e-3)}
+    assert {(point.k, point.far) for point in refused} == {(1, 5e-4), (4, 5e-4), (8, 5e-4)}
     assert all(point.tar is None and point.threshold is None and not point.worst for point in refused)
     needed = {point.identities_needed for point in refused}
-    # Two seeds compare up to 2 · 16 pairs of pictures of each two people, some of them twice:
-    # m (m − 1) / 2 · 16 · 1e-3 ≥ 3 from m = 20 on, with twice as many from m = 15 on.
-    assert needed == {16}
+    # 64 pairs of pictures of each two people at every k: m (m − 1) / 2 · 64 · 5e-4 ≥ 3 from m = 15 on.
+    assert needed == {15}
 
 
 def test_intervals_hold_their_rates_and_counts_their_values() -> None:
@@ -185,7 +184,7 @@ def test_refused_and_coarse_rates_are_listed_once_for_all_probes() -> None:
         (
             "note",
             "resolution",
-            "coarse (3 to 30 false accepts expected on calibrate): FAR 1e-5 at k = 1, 1e-5 at k = 4",
+            "coarse (3 to 30 false accepts expected on calibrate): FAR 1e-5",
         ),
     ]
 
@@ -195,7 +194,6 @@ def test_thresholds_that_do_not_carry_over_are_named(achieved: float, shifted: b
     expected = (
         "warning",
         "thresholds",
-        "on test identities more than three times the target FAR was accepted, so thresholds do not carry over: "
-        "1e-4 at k = 4",
+        "on test identities more than three times the target FAR was accepted, so thresholds do not carry over: 1e-4",
     )
     assert findings(point(achieved=achieved, chance=achieved)) == ([expected] if shifted else [])

@@ -25,15 +25,30 @@ def test_what_was_given_used_and_split_is_in_the_result() -> None:
     roles = result.roles
     assert (roles.fit, roles.train, roles.calibrate, roles.test, roles.seed) == (18, 15, 12, 15, 0)
     protocol = result.protocol
-    assert (protocol.k, protocol.far, protocol.seeds, protocol.bootstraps) == ([1, 4], [1e-2, 1e-3], 2, 200)
+    assert (protocol.k, protocol.far, protocol.seeds, protocol.bootstraps) == (
+        [1, 4, 8],
+        [1e-2, 1e-3, 5e-4],
+        2,
+        200,
+    )
 
 
-def test_ks_that_do_not_fit_are_left_out_with_a_finding() -> None:
-    left_out = [(finding.severity, finding.text) for finding in audited().findings if finding.about == "k"]
-    assert left_out == [("note", "k = 16 was left out: 8 images for each identity leave no pair to compare")]
-    assert ("note", "k = 4, 16 was left out: 5 images for each identity leave no pair to compare") in [
-        (finding.severity, finding.text) for finding in bare().findings
-    ]
+@pytest.mark.parametrize(
+    ("images", "asked", "run"),
+    [
+        (5, None, [1, 4, 5]),
+        (4, None, [1, 4]),
+        (2, None, [1, 2]),
+        (5, "all", [5]),
+        (5, (2, "all"), [2, 5]),
+        (5, ("all", 5, 1), [5, 1]),
+    ],
+)
+def test_the_ks_are_those_that_fit_and_all_of_the_pictures(images: int, asked: object, run: list[int]) -> None:
+    result = bare(make_identities(40, images, 4, between=1.2), k=asked)
+    assert result.protocol.k == run
+    assert result.k_words(images) == f"{images} (all)"
+    assert result.k_words(1) == "1"
 
 
 def test_rates_ks_and_probes_may_be_given_bare_and_repeated_ones_count_once() -> None:
@@ -63,7 +78,7 @@ def test_what_was_not_measured_is_listed() -> None:
 def test_an_invalid_finding_comes_first_and_the_audit_says_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unface.auditing.run.check_controls", lambda bench: controls(passed=False, across=2))
     result = bare()
-    assert [finding.severity for finding in result.findings] == ["invalid", "warning", "note", "note"]
+    assert [finding.severity for finding in result.findings] == ["invalid", "warning", "note"]
     assert not result.valid
     assert result.verdict == f"The audit is invalid: {result.findings[0].text}"
 

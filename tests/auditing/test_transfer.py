@@ -100,8 +100,8 @@ def test_what_cannot_be_carried_over_is_refused_before_anything_long(monkeypatch
         "few.npz: isp: rank 9 with 9 identities; expected at most 8; --transfer needs as many, or a lower --rank"
     )
     short = renamed(make_identities(60, 4, 16), "short")
-    assert refusal(parts=(Transfer(short),), k=(2, 4)) == (
-        "short.npz: 4 images for each identity; k = 4 needs 6 of them in both sets: ask for a smaller --k"
+    assert refusal(parts=(Transfer(short),), k=(2, 5)) == (
+        "short.npz: 4 images for each identity; k = 5 needs 5 of them in both sets: ask for a smaller --k"
     )
 
 

@@ -22,7 +22,7 @@ from unface import __version__
         ["audit", "faces.parquet", "--out", "x", "--unknown"],
         ["audit", "faces.parquet", "--out", "x", "--seeds", "0"],
         ["audit", "faces.parquet", "--out", "x", "--seeds", "many"],
-        ["audit", "faces.parquet", "--out", "x", "--images", "2"],
+        ["audit", "faces.parquet", "--out", "x", "--images", "1"],
         ["audit", "faces.parquet", "--out", "x", "--bootstraps", "99"],
         ["audit", "faces.parquet", "--out", "x", "--seed", "-1"],
         ["audit", "faces.parquet", "--out", "x", "--threads", "0"],

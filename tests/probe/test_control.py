@@ -34,7 +34,7 @@ def honest(seed: int) -> Control:
 def test_honest_probes_are_at_chance_once_identities_are_shuffled(seed: int) -> None:
     found = honest(seed)
     assert found.failures == ()
-    assert [(m.probe, m.k, m.far) for m in found.measurements] == [(p, 1, f) for p in CLOSED for f in (0.05, 0.01)]
+    assert [(m.probe, m.k, m.far) for m in found.measurements] == [(p, 2, f) for p in CLOSED for f in (0.05, 0.01)]
 
 
 def test_over_all_seeds_their_rate_is_chance_itself() -> None:

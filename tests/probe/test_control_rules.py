@@ -47,9 +47,9 @@ def test_a_failure_lies_above_chance_and_above_the_target(
 
 
 @pytest.mark.parametrize("variant", list(Variant))
-def test_it_is_judged_at_the_smallest_k_by_the_strictest_interval_whatever_the_variant(variant: Variant) -> None:
+def test_it_is_judged_at_the_largest_k_by_the_strictest_interval_whatever_the_variant(variant: Variant) -> None:
     found = controlled(replace(PLAN, variant=variant)).measurements
-    assert [(m.k, m.far, m.interval.level, m.accepted) for m in found] == [(1, 0.05, 0.999, one().accepted)]
+    assert [(m.k, m.far, m.interval.level, m.accepted) for m in found] == [(2, 0.05, 0.999, one().accepted)]
     assert found[0].interval == one().interval
 
 

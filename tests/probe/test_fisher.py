@@ -29,7 +29,7 @@ def test_directions_whiten_the_shrunk_within_class_covariance_and_part_the_means
 def test_the_centre_is_the_mean_of_identities_not_of_pictures() -> None:
     vectors = np.array([[0.0, 0], [0, 1], [0, 2], [6, 0], [6, 4]], np.float32)
     moments = class_moments(vectors, np.array([0, 0, 0, 1, 1]))
-    assert Fisher(moments, 2).basis(0.5).mean == pytest.approx([3.0, 1.5])
+    assert Fisher(moments).basis(0.5).mean == pytest.approx([3.0, 1.5])
 
 
 def test_a_basis_is_made_once_for_each_shrinkage() -> None:

@@ -9,16 +9,25 @@ from hypothesis import strategies as st
 
 from tests.probe.small import consecutive, people, roles_of
 from unface.metrics import Resolution
-from unface.probe import RoleRows, Roles
-from unface.probe.kshot import Shot, distinct_impostors, draw_shot
+from unface.probe import Roles
+from unface.probe.kshot import Shot, draw_shot
 from unface.probe.plan import resolve
 
 PEOPLE = people(40, 7, 3)
 ROLES = roles_of(PEOPLE)
 
 
-def shot(k: int = 3, seed: int = 0, roles: Roles = ROLES) -> Shot:
-    return draw_shot(PEOPLE.vectors, roles.train, roles.calibrate, roles.test, k, seed)
+def shot(k: int = 3, seed: int = 0, roles: Roles = ROLES, *, everything: bool = False, hold_out: bool = False) -> Shot:
+    return draw_shot(
+        PEOPLE.vectors,
+        roles.train,
+        roles.calibrate,
+        roles.test,
+        k,
+        seed,
+        everything=everything,
+        hold_out=hold_out,
+    )
 
 
 def rows_of_support(drawn: Shot) -> set[int]:
@@ -35,12 +44,36 @@ def test_roles_share_no_identity_and_code_their_own_from_zero() -> None:
         assert len(set(zip(role.identities.tolist(), PEOPLE.identities[role.rows].tolist(), strict=True))) == role.count
 
 
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_support_is_exactly_k_of_each_train_identity_and_query_the_rest(k: int) -> None:
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_k_limits_what_is_learned_from_and_nothing_that_is_compared(k: int) -> None:
     drawn = shot(k)
     assert np.bincount(drawn.support.identities).tolist() == [k] * ROLES.train.count
     assert drawn.support.k == k
     assert rows_of_support(drawn) <= set(ROLES.train.rows.tolist())
+    for query, role in ((drawn.calibrate, ROLES.calibrate), (drawn.test, ROLES.test)):
+        assert np.array_equal(query.rows, role.rows)
+        assert np.array_equal(query.identities, role.identities)
+
+
+@pytest.mark.parametrize(
+    ("k", "everything", "learned"), [(1, False, [1] * 4), (3, False, [2, 3, 3, 3]), (3, True, None)]
+)
+def test_an_identity_with_fewer_pictures_gives_what_it_has_and_all_means_all(
+    k: int, everything: bool, learned: list[int] | None
+) -> None:
+    """Train identities of 2, 5, 3 and 9 pictures; test identities of 4, 1 and 2."""
+    train, test = consecutive(2, 5, 3, 9), consecutive(4, 1, 2, start=40)
+    uneven = Roles(train, ROLES.calibrate, test)
+    drawn = shot(k, roles=uneven, everything=everything)
+    assert np.bincount(drawn.support.identities).tolist() == (learned or [2, 5, 3, 9])
+    assert drawn.test.images().tolist() == [4, 1, 2]
+    assert drawn.test.impostors() == 4 * 1 + 4 * 2 + 1 * 2
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_held_out_support_is_exactly_k_of_each_identity_and_query_the_rest(k: int) -> None:
+    drawn = shot(k, hold_out=True)
+    assert np.bincount(drawn.support.identities).tolist() == [k] * ROLES.train.count
     for query, role in ((drawn.calibrate, ROLES.calibrate), (drawn.test, ROLES.test)):
         assert query.images().tolist() == [7 - k] * role.count
         assert set(query.rows.tolist()) < set(role.rows.tolist())
@@ -57,8 +90,8 @@ def test_seeds_draw_other_images_and_every_image_is_drawn_by_some_seed() -> None
     assert times.max() <= 17
 
 
-def test_seeds_compare_other_images_of_calibrate_and_test() -> None:
-    drawn = [shot(seed=seed) for seed in range(20)]
+def test_seeds_that_hold_images_out_compare_others_of_calibrate_and_test() -> None:
+    drawn = [shot(seed=seed, hold_out=True) for seed in range(20)]
     for name, role in (("calibrate", ROLES.calibrate), ("test", ROLES.test)):
         queries = [frozenset(getattr(one, name).rows.tolist()) for one in drawn]
         assert len(set(queries)) == 20
@@ -66,41 +99,30 @@ def test_seeds_compare_other_images_of_calibrate_and_test() -> None:
 
 
 def test_the_same_seed_draws_the_same() -> None:
-    first, second = shot(seed=5), shot(seed=5)
+    first, second = shot(seed=5, hold_out=True), shot(seed=5, hold_out=True)
     assert np.array_equal(first.support.vectors, second.support.vectors)
     assert np.array_equal(first.test.rows, second.test.rows)
 
 
 def test_a_smaller_support_is_a_draw_of_its_own_and_not_part_of_a_larger_one() -> None:
     assert not rows_of_support(shot(1)) <= rows_of_support(shot(3))
-    assert not set(shot(3).test.rows.tolist()) <= set(shot(1).test.rows.tolist())
+    held_out = [set(shot(k, hold_out=True).test.rows.tolist()) for k in (1, 3)]
+    assert not held_out[1] <= held_out[0]
 
 
 def test_a_role_draws_the_same_whatever_the_other_roles_are() -> None:
     fewer = Roles(ROLES.train.where(ROLES.train.identities < 4), ROLES.calibrate, ROLES.test)
-    assert np.array_equal(shot(roles=fewer).test.rows, shot().test.rows)
-    assert np.array_equal(shot(roles=fewer).calibrate.rows, shot().calibrate.rows)
+    few, all_of_them = shot(roles=fewer, hold_out=True), shot(hold_out=True)
+    assert np.array_equal(few.test.rows, all_of_them.test.rows)
+    assert np.array_equal(few.calibrate.rows, all_of_them.calibrate.rows)
 
 
-@st.composite
-def several_queries(draw: st.DrawFn) -> list[RoleRows]:
-    """Each seed's query: a random part of one role's rows, in which some identity may be missing."""
-    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=5))
-    role = consecutive(*sizes, start=draw(st.integers(0, 50)))
-    masks = st.lists(st.booleans(), min_size=len(role.rows), max_size=len(role.rows)).filter(any)
-    return [role.where(np.array(mask)) for mask in draw(st.lists(masks, min_size=1, max_size=4))]
-
-
-@settings(max_examples=200, deadline=None)
-@given(several_queries())
-def test_distinct_impostors_are_the_pairs_that_any_seed_compares_each_counted_once(queries: list[RoleRows]) -> None:
-    compared = {
-        (int(query.rows[a]), int(query.rows[b]))
-        for query in queries
-        for a, b in combinations(range(len(query.rows)), 2)
-        if query.identities[a] != query.identities[b]
-    }
-    assert distinct_impostors(queries) == len(compared)
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=6).filter(any))
+def test_impostors_are_the_image_pairs_of_two_identities(sizes: list[int]) -> None:
+    role = consecutive(*sizes)
+    pairs = combinations(role.identities.tolist(), 2)
+    assert role.impostors() == sum(first != second for first, second in pairs)
 
 
 def test_what_is_resolved_goes_by_thirty_and_three_expected_false_accepts() -> None:

@@ -48,9 +48,9 @@ def measured(probe: str = "cosine", far: float = 0.1, plan: Plan = PLAN) -> Meas
 
 
 def test_rates_are_the_counts_of_all_seeds() -> None:
-    trial, found = panel().trials["cosine", 2], measured()
+    trial, found = panel().trials["lda", 2], measured("lda")
     scores = np.concatenate([part.scores for part in trial.mated])
-    assert found.mated == len(scores) == 3 * ROLES.test.count * 6
+    assert found.mated == len(scores) == 3 * ROLES.test.count * 15
     assert found.accepted == np.count_nonzero(scores >= trial.thresholds[0.1])
     assert found.tar == found.accepted / found.mated
     assert found.by_seed == tuple(np.mean(part.scores >= trial.thresholds[0.1]) for part in trial.mated)

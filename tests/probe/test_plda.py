@@ -68,7 +68,7 @@ def test_a_large_support_finds_the_true_ratio_of_between_to_within(k: int) -> No
 
 def test_with_one_image_each_the_stand_in_is_told() -> None:
     notes = plda.fit(gaussian_support(30, 1, 4)).notes
-    assert notes == ("k = 1: half the total covariance stands in for the within-class covariance",)
+    assert notes == ("one picture of each person: half the total covariance stands in for the within-class covariance",)
     assert plda.fit(gaussian_support(30, 3, 4)).notes == ()
 
 

@@ -106,7 +106,9 @@ def test_with_one_image_each_half_the_total_covariance_stands_in_and_this_is_tol
     expected = linalg.eigh(2 * total, shrunk, eigvals_only=True)[::-1]
     scorer = lda.fit(support)
     assert support.fisher.basis(0.5).spread == pytest.approx(expected, rel=1e-6)
-    assert scorer.notes == ("k = 1: half the total covariance stands in for the within-class covariance",)
+    assert scorer.notes == (
+        "one picture of each person: half the total covariance stands in for the within-class covariance",
+    )
     assert lda.fit(gaussian_support(30, 2, 4)).notes == ()
 
 

@@ -29,9 +29,17 @@ def panel(plan: Plan = PLAN) -> Panel:
 
 
 @cache
-def shots(k: int) -> list[Shot]:
+def shots(k: int, *, hold_out: bool = False) -> list[Shot]:
     seeds = range(PLAN.seeds)
-    return [draw_shot(PEOPLE.vectors, ROLES.train, ROLES.calibrate, ROLES.test, k, seed) for seed in seeds]
+    return [
+        draw_shot(PEOPLE.vectors, ROLES.train, ROLES.calibrate, ROLES.test, k, seed, hold_out=hold_out)
+        for seed in seeds
+    ]
+
+
+def drawn(name: str, k: int) -> list[Shot]:
+    """A probe that learns nothing compares the same pictures in the same way in every draw: once is enough."""
+    return shots(k)[:1] if name == "cosine" else shots(k)
 
 
 def by_hand(name: str, setting: Setting, shot: Shot, role: RoleRows) -> AllPairs:
@@ -40,9 +48,9 @@ def by_hand(name: str, setting: Setting, shot: Shot, role: RoleRows) -> AllPairs
     return all_pairs(space, role.identities)
 
 
-def pooled(name: str, k: int, setting: Setting, far: float, *, seeds: int = PLAN.seeds) -> TarAtFar:
+def pooled(name: str, setting: Setting, far: float, drawn: list[Shot]) -> TarAtFar:
     """TAR on calibrate with the scores of all seeds in one pot."""
-    parts = [by_hand(name, setting, shot, shot.calibrate) for shot in shots(k)[:seeds]]
+    parts = [by_hand(name, setting, shot, shot.calibrate) for shot in drawn]
     mated, impostor = (np.concatenate([getattr(part, kind) for part in parts]) for kind in ("mated", "impostor"))
     return tar_at_far(mated, impostor, far)
 
@@ -51,7 +59,7 @@ def pooled(name: str, k: int, setting: Setting, far: float, *, seeds: int = PLAN
 def test_thresholds_are_those_of_the_impostor_scores_pooled_over_seeds(name: str, k: int) -> None:
     trial = panel().trials[name, k]
     for far in FARS:
-        expected = pooled(name, k, trial.setting, far)
+        expected = pooled(name, trial.setting, far, drawn(name, k))
         assert trial.thresholds[far] == expected.threshold
         assert trial.calibrate_tar[far] == expected.value
         assert trial.calibrate_impostors == expected.impostors
@@ -61,7 +69,7 @@ def test_thresholds_are_those_of_the_impostor_scores_pooled_over_seeds(name: str
 def test_accepts_on_test_are_counted_at_those_thresholds_for_every_seed(name: str, k: int) -> None:
     trial = panel().trials[name, k]
     for far, threshold in trial.thresholds.items():
-        parts = [by_hand(name, trial.setting, shot, shot.test) for shot in shots(k)]
+        parts = [by_hand(name, trial.setting, shot, shot.test) for shot in drawn(name, k)]
         for part, found in zip(parts, trial.mated, strict=True):
             assert len(found) == len(part.mated)
             assert np.count_nonzero(found.scores >= threshold) == np.count_nonzero(part.mated >= threshold)
@@ -75,7 +83,7 @@ def test_accepts_on_test_are_counted_at_those_thresholds_for_every_seed(name: st
 def test_the_setting_is_the_best_on_calibrate_at_the_reference_rate(name: str, k: int) -> None:
     trial = panel().trials[name, k]
     reference = panel().resolved[k].reference
-    tars = [pooled(name, k, setting, reference).value for setting in PROBES[name].settings]
+    tars = [pooled(name, setting, reference, shots(k)).value for setting in PROBES[name].settings]
     assert trial.setting == PROBES[name].settings[int(np.argmax(tars))]
     assert len(set(tars)) > 1
 
@@ -95,12 +103,35 @@ def test_the_paper_variant_takes_setting_and_threshold_from_the_first_seed_alone
     plan = replace(PLAN, variant=Variant.PAPER, fars=(0.1,))
     for name in ("cosine", "ridge"):
         trial = panel(plan).trials[name, 1]
-        first = [pooled(name, 1, setting, 0.1, seeds=1) for setting in PROBES[name].settings]
+        first = [pooled(name, setting, 0.1, shots(1, hold_out=True)[:1]) for setting in PROBES[name].settings]
         best = first[int(np.argmax([found.value for found in first]))]
         assert trial.thresholds[0.1] == best.threshold
         assert trial.calibrate_impostors == best.impostors
         assert len(trial.mated) == PLAN.seeds
     assert panel(plan).trials["cosine", 1].thresholds[0.1] != panel().trials["cosine", 1].thresholds[0.1]
+
+
+def test_a_probe_that_learns_nothing_is_the_same_at_every_k_and_as_if_every_draw_were_counted() -> None:
+    """⌊s f N⌋ of s equal lists are ⌊f N⌋ of one, so that one draw gives the thresholds of all."""
+    trials = [panel().trials["cosine", k] for k in PLAN.ks]
+    assert [trial.k for trial in trials] == list(PLAN.ks)
+    assert not any(trial.learned for trial in trials)
+    assert trials[0].mated == trials[1].mated
+    for far in FARS:
+        thrice = pooled("cosine", {}, far, shots(1))
+        assert trials[0].thresholds[far] == thrice.threshold
+        assert trials[0].calibrate_tar[far] == thrice.value
+
+
+def test_all_pictures_are_drawn_once_and_no_k_is_worth_more() -> None:
+    """Six pictures of each: k = 6 draws the same from every seed, so one draw is as good as three."""
+    everything = panel(replace(PLAN, ks=(6,), everything=6))
+    for name in ("ridge", "lda", "plda"):
+        trial = everything.trials[name, 6]
+        assert len(trial.mated) == 1
+        again = panel(replace(PLAN, ks=(6,))).trials[name, 6]
+        assert (len(again.mated), again.thresholds) == (3, trial.thresholds)
+        assert all(np.array_equal(part.scores, trial.mated[0].scores) for part in again.mated)
 
 
 def test_the_number_of_threads_changes_nothing() -> None:

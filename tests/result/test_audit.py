@@ -345,7 +345,7 @@ def test_a_result_is_pickled_and_copied_whole() -> None:
 
 def test_the_repr_is_one_short_line_with_the_headline_of_every_space() -> None:
     assert repr(complete()) == str(complete())
-    assert repr(looped()).startswith("<AuditResult synthetic: TAR at FAR 0.01, k = 2: raw 16.1 %, isp ")
+    assert repr(looped()).startswith("<AuditResult synthetic: TAR at FAR 0.01, k = 2: raw 16.9 %, isp ")
     assert repr(looped()).endswith("; 1 finding>")
     for result in (complete(), audited()):
         assert len(repr(result)) < 400
@@ -382,7 +382,7 @@ def test_a_frame_has_a_row_for_each_space_probe_k_and_rate() -> None:
 def test_a_refused_rate_has_a_row_without_numbers() -> None:
     frame = audited().to_frame()
     refused = frame[frame.resolution == "refused"]
-    assert len(refused) == 4
+    assert len(refused) == 12
     assert (
         refused[["tar", "low", "high", "accepted", "mated", "achieved_far", "chance", "times_chance"]]
         .isna()

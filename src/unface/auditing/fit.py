@@ -107,7 +107,7 @@ def _to_target(
     prepared = prepare(given, Protocol(variant=plan.variant, seed=plan.seed))
     roles = prepared.roles
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 2, plan.seed)
-    attack = Attack(roles, pick_probes(_PROBES), replace(plan, ks=prepared.ks), weights)
+    attack = Attack(roles, pick_probes(_PROBES), replace(plan, ks=prepared.ks, everything=prepared.everything), weights)
     defender = Defender(prepared.embeddings.take(prepared.split.rows(prepared.embeddings, Role.FIT)), task)
     rank = choose_rank(rule, method, defender, prepared.embeddings, attack, progress)
     projection = defender.project(method, rank)

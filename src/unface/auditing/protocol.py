@@ -36,7 +36,10 @@ from unface.probe import (
 )
 from unface.result.words import count
 
-DEFAULT_KS = (1, 4, 16)
+ALL = "all"
+DEFAULT_KS = (1, 4, 16, ALL)
+Shots = int | str
+"""A number of pictures, or "all"."""
 # Resampling fewer people than that says nothing about other people.
 _FEWEST = {Role.TRAIN: 2, Role.CALIBRATE: 5, Role.TEST: 5}
 
@@ -47,12 +50,13 @@ class Protocol:
 
     far: float | Sequence[float] = (1e-3, 1e-4)
     """Target false-accept rates."""
-    k: int | Sequence[int] | None = None
-    """Pictures of each person that attackers learn from; None: those of 1, 4, 16 that the set allows."""
+    k: Shots | Sequence[Shots] | None = None
+    """Pictures of each of their own people that attackers learn from, or "all"; None: those of 1, 4, 16 that the set
+    allows, and all."""
     probe: str | Sequence[str] = tuple(PROBES)
     """Attackers by name."""
     seeds: int = 5
-    """Draws of support pictures."""
+    """Draws of the pictures that attackers learn from."""
     images: int | None = None
     """Pictures used of each identity; None: their median, at most 20."""
     variant: str = "unface"
@@ -130,19 +134,22 @@ class Prepared:
     roles: Roles
     context: Context | None
     ks: tuple[int, ...]
-    dropped_ks: list[int]
+    everything: int | None
+    """The k that stands for all pictures."""
 
 
 def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
     """Curate, normalise, split; every refusal happens here, before anything is computed."""
     given = _in_order(given)
     n = protocol.images if protocol.images is not None else usual_images(given)
-    chosen, dropped = _fitting_ks((protocol.k,) if isinstance(protocol.k, int | np.integer) else protocol.k, n)
+    variant = _named(Variant, protocol.variant, "variant")
+    ks = (protocol.k,) if isinstance(protocol.k, int | np.integer | str) else protocol.k
+    chosen, everything = _fitting_ks(ks, n, variant)
     if protocol.split is not None:
         _own_split(given, protocol.split)  # all rows are held to it, also those that curation leaves out
     curated, curation = curate(given, n, protocol.seed)
     embeddings = curated.unit()
-    split = _split(embeddings, protocol.split, _named(Variant, protocol.variant, "variant"), protocol.seed)
+    split = _split(embeddings, protocol.split, variant, protocol.seed)
     roles = [role_rows(embeddings, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)]
     for rows, (role, fewest) in zip(roles, _FEWEST.items(), strict=True):
         if rows.count < fewest:
@@ -157,7 +164,7 @@ def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
         Roles(*roles),
         _context(embeddings, protocol.group, protocol.context),
         chosen,
-        dropped,
+        everything,
     )
 
 
@@ -166,24 +173,35 @@ def _in_order(given: EmbeddingSet) -> EmbeddingSet:
     return given.take(np.lexsort((given.ids.astype(str), given.identities)))
 
 
-def _fitting_ks(ks: Sequence[int] | None, images: int) -> tuple[tuple[int, ...], list[int]]:
-    """k support images must leave two query images; the default ks that do not are left out, asked-for ones refused."""
-    wanted = tuple(dict.fromkeys(ks)) if ks else DEFAULT_KS
+def _fitting_ks(ks: Sequence[Shots] | None, images: int, variant: Variant) -> tuple[tuple[int, ...], int | None]:
+    """The ks to run, of the default ones those that this set has images for; and the k that means all of them.
+
+    k = all is the number of images that every identity has. In the paper variant k support images must leave two query
+    images, and there is no such k. Asked-for ks that do not fit are refused.
+    """
+    paper = variant is Variant.PAPER
+    wanted = tuple(dict.fromkeys(ks)) if ks else tuple(k for k in DEFAULT_KS if not (paper and k == ALL))
     for k in wanted:
-        if not isinstance(k, int | np.integer):
-            raise UnfaceError(f"k is a whole number of images, not {k!r}")
-    fitting = tuple(k for k in wanted if k <= images - 2)
-    if ks and len(fitting) < len(wanted):
+        if k != ALL and not isinstance(k, int | np.integer):
+            raise UnfaceError(f"k is a whole number of images or 'all', not {k!r}")
+        if k == ALL and paper:
+            raise UnfaceError("k = all: the paper variant compares what k images leave; give numbers")
+    compared = 2 if paper else 0
+    if images < (3 if paper else 2):
         raise UnfaceError(
-            f"k = {max(wanted)} needs {max(wanted) + 2} images for each identity, {images} are used; "
+            f"{count(images, 'image')} for each identity {'is' if images == 1 else 'are'} too few; "
+            + ("3 are needed, 1 to learn from and 2 to compare: --images 3" if paper else "2 are needed: --images 2")
+            + " or more leaves out identities with fewer"
+        )
+    counts = [images if isinstance(k, str) else int(k) for k in wanted]
+    fitting = tuple(dict.fromkeys(k for k in counts if k + compared <= images))
+    most = max(counts)
+    if ks and most not in fitting:
+        raise UnfaceError(
+            f"k = {most} needs {most + compared} images for each identity, {images} are used; "
             "ask for a smaller k, or for more --images of fewer identities"
         )
-    if not fitting:
-        raise UnfaceError(
-            f"{images} images for each identity are too few; 3 are needed, 1 to learn from and 2 to compare: "
-            "--images 3 or more leaves out identities with fewer"
-        )
-    return fitting, [k for k in wanted if k not in fitting]
+    return fitting, None if paper else images
 
 
 def _split(embeddings: EmbeddingSet, column: str | None, variant: Variant, seed: int) -> Split:

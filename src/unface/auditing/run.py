@@ -12,7 +12,7 @@ from unface.auditing.defence import Defender, RankRule, fit_set, require_other_v
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
-from unface.auditing.protocol import Protocol, prepare
+from unface.auditing.protocol import Protocol, Shots, prepare
 from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
@@ -22,7 +22,7 @@ from unface.errors import UnfaceError
 from unface.probe import draw_bootstrap
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
-from unface.result.file import Clock, note
+from unface.result.file import Clock
 from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
 
@@ -34,7 +34,7 @@ def audit(
     source: Source,
     *,
     far: float | Sequence[float] | None = None,
-    k: int | Sequence[int] | None = None,
+    k: Shots | Sequence[Shots] | None = None,
     eraser: str | Sequence[str] | None = None,
     rank: int | float | str | None = None,
     fit_on: Source | None = None,
@@ -77,7 +77,7 @@ def audit(
     prepared = prepare(given, protocol)
     people = prepared.roles
     weights = draw_bootstrap(scheme, people.calibrate.count, people.test.count, protocol.bootstraps, protocol.seed)
-    attack = Attack(people, probes, replace(plan, ks=prepared.ks), weights)
+    attack = Attack(people, probes, replace(plan, ks=prepared.ks, everything=prepared.everything), weights)
 
     other, sets = (None if fit_on is None else read_embeddings(fit_on)), [read_embeddings(one) for one in utility]
     spared = None if spare is None else read_embeddings(spare)
@@ -96,12 +96,6 @@ def audit(
     bench = replace(bench, spaces=attack_spaces(bench))
     sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
-    if prepared.dropped_ks:
-        listed = ", ".join(str(k) for k in prepared.dropped_ks)
-        text = (
-            f"k = {listed} was left out: {prepared.curation.images} images for each identity leave no pair to compare"
-        )
-        bench.findings.append(note("k", text))
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, other, clock)
 

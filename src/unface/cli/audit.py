@@ -48,12 +48,12 @@ def audit(
     part: list[str] = typer.Option([], "--part", help="A further part that another package provides."),
     far: list[str] = typer.Option(["1e-3,1e-4"], "--far", help="False-accept rates, repeated or with commas."),
     k: list[str] = typer.Option(
-        [], "--k", help="Pictures of each person to learn from [default: of 1,4,16 what fits]."
+        [], "--k", help="Pictures of each person attackers learn from [default: of 1,4,16 what fits, and all]."
     ),
-    seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of support and query images."),
+    seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of the pictures to learn from."),
     probe: list[str] = typer.Option([], "--probe", help="cosine, ridge, lda, plda, mlp [default: all]."),
     images: int | None = typer.Option(
-        None, "--images", min=3, help="Images for each identity [default: their median, at most 20]."
+        None, "--images", min=2, help="Images for each identity [default: their median, at most 20]."
     ),
     variant: str = typer.Option("unface", "--variant", help="unface, or paper: the ISP paper's own reading."),
     impostor_quota: int | None = typer.Option(
@@ -115,7 +115,7 @@ def audit(
     )
     protocol = Protocol(
         far=numbers(far, "--far"),
-        k=whole_numbers(k, "--k") if k else None,
+        k=[one if one == "all" else whole_numbers([one], "--k")[0] for one in names(k)] or None,
         probe=names(probe) or list(PROBES),
         seeds=seeds,
         images=images,

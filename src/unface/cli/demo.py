@@ -33,11 +33,11 @@ def demo(
         for encoder in EMBEDDED_ENCODERS:
             result = audit(
                 nobody(encoder),
-                k=4,
+                k="all",
                 eraser=("isp", "leace"),
                 utility=[things(encoder)],
                 parts=(Sweeps(), Maps()) if encoder == SWEPT else (Maps(),),
-                protocol=Protocol(probe=("cosine", "ridge", "lda"), seeds=2, threads=threads),
+                protocol=Protocol(probe=("cosine", "ridge", "lda", "plda"), threads=threads),
                 progress=progress,
             )
             results[encoder] = (result, out / encoder)

@@ -52,6 +52,8 @@ class Calibrated:
     mated: NDArray[np.float32]
     thresholds: dict[float, float]
     tar: dict[float, float]
+    learned: bool
+    """False where neither k nor the draw makes a difference."""
 
 
 def calibrate(
@@ -60,6 +62,9 @@ def calibrate(
     """Fit on every seed's support; choose setting and thresholds on the calibrate images of the calibrating seeds."""
     threads = cpu_threads(plan)
     scorers = parallel_map(lambda shot: probe.fit(shot.support), shots, threads)
+    learned = plan.hold_out or plan.quota is not None or any(id(scorer) != id(probe) for scorer in scorers)
+    if not learned:  # every draw compares the same images in the same way
+        shots, scorers = shots[:1], scorers[:1]
     attackers = [Attacker(scorer, shot, vectors) for scorer, shot in zip(scorers, shots, strict=True)]
     calibrating = attackers[: plan.calibrating_seeds]
     setting = _best_setting(probe, calibrating, plan, resolved, threads)
@@ -67,7 +72,7 @@ def calibrate(
     tail, mated = _calibrate(calibrating, setting, plan=plan, far=far, spare=5.0, threads=threads)
     thresholds = {far: _threshold(tail, far) for far in resolved.measured}
     tar = {far: float(np.mean(mated >= threshold)) for far, threshold in thresholds.items()}
-    return Calibrated(attackers, setting, tail, mated, thresholds, tar)
+    return Calibrated(attackers, setting, tail, mated, thresholds, tar, learned)
 
 
 def cpu_threads(plan: Plan) -> int | None:

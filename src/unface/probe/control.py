@@ -42,8 +42,9 @@ def shuffled_control(
     bootstrap: Bootstrap,
     progress: Progress | None = None,
 ) -> Control:
-    """Shuffle identities among the images of each role and run the panel at the k with the most query pairs."""
-    control_plan = replace(plan, ks=(min(plan.ks),), variant=Variant.UNFACE)
+    """Shuffle identities among the images of each role and run the panel at the k that learns from most images."""
+    k = max(plan.ks)
+    control_plan = replace(plan, ks=(k,), everything=k, variant=Variant.UNFACE)
     deal = _part if _one_pair_decides(vectors, roles, control_plan) else _permute
     shuffled = Roles(
         *(

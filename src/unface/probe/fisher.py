@@ -35,18 +35,26 @@ class Fisher:
     """Moments of a support and one decomposition of its within-class covariance, for every shrinkage."""
 
     moments: ClassMoments
-    images: int
     _bases: dict[float, FisherBasis] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """With one image for each identity nothing is known of how one person varies."""
-        stand_in = "k = 1: half the total covariance stands in for the within-class covariance"
-        return (stand_in,) if self.images == 1 else ()
+        stand_in = "one picture of each person: half the total covariance stands in for the within-class covariance"
+        return (stand_in,) if self._single else ()
+
+    @property
+    def noise(self) -> float:
+        """What the spread of the images of one identity adds to that of the means, in units of Σ_w: mean of 1 / n_i."""
+        return float((1 / self.moments.counts).mean())
+
+    @property
+    def _single(self) -> bool:
+        return int(self.moments.counts.max()) == 1
 
     @cached_property
     def _within(self) -> ShrunkCovariance:
-        if self.images == 1:
+        if self._single:
             covariance = self.moments.total_covariance() / 2
         else:
             covariance = self.moments.within_covariance()

@@ -1,4 +1,4 @@
-"""Which images of each identity the attacker has (support) and which are compared (query), for each seed."""
+"""Which images the attacker learns from (support) and which are compared (query), for each seed."""
 
 from dataclasses import dataclass
 
@@ -26,10 +26,14 @@ class RoleRows:
         """Images of each identity."""
         return np.bincount(self.identities, minlength=self.count)
 
+    def impostors(self) -> int:
+        """Image pairs of two identities, each counted once: however often seeds compare them, they are one evidence."""
+        return (len(self.rows) ** 2 - int((self.images() ** 2).sum())) // 2
+
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """One seed's draw: support of the attacker's identities, query images of those it never saw."""
+    """One seed's draw: support of the attacker's identities, and the images of others that it compares."""
 
     support: Support
     calibrate: RoleRows
@@ -50,32 +54,22 @@ def draw_shot(
     test: RoleRows,
     k: int,
     seed: int,
+    *,
+    everything: bool = False,
+    hold_out: bool = False,
     device: str = "cpu",
 ) -> Shot:
-    """For every identity, k random images are support and the others query; roles draw from streams of their own."""
-    supported = train.where(_chosen(train, k, seed, "train"))
-    support = Support(vectors[supported.rows], supported.identities, k, seed, device)
-    queries = (role.where(~_chosen(role, k, seed, name)) for role, name in ((calibrate, "calibrate"), (test, "test")))
-    return Shot(support, *queries)
+    """k random images of each train identity are support, or all that it has where these are fewer or ``everything``.
 
-
-def distinct_impostors(queries: list[RoleRows]) -> int:
-    """Impostor image pairs that any seed compares, each counted once.
-
-    Seeds compare mostly the same pictures: pooling their scores steadies a threshold but does not make new evidence,
-    so how low a FAR can be resolved goes by this number.
+    All images of calibrate and test identities are compared; ``hold_out`` compares the images that k others of the
+    same identity leave (the ISP paper, A.1). Roles draw from streams of their own.
     """
-    rows = np.unique(np.concatenate([query.rows for query in queries]))
-    member = np.stack([np.isin(rows, query.rows) for query in queries], axis=1)
-    identity = np.empty(len(rows), np.int64)
-    for query in queries:
-        identity[np.searchsorted(rows, query.rows)] = query.identities
-    patterns, pattern = np.unique(member, axis=0, return_inverse=True)
-    counts = np.zeros((int(identity.max()) + 1, len(patterns)))
-    np.add.at(counts, (identity, pattern.ravel()), 1)
-    meet = (patterns.astype(np.int64) @ patterns.T.astype(np.int64)) > 0
-    across = np.outer(counts.sum(axis=0), counts.sum(axis=0)) - counts.T @ counts
-    return round(float(across[meet].sum()) / 2)
+    supported = train if everything else train.where(_chosen(train, k, seed, "train"))
+    support = Support(vectors[supported.rows], supported.identities, k, seed, device)
+    if hold_out:
+        calibrate = calibrate.where(~_chosen(calibrate, k, seed, "calibrate"))
+        test = test.where(~_chosen(test, k, seed, "test"))
+    return Shot(support, calibrate, test)
 
 
 def _chosen(role: RoleRows, k: int, seed: int, name: str) -> NDArray[np.bool_]:

@@ -1,7 +1,7 @@
 """The panel: every probe at every k under one plan, and which of them is the worst case."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unface.errors import UnfaceError
 from unface.probe.calibrate import calibrate
 from unface.probe.cosine import Cosine
-from unface.probe.kshot import RoleRows, Shot, distinct_impostors, draw_shot
+from unface.probe.kshot import RoleRows, Shot, draw_shot
 from unface.probe.lda import Lda
 from unface.probe.mlp import Mlp
 from unface.probe.plan import Plan, Resolved, resolve
@@ -77,7 +77,10 @@ def run_panel(
         for k in plan.ks:
             shots, resolved[k] = draw_shots(vectors, roles, plan, k)
             for probe in probes:
-                if resolved[k].measured:
+                earlier = trials.get((probe.name, plan.ks[0]))
+                if earlier is not None and not earlier.learned:
+                    trials[probe.name, k] = replace(earlier, k=k)
+                elif resolved[k].measured:
                     trials[probe.name, k] = run_trial(probe, shots, vectors, plan, resolved[k])
                 progress.advance(task)
     return Panel(trials, resolved)
@@ -95,13 +98,21 @@ def calibrate_tar(
 
 def draw_shots(vectors: NDArray[np.float32], roles: Roles, plan: Plan, k: int) -> tuple[list[Shot], Resolved]:
     """Every seed's draw at one k, and which rates their calibrate pairs can show."""
-    seeds = range(plan.seed, plan.seed + plan.seeds)
-    shots = [draw_shot(vectors, roles.train, roles.calibrate, roles.test, k, seed, plan.device) for seed in seeds]
-    queries = [shot.calibrate for shot in shots[: plan.calibrating_seeds]]
-    return shots, resolve(plan.fars, _impostors(queries, plan), roles.calibrate.count)
-
-
-def _impostors(queries: list[RoleRows], plan: Plan) -> int:
-    if plan.quota is None:
-        return distinct_impostors(queries)
-    return queries[0].count * (queries[0].count - 1) // 2 * plan.quota
+    shots = [
+        draw_shot(
+            vectors,
+            roles.train,
+            roles.calibrate,
+            roles.test,
+            k,
+            seed,
+            everything=k == plan.everything,
+            hold_out=plan.hold_out,
+            device=plan.device,
+        )
+        for seed in plan.draws(k)
+    ]
+    compared = shots[0].calibrate  # seeds of the unface variant all compare these; the paper's thresholds are seed 0's
+    people = compared.count * (compared.count - 1) // 2
+    impostors = compared.impostors() if plan.quota is None else people * plan.quota
+    return shots, resolve(plan.fars, impostors, compared.count)

@@ -12,7 +12,10 @@ _PEOPLE_RESOLVED = 9  # the fewest with 30 pairs of people
 
 
 class Variant(StrEnum):
-    """``unface``: thresholds from all seeds, intervals over identities; ``paper``: the ISP paper's own reading."""
+    """``unface``: k limits learning only, thresholds from all seeds, intervals over identities.
+
+    ``paper``: the ISP paper's own reading, which compares only the images that k others of each identity leave.
+    """
 
     UNFACE = "unface"
     PAPER = "paper"
@@ -26,6 +29,8 @@ class Plan:
     ks: tuple[int, ...] = (1, 4, 16)
     seeds: int = 5
     seed: int = 0
+    everything: int | None = None
+    """The k that stands for all images: attackers learn from every one they have of each person."""
     variant: Variant = Variant.UNFACE
     quota: int | None = None
     """Impostor image pairs for each identity pair; all of them when None."""
@@ -54,7 +59,16 @@ class Plan:
     @property
     def calibrating_seeds(self) -> int:
         """How many seeds' calibrate scores set thresholds and hyper-parameters (the ISP paper, A.4: one, frozen)."""
-        return 1 if self.variant is Variant.PAPER else self.seeds
+        return 1 if self.hold_out else self.seeds
+
+    @property
+    def hold_out(self) -> bool:
+        """Whether k images of every identity are kept from being compared."""
+        return self.variant is Variant.PAPER
+
+    def draws(self, k: int) -> range:
+        """The seeds of the draws at one k; all images can be drawn in one way."""
+        return range(self.seed, self.seed + (1 if k == self.everything else self.seeds))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from unface.probe.ports import Setting, Support
 
 @dataclass(frozen=True)
 class Plda:
-    """Moment fit, no EM: Σ_w pooled and shrunk, Σ_b the covariance of the class means less Σ_w / k."""
+    """Moment fit, no EM: Σ_w pooled and shrunk, Σ_b the covariance of the class means less what Σ_w adds to it."""
 
     name: str = "plda"
     settings: tuple[Setting, ...] = tuple({"shrinkage": shrinkage} for shrinkage in SHRINKAGES)
@@ -31,7 +31,7 @@ class PldaScorer:
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
         basis = self.fisher.basis(setting["shrinkage"])
-        between = np.maximum(basis.spread - 1 / self.fisher.images, 0)
+        between = np.maximum(basis.spread - self.fisher.noise, 0)
         return llr_space(basis.apply(vectors), between)
 
 

@@ -18,7 +18,7 @@ Setting = Mapping[str, float]
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """What the attacker has: ``k`` unit vectors of each of its own identities, a seed for what it draws, a device."""
+    """What the attacker has: unit vectors of its own identities, ``k`` of each or all, a seed for what it draws."""
 
     vectors: NDArray[np.float32]
     identities: NDArray[np.int64]
@@ -30,7 +30,7 @@ class Support:
     @cached_property
     def fisher(self) -> Fisher:
         """What lda and plda share."""
-        return Fisher(self.moments, self.k)
+        return Fisher(self.moments)
 
     @cached_property
     def moments(self) -> ClassMoments:

@@ -59,6 +59,8 @@ class Trial:
     curve: Curve
     partial_auc: float
     """Mean TAR for FAR up to 1e-3 (the ISP paper, A.4), from the curve over all test pairs."""
+    learned: bool
+    """False where k makes no difference."""
 
 
 def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], plan: Plan, resolved: Resolved) -> Trial:
@@ -95,6 +97,7 @@ def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], pla
         impostors=impostors,
         curve=thinned(curve, impostors),
         partial_auc=mean_tar(np.append(0.0, curve.far), np.append(0.0, curve.tar), 1e-3),
+        learned=known.learned,
     )
 
 

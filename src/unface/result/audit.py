@@ -60,29 +60,34 @@ def _with_effective_n(tar: Share) -> Share:
 
 
 Tar = Annotated[Share, AfterValidator(_with_effective_n)]
-"""The share of mated pairs that are accepted; pairs are counted once for each seed."""
+"""The share of mated pairs that are accepted; pairs are counted once for each draw."""
 
 
 class Point(Frozen):
     """One probe at one k and one false-accept rate."""
 
     probe: str
-    k: int
+    k: int = Field(description="pictures of each of its own people that the attacker learns from")
     far: float = Field(description="target false-accept rate")
     resolution: Literal["resolved", "coarse", "refused"]
     worst: bool = Field(description="the panel's best on calibrate at this k and FAR")
-    tar: Tar | None = Field(description="pairs are counted once for each seed; null when the rate is refused")
+    tar: Tar | None = Field(description="pairs are counted once for each draw; null when the rate is refused")
     achieved_far: Rate | None
     chance: float | None = Field(description="TAR of a probe that knows nothing")
     times_chance: float | None
     threshold: float | None
     calibrate_tar: float | None = Field(description="TAR on calibrate, by which the worst case is chosen")
     setting: dict[str, float]
-    tar_by_seed: list[float]
+    tar_by_seed: list[float] = Field(description="one for each draw; all pictures can be drawn in one way")
     partial_auc: float | None = Field(default=None, description="paper variant, fewer than 10,000 impostor pairs")
     identities_needed: int | None = Field(default=None, description="calibrate identities that would resolve the rate")
     context_adjusted: ContextAdjusted | None = None
     notes: list[str] = []
+
+    @property
+    def pairs(self) -> int:
+        """Mated pairs that each draw compares."""
+        return 0 if self.tar is None else self.tar.denominator // max(1, len(self.tar_by_seed))
 
     @property
     def above_chance(self) -> bool:
@@ -342,6 +347,11 @@ class AuditResult(Frozen):
     def worst(self) -> list[Point]:
         """The worst case of the raw space at each k and rate."""
         return [point for point in self.raw.points if point.worst]
+
+    def k_words(self, k: int) -> str:
+        """``4``, or ``8 (all)`` where attackers learn from every picture they have."""
+        everything = self.protocol.variant == "unface" and k == self.curated.images
+        return f"{k} (all)" if everything else str(k)
 
     @property
     def headline(self) -> Headline | None:

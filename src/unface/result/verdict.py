@@ -17,9 +17,9 @@ def verdict(result: AuditResult) -> str:
     head = result.headline
     if head is None or head.raw.tar is None or head.raw.chance is None or head.raw.times_chance is None:
         return "Nothing could be measured at the rates asked for."
-    tar = head.raw.tar
+    tar, attacker = head.raw.tar, _attacker(result, head.raw)
     linked = (
-        f"{_attacker(head.raw)} can link {percent(tar.value)} {interval(tar.low, tar.high)} of photo pairs of one "
+        f"{attacker} can link {percent(tar.value)} {interval(tar.low, tar.high)} of photo pairs of one "
         f"person at {one_in(head.far)}"
     )
     coarse = (
@@ -50,11 +50,12 @@ def leaks_more(space: SpaceResult, head: Headline) -> Point | None:
     return None if worst is None or worst.k == head.k else worst
 
 
-def _attacker(point: Point) -> str:
+def _attacker(result: AuditResult, point: Point) -> str:
     """Who does it: comparing vectors as they are takes no pictures of anybody."""
     if point.probe == "cosine":
         return "Anyone who can compare the vectors, having learned nothing,"
-    return f"An attacker with {count(point.k, 'picture')} of each of some other people"
+    learned = f"all {point.k} pictures" if "all" in result.k_words(point.k) else count(point.k, "picture")
+    return f"An attacker with {learned} of each of some other people"
 
 
 def _after(result: AuditResult, head: Headline) -> str:

@@ -41,7 +41,7 @@ class ErasurePart(Part):
             return
         head = result.headline
         k = result.protocol.k[-1] if head is None else head.k
-        table = terminal_table(f"worst case at k = {k} (? no sure change from raw)")
+        table = terminal_table(f"worst case at k = {result.k_words(k)} (? no sure change from raw)")
         table.add_column("space")
         table.add_column("removed", justify="right")
         for far in result.protocol.far:

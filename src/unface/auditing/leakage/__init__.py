@@ -67,7 +67,8 @@ class Leakage(Part):
             table.add_column("")
         for k in protocol.k:
             at_k = [point for point in result.raw.points if point.k == k]
-            table.add_row(f"k = {k}", *(cell for far in protocol.far for cell in _denominators(at_k, far)), style="dim")
+            of = (cell for far in protocol.far for cell in _denominators(at_k, far))
+            table.add_row(f"k = {result.k_words(k)}", *of, style="dim")
             for probe in protocol.probe:
                 row = [point for point in at_k if point.probe == probe]
                 table.add_row(probe, *(cell for far in protocol.far for cell in _cells(row, far)))
@@ -85,9 +86,9 @@ PART = Leakage
 
 
 def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:
-    """What the rows below are shares of."""
-    tar = next((point.tar for point in at_k if point.far == far), None)
-    return f"of {tar.denominator:,} pairs" if tar else "", "", ""
+    """What the rows below are shares of, in each draw."""
+    point = next((point for point in at_k if point.far == far and point.tar), None)
+    return f"of {point.pairs:,} pairs" if point else "", "", ""
 
 
 def _cells(row: list[Point], far: float) -> tuple[Text, Text, Text]:
@@ -192,26 +193,32 @@ def _context(head: Point | None) -> list[Finding]:
 
 
 def _rates(points: list[Point]) -> list[Finding]:
+    ks = {point.k for point in points}
     findings = []
-    refused = {(point.far, point.k, point.identities_needed) for point in points if point.resolution == "refused"}
-    for far, k, needed in sorted(refused, key=lambda item: item[:2]):
-        text = (
-            f"FAR {rate(far)} at k = {k} is refused: fewer than 3 false accepts expected; {needed} calibrate identities"
-        )
-        findings.append(note("resolution", f"{text} would be needed"))
-    coarse = sorted({(point.far, point.k) for point in points if point.resolution == "coarse"})
+    refused = [point for point in points if point.resolution == "refused"]
+    for needed in sorted({(point.far, point.identities_needed or 0) for point in refused}):
+        at = {(point.far, point.k) for point in refused if (point.far, point.identities_needed or 0) == needed}
+        text = f"FAR {_listed(at, ks)} is refused: fewer than 3 false accepts expected; {needed[1]} calibrate"
+        findings.append(note("resolution", f"{text} identities would be needed"))
+    coarse = {(point.far, point.k) for point in points if point.resolution == "coarse"}
     if coarse:
-        listed = ", ".join(f"{rate(far)} at k = {k}" for far, k in coarse)
-        findings.append(note("resolution", f"coarse (3 to 30 false accepts expected on calibrate): FAR {listed}"))
-    shifted = sorted(
-        {
-            (point.far, point.k)
-            for point in points
-            if point.worst and point.achieved_far and point.achieved_far.value > 3 * point.far
-        }
-    )
+        text = f"coarse (3 to 30 false accepts expected on calibrate): FAR {_listed(coarse, ks)}"
+        findings.append(note("resolution", text))
+    shifted = {
+        (point.far, point.k)
+        for point in points
+        if point.worst and point.achieved_far and point.achieved_far.value > 3 * point.far
+    }
     if shifted:
-        listed = ", ".join(f"{rate(far)} at k = {k}" for far, k in shifted)
         text = "on test identities more than three times the target FAR was accepted, so thresholds do not carry over"
-        findings.append(warning("thresholds", f"{text}: {listed}"))
+        findings.append(warning("thresholds", f"{text}: {_listed(shifted, ks)}"))
     return findings
+
+
+def _listed(at: set[tuple[float, int]], ks: set[int]) -> str:
+    """1e-3, 1e-4 at k = 4: rates in rising order, and the k where it is not every one."""
+    words = []
+    for far in sorted({far for far, _ in at}):
+        here = {k for one, k in at if one == far}
+        words += [rate(far)] if here == ks else [f"{rate(far)} at k = {k}" for k in sorted(here)]
+    return ", ".join(words)

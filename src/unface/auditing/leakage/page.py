@@ -89,8 +89,8 @@ def _worst_at(result: AuditResult, far: float) -> Table:
         rows.append((named, *(_worst_cell(space, k, far) for k in result.protocol.k)))
     columns = ["space"]
     for k in result.protocol.k:
-        counted = next((p.tar for p in result.raw.points if p.k == k and p.far == far and p.tar), None)
-        columns.append(f"k = {k}" + (f", of {counted.denominator:,} pairs" if counted else ""))
+        counted = next((p.pairs for p in result.raw.points if p.k == k and p.far == far and p.tar), None)
+        columns.append(f"k = {result.k_words(k)}" + (f", of {counted:,} pairs" if counted else ""))
     return table(f"Worst-case TAR at FAR {rate(far)}", columns, rows)
 
 

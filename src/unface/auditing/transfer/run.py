@@ -58,11 +58,12 @@ def _second_side(bench: Bench, given: EmbeddingSet) -> Side:
     attack = bench.attack
     plan = attack.plan
     prepared = prepare(given, Protocol(variant=plan.variant, seed=plan.seed))
-    most = max(plan.ks)
-    if most + 2 > prepared.curation.images:
+    most = max((k for k in plan.ks if k != plan.everything), default=0)
+    compared = 2 if plan.hold_out else 0
+    if most + compared > prepared.curation.images:
         raise UnfaceError(
-            f"{given.source}: {prepared.curation.images} images for each identity; k = {most} needs {most + 2} of them "
-            "in both sets: ask for a smaller --k"
+            f"{given.source}: {prepared.curation.images} images for each identity; k = {most} needs {most + compared} "
+            "of them in both sets: ask for a smaller --k"
         )
     weights = attack.bootstrap.for_people(prepared.roles.calibrate.count, prepared.roles.test.count, plan.seed)
     return Side(given, prepared, replace(attack, roles=prepared.roles, bootstrap=weights))
