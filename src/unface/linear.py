@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
+_ROWS_AT_ONCE = 2048
 
 
 def spectrum(matrix: Matrix) -> tuple[NDArray[np.float64], Matrix]:
@@ -61,3 +62,56 @@ class ShrunkCovariance:
     def variances(self, shrinkage: float) -> NDArray[np.float64]:
         """(d,) along the axes."""
         return (1 - shrinkage) * self.values + shrinkage * self.level
+
+
+class PairSums:
+    """Sums over pairs (x, y) of vectors of the same picture in two spaces; batches and sums add up, no pair is held."""
+
+    def __init__(self, inner: int, outer: int) -> None:
+        self.count = 0
+        self.x, self.y = np.zeros(inner), np.zeros(outer)
+        self.xx, self.xy = np.zeros((inner, inner)), np.zeros((inner, outer))
+
+    def add(self, x: NDArray[np.floating], y: NDArray[np.floating]) -> "PairSums":
+        """A batch (n, inner) and (n, outer); returns itself."""
+        for start in range(0, len(x), _ROWS_AT_ONCE):
+            first, second = (np.asarray(side[start : start + _ROWS_AT_ONCE], np.float64) for side in (x, y))
+            self.count += len(first)
+            self.x += first.sum(axis=0)
+            self.y += second.sum(axis=0)
+            self.xx += first.T @ first
+            self.xy += first.T @ second
+        return self
+
+    def fit(self) -> "LinearMaps":
+        """Least squares of y on x with an intercept, for every strength of regularisation."""
+        x, y = self.x / self.count, self.y / self.count
+        fit = RidgeFit.of(self.xx - self.count * np.outer(x, x), self.xy - self.count * np.outer(x, y))
+        return LinearMaps(fit, x, y)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMaps:
+    """y ≈ (x − x̄) W + ȳ for every strength; α is the strength times the mean of the centred scatter's eigenvalues."""
+
+    fit: RidgeFit
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    def at(self, strength: float) -> "LinearMap":
+        """The map at one strength."""
+        weights = self.fit.basis @ self.fit.weights(strength * float(self.fit.energy.mean()))
+        return LinearMap(weights, self.y - self.x @ weights)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearMap:
+    """y = x W + b."""
+
+    weights: Matrix  # (inner, outer)
+    offset: NDArray[np.float64]
+
+    def __call__(self, vectors: NDArray[np.floating]) -> Matrix:
+        """(n, outer) of (n, inner)."""
+        mapped: Matrix = vectors @ self.weights + self.offset
+        return mapped

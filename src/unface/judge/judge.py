@@ -16,7 +16,7 @@ from unface.errors import UnfaceError
 from unface.faces import Detector, main_face
 from unface.metrics import Resolution, allowed_accepts, identities_needed, just_above, resolution
 from unface.models import Input
-from unface.pairs import cosine_space, open_screen, pair_up, ranked_impostor
+from unface.pairs import Pairing, cosine_space, open_screen, pair_up, ranked_impostor
 from unface.progress import Progress
 
 if TYPE_CHECKING:
@@ -97,13 +97,7 @@ class Judge:
                     f"{people:,} calibrate identities lead to fewer than 3 false accepts; "
                     f"{identities_needed(rate, pairs_each):,} identities are needed, or a higher FAR"
                 )
-        screen = open_screen(pairing.space, "cpu")
-        thresholds = []
-        for rate in far:
-            allowed = allowed_accepts(rate, pairing.impostors)
-            score, higher = ranked_impostor(pairing, allowed, screen, threads=threads)
-            thresholds.append(Threshold(rate, just_above(np.float32(score)), pairing.impostors, higher))
-        return cls(recogniser, tuple(thresholds))
+        return cls(recogniser, pair_thresholds(pairing, far, threads=threads))
 
     def at(self, far: float) -> Threshold:
         """The threshold of a FAR that this judge was calibrated at."""
@@ -154,6 +148,17 @@ class Judge:
         if any(has_face):
             vectors[has_face] = self.recogniser.embed([frame[0] for frame in frames if frame is not None])
         return vectors
+
+
+def pair_thresholds(pairing: Pairing, far: Sequence[float], *, threads: int | None = None) -> tuple[Threshold, ...]:
+    """For each FAR the lowest threshold that at most that share of the impostor pairs reaches."""
+    screen = open_screen(pairing.space, "cpu")
+    thresholds = []
+    for rate in far:
+        allowed = allowed_accepts(rate, pairing.impostors)
+        score, higher = ranked_impostor(pairing, allowed, screen, threads=threads)
+        thresholds.append(Threshold(rate, just_above(np.float32(score)), pairing.impostors, higher))
+    return tuple(thresholds)
 
 
 class Recogniser(Protocol):

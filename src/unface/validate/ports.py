@@ -173,18 +173,16 @@ class TemplateJudge(Protocol):
         ...
 
     def compare(
-        self, templates: NDArray[np.float64], pictures: Sequence[Picture | None], faces: Faces, rows: NDArray[np.int64]
+        self, templates: NDArray[np.float64], pictures: Sequence[Picture | None], faces: Faces
     ) -> NDArray[np.float64]:
-        """(m,) cosines of template i (m, d), or of picture i where there is one, with picture ``rows[i]`` of ``faces``.
+        """(m, n) cosines of template i (m, d), or of picture i where there is one, with each picture of ``faces``.
 
         NaN where nothing was recovered or there is no face.
         """
         ...
 
-    def compare_pictures(
-        self, faces: Faces, first: NDArray[np.int64], second: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """(m,) cosines of two pictures of ``faces`` each, for the ceiling."""
+    def compare_pictures(self, faces: Faces) -> NDArray[np.float64]:
+        """(n, n) cosines of the pictures of ``faces`` with each other, for the ceiling."""
         ...
 
 

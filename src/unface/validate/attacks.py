@@ -1,0 +1,53 @@
+"""Attacks by name: those of unface, and those that other packages register under the entry point ``unface.attacks``."""
+
+from collections.abc import Sequence
+from importlib.metadata import entry_points
+
+import numpy as np
+
+from unface.errors import UnfaceError
+from unface.validate.ports import Attack, Knowledge, Oracle, Picture, Recovered, Setting
+from unface.validate.scores import Decisions, Scores
+
+
+class BestOfN:
+    """The face that scored highest: what anybody gets by asking alone, beside which every attack stands."""
+
+    name = "best-of-n"
+    settings: tuple[Setting, ...] = ({},)
+
+    def run(self, oracle: Oracle, knowledge: Knowledge, queries: Sequence[int]) -> Recovered:
+        """The first of equal scores; nobody where no answer came, or a system of decisions accepted none."""
+        answers = oracle.ask(knowledge.pictures[: max(queries)])
+        templates = np.full((1, len(queries), knowledge.vectors.shape[1]), np.nan)
+        pictures: list[Picture | None] = [None] * len(queries)
+        for at, n in enumerate(queries):
+            known = np.where(np.isnan(answers[:n]), -np.inf, answers[:n])
+            best = int(known.argmax())
+            if known[best] > (0 if oracle.decisions_only else -np.inf):
+                templates[0, at], pictures[at] = knowledge.vectors[best], knowledge.pictures[best]
+        return Recovered(tuple(queries), templates, (tuple(pictures),))
+
+
+ATTACKS = {attack.name: attack for attack in (BestOfN, Scores, Decisions)}
+
+
+def usual_attacks(*, decisions_only: bool) -> tuple[str, ...]:
+    """Names of those that make sense for a target."""
+    return ("best-of-n", "scores", "decisions") if decisions_only else ("best-of-n", "scores")
+
+
+def load_attack(name: str) -> Attack:
+    """An attack by its name."""
+    if name in ATTACKS:
+        return ATTACKS[name]()
+    found = entry_points(group="unface.attacks")
+    for registered in found.select(name=name):
+        try:
+            made: Attack = registered.load()()
+        except Exception as error:  # whatever a package of others does when it is imported
+            told = f"{registered.value} cannot be loaded ({error})"
+            raise UnfaceError(f"attack {name!r}: {told}; repair that package") from None
+        return made
+    known = ", ".join([*ATTACKS, *sorted(found.names)])
+    raise UnfaceError(f"no attack {name!r}; choose from {known}")

@@ -1,0 +1,104 @@
+"""Judges of what an attack recovered: the attacker's own encoder, and recognisers that had no part in the attack."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.errors import UnfaceError
+from unface.judge import Threshold
+from unface.judge.template import FARS, learn_translation, tally, template_thresholds, unit_rows
+from unface.linear import LinearMap
+from unface.result.words import percent, rate
+from unface.validate.ports import Faces, Picture
+
+_TOLD_FAR = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class VectorJudge:
+    """A recogniser that sees pictures as its own vectors, and templates through a map into its space."""
+
+    name: str
+    independent: bool
+    thresholds: tuple[Threshold, ...]
+    translation: LinearMap | None
+    """None for the attacker's own encoder, whose space templates are in."""
+    asked: Mapping[str, NDArray[np.float32]]
+    """Its vectors of the faces that are asked with, by hash: where an attack ends in one of them."""
+    notes: tuple[str, ...] = ()
+
+    def compare(
+        self, templates: NDArray[np.float64], pictures: Sequence[Picture | None], faces: Faces
+    ) -> NDArray[np.float64]:
+        """(m, n) cosines of template i, or of picture i where there is one, with each picture of ``faces``."""
+        inside = unit_rows(templates)
+        recovered = inside if self.translation is None else unit_rows(self.translation(inside))
+        for at, picture in enumerate(pictures):
+            if picture is not None:
+                recovered[at] = unit_rows(self.asked[picture.sha256])
+        return recovered @ unit_rows(faces.vectors[self.name]).T
+
+    def compare_pictures(self, faces: Faces) -> NDArray[np.float64]:
+        """(n, n) cosines of the pictures of ``faces`` with each other."""
+        vectors = unit_rows(faces.vectors[self.name])
+        return vectors @ vectors.T
+
+
+def make_judges(
+    attacker: str,
+    target: str | None,
+    train: Faces,
+    calibrate: Faces,
+    asked: Faces,
+    far: Sequence[float] = FARS,
+    *,
+    threads: int | None = None,
+) -> tuple[VectorJudge, ...]:
+    """The attacker's encoder, then every other recogniser that ``calibrate`` has vectors of; never the target's own.
+
+    Maps into their spaces are learned on ``train`` people, thresholds and the strength of maps on ``calibrate`` people;
+    nobody of either is enrolled. ``asked`` are the faces that attacks ask with. Where the attacker has the target's own
+    encoder and nobody else is there to judge, it judges alone, and is not independent.
+    """
+    if attacker not in calibrate.vectors:
+        raise UnfaceError(f"attacker's encoder {attacker!r}: no vectors of the calibrate people; encode them with it")
+    others = [name for name in calibrate.vectors if name not in (attacker, target)]
+    return tuple(
+        _judge(name, attacker, train, calibrate, asked, far, threads=threads)
+        for name in ([attacker] if attacker != target or not others else []) + others
+    )
+
+
+def _judge(
+    name: str,
+    attacker: str,
+    train: Faces,
+    calibrate: Faces,
+    asked: Faces,
+    far: Sequence[float],
+    *,
+    threads: int | None,
+) -> VectorJudge:
+    there = calibrate.vectors[name].any(axis=1) & calibrate.vectors[attacker].any(axis=1)
+    vectors, codes = calibrate.vectors[name][there], np.unique(calibrate.identities[there], return_inverse=True)[1]
+    thresholds = template_thresholds(vectors, codes, far, threads=threads)
+    if not thresholds:
+        raise UnfaceError(
+            f"judge {name!r}: {len(codes):,} pictures of calibrate people are too few for a FAR of {rate(max(far))}; "
+            "give more people"
+        )
+    known = {picture.sha256: row for picture, row in zip(asked.pictures, asked.vectors[name], strict=True)}
+    if name == attacker:
+        return VectorJudge(name, False, thresholds, None, known)
+    learned = train.vectors[name].any(axis=1) & train.vectors[attacker].any(axis=1)
+    inside = calibrate.vectors[attacker][there]
+    translation = learn_translation((train.vectors[attacker][learned], train.vectors[name][learned]), (inside, vectors))
+    notes = [f"sees templates through a linear map from {attacker}, learned on {int(learned.sum()):,} pictures"]
+    told = next((threshold for threshold in thresholds if threshold.far == _TOLD_FAR), thresholds[-1])
+    perfect = tally(translation(inside), np.arange(len(codes)), vectors, codes, [told.cosine])
+    if perfect.other_of.sum():
+        passed = f"{percent(perfect.rate('other', 0))} of other pictures at FAR {rate(told.far)}"
+        notes.append(f"through it a perfect template matches {passed}, on calibrate people")
+    return VectorJudge(name, True, thresholds, translation, known, tuple(notes))
