@@ -3,7 +3,8 @@
 Ridge regression and discriminants are two different things that share no more than this decomposition. Ridge solves
 (S + αI) W = XᵀY for one-hot classes Y: probe/ridge.py leaves S uncentred and takes α as it is (the ISP paper, A.5),
 utility/linear.py centres S and takes α in units of its mean. Discriminants whiten by the covariance within classes,
-shrunk towards its mean variance: probe/fisher.py does so for many identities, swap/attack.py for two labels.
+shrunk towards its mean variance: probe/fisher.py does so for many identities, swap/attack.py for two labels,
+erase/gate.py for faces and everything else.
 """
 
 from dataclasses import dataclass
@@ -62,6 +63,11 @@ class ShrunkCovariance:
     def variances(self, shrinkage: float) -> NDArray[np.float64]:
         """(d,) along the axes."""
         return (1 - shrinkage) * self.values + shrinkage * self.level
+
+    def discriminant(self, difference: NDArray[np.float64], shrinkage: float) -> NDArray[np.float64]:
+        """Σ⁻¹(μ₁ − μ₀): the normal of Fisher's boundary between two classes whose means differ by so much."""
+        normal: NDArray[np.float64] = self.axes @ ((self.axes.T @ difference) / self.variances(shrinkage))
+        return normal
 
 
 class PairSums:

@@ -2,12 +2,14 @@
 
 Every eraser and control, fitted as ``unface fit`` does (on unit vectors) and as scikit-learn users do (on vectors as
 they are), is applied in every form to the same rows: some of unit length, some not, one of zeros. All must agree with
-``by_hand``. Stores are tested with one projection with a mean and one without: each store hands its vectors to one
-function, whatever the kind.
+``by_hand``. So must those behind a face gate, but for FAISS's transform, which refuses it. Stores are tested with one
+projection with a mean, one without and one behind a gate: each store hands its vectors to one function, whatever the
+kind.
 """
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -20,11 +22,15 @@ from numpy.typing import NDArray
 from tests.cli.command import unface
 from tests.erase.people import people
 from tests.stores.contract import DIM as STORE_DIM
+from unface import UnfaceError
 from unface.data import EmbeddingSet
 from unface.erase import CONTROLS, ERASERS, UTILITY_AWARE, Projection, fit_projection, make_eraser
+from unface.erase.gate import Gate
+from unface.result.numbers import GateCertificate, Rate
 from unface.stores import sanitise_store
 
 KINDS = (*ERASERS, *UTILITY_AWARE, *CONTROLS)
+GATED = "gated "
 DIM, RANK, ROWS = 72, 9, 40  # more than 64 dimensions, so that the map is applied as two thin factors
 STORES = {
     "npy": "npy float32",
@@ -38,6 +44,8 @@ Vectors = NDArray[np.float32]
 
 @cache
 def fitted(kind: str, on_unit: bool, dim: int = DIM) -> Projection:
+    if kind.startswith(GATED):
+        return gated(fitted(kind.removeprefix(GATED), on_unit, dim))
     faces = shifted(people(20, 4, dim, between=2.0, seed=1))
     task = shifted(people(20, 4, dim, seed=2))
     if on_unit:
@@ -59,6 +67,15 @@ def given(dim: int = DIM) -> Vectors:
     return faces
 
 
+def gated(projection: Projection) -> Projection:
+    """Behind a gate that takes about half of the rows for faces."""
+    weights = np.random.default_rng(projection.dim).standard_normal(projection.dim)
+    weights /= np.linalg.norm(weights)
+    half = -float(np.median(given(projection.dim)[:20] @ weights))
+    certificate = GateCertificate(1e-3, Rate.counted(0, 9), 0.3, Rate.counted(0, 3), 0.6, Rate.counted(1, 9))
+    return replace(projection, gate=Gate(weights, half, certificate))
+
+
 def by_hand(projection: Projection, vectors: Vectors) -> NDArray[np.float64]:
     """unit(z − A Bᵀ(z − mean)), of z = x or, if fitted on unit vectors, z = unit(x); a zero vector stays zero."""
     read = projection.directions if projection.readers is None else projection.readers
@@ -67,6 +84,9 @@ def by_hand(projection: Projection, vectors: Vectors) -> NDArray[np.float64]:
     for row, vector in enumerate(vectors.astype(np.float64)):
         if vector.any():
             z = vector / np.linalg.norm(vector) if projection.space.normalised else vector
+            if projection.gate is not None and z @ projection.gate.weights + projection.gate.offset <= 0:
+                erased[row] = z
+                continue
             z = z - projection.directions @ (read.T @ (z - mean))
             erased[row] = z / np.linalg.norm(z)
     return erased
@@ -137,9 +157,26 @@ def test_every_form_releases_the_same_vectors(kind: str, on_unit: bool, form: st
     require_by_hand(FORMS[form](projection, given().copy(), tmp_path), projection, given())
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "faiss"])
+@pytest.mark.parametrize("kind", [GATED + kind for kind in ("isp", "leace", "pca", "random")])
+def test_behind_a_face_gate_every_form_releases_the_same_vectors(kind: str, form: str, tmp_path: Path) -> None:
+    projection = fitted(kind, True)
+    require_by_hand(FORMS[form](projection, given().copy(), tmp_path), projection, given())
+    unchanged = np.abs(by_hand(projection, given()) - fitted(kind.removeprefix(GATED), True).apply(given())).max(axis=1)
+    assert 10 < np.count_nonzero(unchanged > 0.01) < 30, "a gate that lets some rows pass and some not"
+
+
+def test_a_faiss_transform_behind_a_gate_is_refused_with_the_reason() -> None:
+    pytest.importorskip("faiss", reason="faiss is not installed")
+    with pytest.raises(UnfaceError, match="has a face gate, and a FAISS pre-transform is one linear map"):
+        fitted("gated isp", True).faiss_transform()
+
+
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("on_unit", [True, False], ids=["fitted on unit vectors", "fitted on vectors as they are"])
-@pytest.mark.parametrize("kind", ["isp", "leace"])
+@pytest.mark.parametrize(
+    ("kind", "on_unit"),
+    [("isp", True), ("isp", False), ("leace", True), ("leace", False), ("gated isp", True)],
+)
 def test_every_store_holds_the_same_vectors(kind: str, on_unit: bool, store: str, tmp_path: Path) -> None:
     projection, vectors = fitted(kind, on_unit, STORE_DIM), given(STORE_DIM)
     case = importlib.import_module(f"tests.stores.cases_{store}").MAKERS[STORES[store]](tmp_path)

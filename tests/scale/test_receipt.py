@@ -36,6 +36,7 @@ def test_a_receipt_says_what_was_done_by_what_and_when(tmp_path: Path) -> None:
         "dim": 16,
         "rows": 12_345,
         "degenerate": 0,
+        "not_faces": None,
         "named_space": True,
         "arrived": 0,
         "raw_purged": True,

@@ -57,6 +57,11 @@ def faiss_transforms(projection: Projection) -> "list[faiss.VectorTransform]":
         import faiss
     except ImportError:
         raise UnfaceError("faiss_transform: FAISS is not installed; pip install 'unface[stores]'") from None
+    if projection.gate is not None:
+        raise UnfaceError(
+            "faiss_transform: this projection has a face gate, and a FAISS pre-transform is one linear map for every "
+            "vector; erase queries with Projection.apply, or its ONNX or torch form, before the search"
+        )
     dim, kernel, linear = projection.dim, projection.kernel, projection.linear
     rows = linear(np.eye(dim))
     step = faiss.LinearTransform(dim, dim, linear.offset is not None)
@@ -111,6 +116,10 @@ def _steps(projection: Projection, single: int, double: int) -> _Steps:
         given, least = built.then("Cast", rounded, name="unit_double", to=double), share
     else:
         least = built.then("Mul", before, share, name="least")
+    if kernel.gate is not None:
+        along = built.then("MatMul", given, built.constant("gate", kernel.gate.weights[:, None]), name="along")
+        score = built.then("Add", along, built.constant("gate_offset", kernel.gate.offset), name="score")
+        face = built.then("Greater", score, zero, name="face")
     mapped = built.then("MatMul", given, built.constant("left", linear.left), name="read")
     if linear.right is not None:
         mapped = built.then("MatMul", mapped, built.constant("right", linear.right), name="product")
@@ -124,5 +133,7 @@ def _steps(projection: Projection, single: int, double: int) -> _Steps:
     if kernel.unit_output:
         mapped = scaled(mapped, after, vanished, "scaled")
     whole = built.then("Where", vanished, zero, mapped, name="whole")
+    if kernel.gate is not None:
+        whole = built.then("Where", face, whole, given, name="gated")
     built.then("Cast", whole, name="erased", to=single)
     return built

@@ -16,15 +16,25 @@ from safetensors.numpy import save as tensor_bytes
 
 from unface.data import Space
 from unface.data.files import unopened
+from unface.erase.gate import Gate
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError, reason, short_name
 from unface.output.write import write_file
-from unface.result.numbers import Certificate
+from unface.result.numbers import Certificate, GateCertificate
 
 KEY = "unface.projection"
 SCHEMA = "unface.projection/1"
 
 _LARGEST = 1 << 32  # bytes; 20,000 dimensions of which half are removed by an oblique projection
+
+
+class GateHeader(BaseModel):
+    """A face gate, but for its weights."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    offset: float
+    certificate: GateCertificate
 
 
 class Header(BaseModel):
@@ -39,6 +49,7 @@ class Header(BaseModel):
     normalise: bool
     space: Space
     certificate: Certificate | None
+    gate: GateHeader | None = None
     content_sha256: str
 
 
@@ -72,6 +83,9 @@ def to_bytes(projection: Projection) -> bytes:
         "space": asdict(projection.space),
         "certificate": None if projection.certificate is None else asdict(projection.certificate),
     }
+    if projection.gate is not None:
+        # Readers of before the gate refuse a field they do not know, and so never erase everything instead.
+        fields["gate"] = {"offset": projection.gate.offset, "certificate": asdict(projection.gate.certificate)}
     fields["content_sha256"] = _content_hash(fields, arrays)
     return tensor_bytes(arrays, {KEY: json.dumps(fields, sort_keys=True)})
 
@@ -102,6 +116,11 @@ def from_bytes(data: bytes, source: str) -> Projection:
 
 
 def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: str) -> Projection:
+    if ("gate" in arrays) != (header.gate is not None):
+        raise UnfaceError(
+            f"{source}: its metadata and its arrays disagree on whether there is a face gate; save it again"
+        )
+    weights = arrays.pop("gate", None)
     needed, allowed = {"directions", "spectrum"}, {"directions", "spectrum", "readers", "mean"}
     if not needed <= arrays.keys() <= allowed:
         names = ", ".join(sorted(arrays))[:120]
@@ -115,6 +134,7 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
             normalise=header.normalise,
             space=header.space,
             certificate=header.certificate,
+            gate=None if header.gate is None or weights is None else Gate(np.array(weights), **dict(header.gate)),
             **{name: np.array(array) for name, array in arrays.items()},
         )
     except UnfaceError as error:
@@ -123,6 +143,7 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
 
 def _arrays(projection: Projection) -> dict[str, NDArray[np.float64]]:
     arrays = {name: getattr(projection, name) for name in ("directions", "readers", "mean", "spectrum")}
+    arrays["gate"] = None if projection.gate is None else projection.gate.weights
     return {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.erase.gate import Gate
 from unface.threads import one_blas_thread, parallel_map
 
 Matrix = NDArray[np.float64]
@@ -72,6 +73,8 @@ class ErasedRows:
     vectors: NDArray[np.float32]
     degenerate: int
     bad: NDArray[np.int64]
+    not_faces: int = 0
+    """Vectors that a face gate left as they are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,9 +86,10 @@ class Kernel:
        out in float64 and rounded to float32 as ``EmbeddingSet.unit`` does. A vector of unit length stays as it is, so
        that a vector and its unit form come out as the same bits. A map with an offset, such as LEACE's, does not
        commute with scaling: the step is not optional.
-    3. y = linear(x), in float64.
-    4. If ‖y‖ ≤ 1e-6 ‖x‖ nothing is left: y becomes zero and is counted as degenerate.
-    5. If ``unit_output``, y becomes y / ‖y‖. Then y is rounded to float32.
+    3. With a ``gate``, a vector that it does not take for a face is released as it is now. It needs ``unit_input``.
+    4. y = linear(x), in float64.
+    5. If ‖y‖ ≤ 1e-6 ‖x‖ nothing is left: y becomes zero and is counted as degenerate.
+    6. If ``unit_output``, y becomes y / ‖y‖. Then y is rounded to float32.
 
     The ONNX, torch and FAISS forms repeat these steps in their own operators.
     """
@@ -93,6 +97,7 @@ class Kernel:
     linear: LinearMap
     unit_input: bool
     unit_output: bool
+    gate: Gate | None = None
 
     def rows(self, vectors: NDArray[np.generic], threads: int | None = None) -> ErasedRows:
         """Of (n, d) numbers of any width; with ``threads=1`` the caller limits BLAS to one thread."""
@@ -101,8 +106,9 @@ class Kernel:
         work = partial(self._block, vectors, out, step)
         starts = range(0, len(vectors), step)
         blocks = [work(start) for start in starts] if threads == 1 else parallel_map(work, starts, threads)
-        bad = [rows for _, rows in blocks if rows is not None]
-        return ErasedRows(out, sum(count for count, _ in blocks), np.concatenate(bad) if bad else np.empty(0, np.int64))
+        bad = [rows for _, _, rows in blocks if rows is not None]
+        degenerate, not_faces = sum(block[0] for block in blocks), sum(block[1] for block in blocks)
+        return ErasedRows(out, degenerate, np.concatenate(bad) if bad else np.empty(0, np.int64), not_faces)
 
     def one(self, vector: NDArray[np.generic]) -> tuple[NDArray[np.float32], int] | None:
         """One vector (d,) and 1 if nothing is left, without what only many rows pay for; None for NaN and Inf."""
@@ -111,6 +117,8 @@ class Kernel:
             before = float(exact.dot(exact))
             if self.unit_input and 0 < before < math.inf and abs(before - 1) > UNIT:
                 exact = (exact / math.sqrt(before)).astype(np.float32).astype(np.float64)
+            if self.gate is not None and 0 < before < math.inf and not self.gate.scores(exact) > 0:
+                return exact.astype(np.float32), 0
             mapped = self.linear(exact)
             after = float(mapped.dot(mapped))
         if not math.isfinite(before + after):
@@ -123,30 +131,38 @@ class Kernel:
 
     def _block(
         self, vectors: NDArray[np.generic], out: NDArray[np.float32], step: int, start: int
-    ) -> tuple[int, NDArray[np.int64] | None]:
-        """How many rows have nothing left, and the bad ones, if any; then nothing else is worked out."""
+    ) -> tuple[int, int, NDArray[np.int64] | None]:
+        """How many rows have nothing left and how many are not faces; the bad ones, if any, and then nothing else."""
         rows = slice(start, start + step)
         with np.errstate(over="ignore"):  # what does not fit becomes Inf, which is bad
             exact = vectors[rows].astype(np.float32, copy=False).astype(np.float64)
         # Squares of single precision do not overflow here, so a sum that is not finite means a number that was not.
         squares = np.einsum("ij,ij->i", exact, exact)
         if not np.isfinite(squares).all():
-            return 0, start + np.flatnonzero(~np.isfinite(squares))
+            return 0, 0, start + np.flatnonzero(~np.isfinite(squares))
         nothing = squares == 0
         if self.unit_input:
             lengths = np.sqrt(np.where(nothing | (np.abs(squares - 1) <= UNIT), 1, squares))
             exact[...] = np.divide(exact, lengths[:, None], out=exact).astype(np.float32)
             squares = 1.0
+        chosen = np.arange(start, start + len(exact))
+        if self.gate is not None:
+            faces = (self.gate.scores(exact) > 0) | nothing
+            out[rows] = exact
+            exact, nothing, chosen = exact[faces], nothing[faces], chosen[faces]
         with np.errstate(over="ignore", invalid="ignore"):
             mapped = self.linear(exact)
             after = np.einsum("ij,ij->i", mapped, mapped)
         if not np.isfinite(after).all():
-            return 0, start + np.flatnonzero(~np.isfinite(after))
+            return 0, 0, chosen[~np.isfinite(after)]
         vanished = (after <= VANISHED**2 * squares) | nothing
         scale = (~vanished).astype(np.float64)
         if self.unit_output:
             np.divide(1, np.sqrt(after), where=~vanished, out=scale)
         # In two steps, which are faster than one that casts on the way.
         mapped *= scale[:, None]
-        out[rows] = mapped
-        return int(np.count_nonzero(vanished)), None
+        if self.gate is None:
+            out[rows] = mapped
+        else:
+            out[chosen] = mapped
+        return int(np.count_nonzero(vanished)), len(out[rows]) - len(chosen), None

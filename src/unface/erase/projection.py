@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unface.data import Space
+from unface.erase.gate import Gate
 from unface.erase.kernel import Kernel, LinearMap, cheapest_map
 from unface.errors import UnfaceError
 from unface.result.numbers import Certificate
@@ -32,7 +33,7 @@ class Projection:
 
     ``directions`` A (d, r) are orthonormal and span what is removed. ``readers`` B (d, r) with BᵀA = I say how much of
     it a vector has; None means B = A, an orthogonal projection. ``spectrum`` holds the values by which the eraser of
-    this ``kind`` chose its directions, in their order.
+    this ``kind`` chose its directions, in their order. With a ``gate``, only what it takes for a face is changed.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class Projection:
     mean: NDArray[np.float64] | None = None
     normalise: bool = True
     certificate: Certificate | None = None
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         _require_projection(self)
@@ -51,7 +53,8 @@ class Projection:
                 array.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"Projection({self.kind!r}: {self.rank} of {self.dim} dimensions removed, {self.space})"
+        faces = "" if self.gate is None else " from faces"
+        return f"Projection({self.kind!r}: {self.rank} of {self.dim} dimensions removed{faces}, {self.space})"
 
     @property
     def dim(self) -> int:
@@ -129,7 +132,7 @@ class Projection:
     @cached_property
     def kernel(self) -> Kernel:
         """What every form of this projection does to a vector."""
-        return Kernel(self.linear, unit_input=self.space.normalised, unit_output=self.normalise)
+        return Kernel(self.linear, self.space.normalised, self.normalise, self.gate)
 
     def _erased(self, vectors: ArrayLike, kernel: Kernel) -> tuple[NDArray[np.float32], int]:
         array = np.asarray(vectors)
@@ -202,6 +205,8 @@ def _require_projection(projection: Projection) -> None:
             raise UnfaceError(f"projection: {name} is {array.dtype} of {array.shape}; expected float64 of {shape}")
         if not np.isfinite(array).all():
             raise UnfaceError(f"projection: {name} has NaN or Inf; fit it again")
+    if projection.gate is not None:
+        _require_gate(projection.gate, projection.space)
     with np.errstate(over="ignore", invalid="ignore"):
         frame = directions.T @ directions - np.eye(rank)
         read = frame if readers is None else readers.T @ directions - np.eye(rank)
@@ -209,3 +214,16 @@ def _require_projection(projection: Projection) -> None:
     # Written so that NaN fails too.
     if not (np.abs(frame) <= _ROUNDING).all() or not (np.abs(read) <= _ROUNDING * length).all():
         raise UnfaceError("projection: its factors are not those of a projection; fit it again")
+
+
+def _require_gate(gate: Gate, space: Space) -> None:
+    weights = gate.weights
+    if weights.shape != (space.dim,) or weights.dtype != np.float64:
+        raise UnfaceError(f"projection: gate is {weights.dtype} of {weights.shape}; expected float64 of ({space.dim},)")
+    if not np.isfinite(weights).all() or not abs(float(weights @ weights) - 1) <= _ROUNDING:
+        raise UnfaceError("projection: gate has NaN, Inf or weights that are not of length one; fit it again")
+    if not math.isfinite(gate.offset):
+        raise UnfaceError("projection: gate has NaN or Inf as its offset; fit it again")
+    if not space.normalised:
+        raise UnfaceError("projection: a face gate works on unit vectors; fit it with 'unface fit', which scales them")
+    weights.flags.writeable = False

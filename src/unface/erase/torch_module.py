@@ -12,18 +12,22 @@ class Erasure(nn.Module):
     """Vectors (…, d) of any float type and device to erased ones of the same, as ``Projection.apply`` does.
 
     Its buffers are in float64, for the reason that LinearMap gives: moving it to a device keeps them, ``half()`` and
-    the like would not. Gradients flow; a vector that vanishes has none.
+    the like would not. Gradients flow; a vector that vanishes has none, and which side of a face gate a vector is on
+    has none either.
     """
 
     left: torch.Tensor
     right: torch.Tensor | None
     offset: torch.Tensor | None
+    gate: torch.Tensor | None
 
     def __init__(self, projection: Projection) -> None:
         super().__init__()
         kernel, linear = projection.kernel, projection.linear
         self.unit_input, self.subtract, self.unit_output = kernel.unit_input, linear.subtract, kernel.unit_output
-        for name, array in (("left", linear.left), ("right", linear.right), ("offset", linear.offset)):
+        self.gate_offset = 0.0 if kernel.gate is None else kernel.gate.offset
+        gate = None if kernel.gate is None else kernel.gate.weights
+        for name, array in (("left", linear.left), ("right", linear.right), ("offset", linear.offset), ("gate", gate)):
             self.register_buffer(name, None if array is None else torch.tensor(array))
 
     def forward(self, vectors: torch.Tensor) -> torch.Tensor:
@@ -49,4 +53,8 @@ class Erasure(nn.Module):
         if self.unit_output:
             # Before the root: its slope at zero is infinite, and NaN would come back through what is thrown away.
             mapped = mapped / torch.where(vanished, 1, after).sqrt()
-        return torch.where(vanished, 0, mapped).to(vectors.dtype)
+        released = torch.where(vanished, 0, mapped)
+        if self.gate is not None:
+            face = (given @ self.gate + self.gate_offset > 0)[..., None]
+            released = torch.where(face, released, given)
+        return released.to(vectors.dtype)

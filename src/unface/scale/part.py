@@ -43,6 +43,7 @@ class PartDone(BaseModel):
     name: str
     rows: int
     degenerate: int
+    not_faces: int = 0
     named_space: bool
     source_sha256: str
     source_bytes: int
@@ -69,6 +70,7 @@ def sanitise_part(job: PartJob) -> PartDone:
         name=job.name,
         rows=erased.rows,
         degenerate=erased.degenerate,
+        not_faces=erased.not_faces,
         named_space=erased.named,
         source_sha256=digest,
         source_bytes=before.bytes,

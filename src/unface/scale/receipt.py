@@ -58,6 +58,8 @@ class Receipt(BaseModel):
     rows: int
     degenerate: int
     """Vectors of which nothing was left; they are zero."""
+    not_faces: int | None = None
+    """Vectors that a face gate left as they are; null without a gate."""
     named_space: bool
     """Whether the source names the encoder it is from, so that this could be checked."""
     arrived: int = 0
@@ -95,6 +97,8 @@ class Receipt(BaseModel):
     def sentence(self) -> str:
         """For the terminal."""
         done = f"{self.where}: {self.rows:,} vectors, {self.rank} of {self.dim} dimensions removed ({self.kind})"
+        if self.not_faces is not None:
+            done += f"; {self.not_faces:,} are not faces and stay as they are"
         if self.degenerate:
             done += f"; {self.degenerate:,} have nothing left and are zero"
         if self.verified is not None:
@@ -116,6 +120,8 @@ class Check:
     worst_length: float = 0.0
     """Largest |length − 1| of vectors that are not zero."""
     allowed: float = 0.0
+    not_faces: int = 0
+    """Vectors with something left that the projection's face gate does not take for faces."""
 
     def add(self, vectors: NDArray[np.generic]) -> None:
         """A batch (n, d) as it is stored."""
@@ -127,7 +133,12 @@ class Check:
         self.allowed = max(self.allowed, _ROUNDING[vectors.dtype.name])
         if not there.any():
             return
-        left = np.abs(self._left(exact[there])).max(axis=1) / lengths[there]
+        left = np.abs(self._left(exact[there])).max(axis=1, initial=0.0) / lengths[there]
+        if self.projection.gate is not None:
+            allowed = _ROUNDING[vectors.dtype.name]
+            spared = (left > allowed) & self._is_no_face(exact[there], lengths[there], allowed)
+            self.not_faces += int(np.count_nonzero(spared))
+            left[spared] = 0.0
         # NaN must not pass for small.
         self.largest_left = float(np.max([self.largest_left, left.max()]))
         self.worst_length = float(np.max([self.worst_length, np.abs(lengths[there] - 1).max()]))
@@ -153,6 +164,8 @@ class Check:
         lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
         allowed = _ROUNDING[vectors.dtype.name]
         erased: NDArray[np.bool_] = np.abs(self._left(exact)).max(axis=1, initial=0.0) <= allowed * lengths
+        if self.projection.gate is not None:
+            erased |= self._is_no_face(exact, lengths, allowed)
         if self.projection.normalise:
             erased &= np.abs(lengths - 1) <= allowed
         erased |= lengths == 0
@@ -165,6 +178,15 @@ class Check:
         # Readers of an oblique projection are not of length one, and only their span matters.
         basis = readers if projection.readers is None else np.linalg.qr(readers)[0]
         return basis, None if projection.mean is None else basis.T @ projection.mean
+
+    def _is_no_face(
+        self, exact: NDArray[np.float64], lengths: NDArray[np.float64], allowed: float
+    ) -> NDArray[np.bool_]:
+        """(n,): which vectors the gate leaves as they are, whichever way they were rounded."""
+        gate = self.projection.gate
+        assert gate is not None
+        no_face: NDArray[np.bool_] = exact @ gate.weights + gate.offset * lengths <= allowed * lengths
+        return no_face
 
     def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
         basis, mean = self.readers()

@@ -5,16 +5,22 @@ from numpy.typing import NDArray
 
 from unface.data import Space
 from unface.erase import Projection
+from unface.erase.kernel import ErasedRows
 from unface.errors import UnfaceError
 
 
 def released_vectors(projection: Projection, vectors: NDArray[np.generic], source: str) -> NDArray[np.float32]:
     """(n, d) numbers of any width through a projection; zero vectors stay zero."""
+    return released_rows(projection, vectors, source).vectors
+
+
+def released_rows(projection: Projection, vectors: NDArray[np.generic], source: str) -> ErasedRows:
+    """The same with what was counted on the way."""
     require_dim(projection, vectors.shape[1], source)
     done = projection.kernel.rows(vectors)
     if len(done.bad):
         raise bad_rows(source, int(done.bad[0]), len(done.bad))
-    return done.vectors
+    return done
 
 
 def require_dim(projection: Projection, dim: int, source: str) -> None:
@@ -31,7 +37,8 @@ def bad_rows(source: str, first: int, count: int) -> UnfaceError:
 def released_space(projection: Projection, given: Space | None) -> Space:
     """What comes out is another space than what went in: it must not be compared with raw vectors, or erased again."""
     space = given or projection.space
-    encoder = f"{space.encoder or 'unknown encoder'} after {projection.kind} {projection.rank}"
+    gated = "" if projection.gate is None else "gated "
+    encoder = f"{space.encoder or 'unknown encoder'} after {gated}{projection.kind} {projection.rank}"
     return Space(encoder, projection.sha256, projection.dim, projection.normalise)
 
 

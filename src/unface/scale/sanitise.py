@@ -9,7 +9,6 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 from pydantic import ValidationError
 
@@ -27,7 +26,7 @@ from unface.progress import Progress, Silent
 from unface.scale.executor import Executor, local_executor
 from unface.scale.part import DONE, PartDone, PartJob, ReadBackJob, read_back, sanitise_part, still_done
 from unface.scale.receipt import Check, Receipt, Verified
-from unface.scale.released import released_vectors
+from unface.scale.released import released_rows
 from unface.scale.stream import Erased, batch_rows, batch_vectors, checked_space, erase_parquet
 from unface.threads import available_cores
 
@@ -66,6 +65,7 @@ def sanitise_file(
         short_name(out),
         rows=done.rows,
         degenerate=done.degenerate,
+        not_faces=None if projection.gate is None else done.not_faces,
         named_space=done.named,
         raw_purged=False,
         verified=None if check is None else Verified.by(check),
@@ -125,6 +125,7 @@ def sanitise_directory(
             made.shown,
             rows=sum(one.rows for one in done.values()),
             degenerate=sum(one.degenerate for one in done.values()),
+            not_faces=None if projection.gate is None else sum(one.not_faces for one in done.values()),
             named_space=all(one.named_space for one in done.values()),
             raw_purged=False,
             verified=None if check is None else Verified.by(check),
@@ -304,9 +305,9 @@ def _sanitise_arrays(
     projection: Projection, source: Path, unfinished: Path, vector: str, check: Check | None
 ) -> Erased:
     name, arrays = read_vector_arrays(source, vector)
-    erased = released_vectors(projection, arrays[name], short_name(source))
-    write_vector_arrays(arrays, name, erased, unfinished)
+    done = released_rows(projection, arrays[name], short_name(source))
+    write_vector_arrays(arrays, name, done.vectors, unfinished)
     if check is not None:
         name, arrays = read_vector_arrays(unfinished, name)
         check.add(arrays[name])
-    return Erased(len(erased), int(np.count_nonzero(~erased.any(axis=1))), named=False)
+    return Erased(len(done.vectors), done.degenerate, False, done.not_faces)

@@ -46,6 +46,7 @@ class Erased:
     rows: int
     degenerate: int
     named: bool
+    not_faces: int = 0
 
 
 def erase_parquet(
@@ -71,7 +72,7 @@ def erase_parquet(
         given = row_batches(opened, source, piece)
         work = partial(_erased_batch, projection, released, vector, source)
         pieces = overlapped(_numbered(given), work, threads) if ahead else map(work, _numbered(given))
-        rows = degenerate = bad = first_bad = 0
+        rows = degenerate = not_faces = bad = first_bad = 0
         with row_groups(sink, released, vector, group, source) as groups:
             for batch, done in pieces:
                 if len(done.bad):
@@ -82,9 +83,10 @@ def erase_parquet(
                     groups.add(batch)
                 rows += batch.num_rows
                 degenerate += done.degenerate
+                not_faces += done.not_faces
             if bad:
                 raise bad_rows(source, first_bad, bad)
-    return Erased(rows, degenerate, is_named(space))
+    return Erased(rows, degenerate, is_named(space), not_faces)
 
 
 def checked_space(projection: Projection, schema: pa.Schema, vector: str, source: str) -> Space | None:

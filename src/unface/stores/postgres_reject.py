@@ -24,6 +24,14 @@ def rejecting_function(connection: Connection, column: VectorColumn, check: Chec
         fixed = mean
     elif mean is not None and mean.any():
         scaled = mean / np.linalg.norm(mean)
+    gate = check.projection.gate
+    # What the gate does not take for a face may be written as it is.
+    is_no_face = (
+        "false"
+        if gate is None
+        else f"-(written OPERATOR({column.pgvector_schema}.<#>) '[{_listed(gate.weights)}]'::{vector})"
+        f" + {gate.offset:.9g} * length <= {allowed} * length"
+    )
     readers = ", ".join(f"'[{_listed(each)}]'" for each in basis.T)
     body = f"""DECLARE
         readers {vector}[] := ARRAY[{readers}]::{vector}[];
@@ -34,6 +42,9 @@ def rejecting_function(connection: Connection, column: VectorColumn, check: Chec
         read float8[];
         along float8 := 0;
     BEGIN
+        IF {is_no_face} THEN
+            RETURN NEW;
+        END IF;
         FOR i IN 1 .. {basis.shape[1]} LOOP
             read[i] := -(written OPERATOR({column.pgvector_schema}.<#>) readers[i]);
             along := along + read[i] * scaled[i];

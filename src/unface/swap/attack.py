@@ -47,10 +47,9 @@ def fit_classifier(train: Labelled, calibrate: Labelled) -> AttributeClassifier:
     moments = class_moments(train.vectors, train.labels)
     within = ShrunkCovariance.of(moments.within_covariance(), moments.energy)
     zero, one = moments.means
-    along = within.axes.T @ (one - zero)
 
     def fitted(shrinkage: float) -> AttributeClassifier:
-        normal = within.axes @ (along / within.variances(shrinkage))
+        normal = within.discriminant(one - zero, shrinkage)
         return AttributeClassifier(normal, float(normal @ (zero + one)) / 2, shrinkage)
 
     return max(map(fitted, SHRINKAGES), key=lambda classifier: classifier.balanced_accuracy(calibrate))

@@ -1,0 +1,151 @@
+"""The face gate: only vectors that look like faces are erased, all others are released as they are."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from unface.errors import UnfaceError
+from unface.linear import ShrunkCovariance
+from unface.moments import ClassMoments, class_moments
+from unface.result.numbers import GateCertificate, Rate
+from unface.result.words import count, percent
+from unface.seeds import stream
+from unface.threads import one_blas_thread
+
+MISS = 1e-3
+"""The usual upper bound of the share of faces that pass unerased."""
+MANY_TAKEN = 0.05
+"""A gate set of which more than this share is taken for faces probably holds some; then this is worth a warning."""
+_MOST_TAKEN = 0.5
+_FEWEST_VECTORS, _FEWEST_FACES = 20, 4
+_LEVEL = 0.95
+# Below the lowest face that must pass. A vector of length one that was rounded to float32 moves less along a direction.
+_MARGIN = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Gate:
+    """z is taken for a face where weights · z + offset > 0, for z of length one; the weights have length one too."""
+
+    weights: NDArray[np.float64]  # (d,)
+    offset: float
+    certificate: GateCertificate
+
+    def scores(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) of (n, d) unit vectors in float64, or a number for one of them (d,); faces are above 0."""
+        scores: NDArray[np.float64] = exact @ self.weights + self.offset
+        return scores
+
+
+def fit_gate(
+    faces: ClassMoments,
+    others: NDArray[np.float32],
+    held: NDArray[np.float32],
+    held_identities: NDArray[np.int64],
+    *,
+    miss: float = MISS,
+    seed: int = 0,
+) -> Gate:
+    """Fisher's discriminant between faces and ``others``, with a threshold that ``held`` faces set.
+
+    All vectors are of length one. ``held`` (n, d) are faces of people who are not among ``faces``. With j the most
+    misses for which the exact binomial bound stays below ``miss``, the threshold lies just below the (j + 1)-th lowest
+    score. The true miss rate of such a threshold has the distribution Beta(j + 1, n − j) whatever the scores', so the
+    bound holds although the same faces set the threshold. With too few faces even for j = 0 it lies just below the
+    lowest one, and the bound says what holds then.
+    """
+    _require_usable(len(others), len(held), miss)
+    fitted = stream(seed, "gate").permutation(len(others)) < len(others) // 2
+    against = class_moments(others[fitted], np.zeros(int(fitted.sum()), np.int64))
+    with one_blas_thread():
+        weights = _normal(faces, against)
+    scores = held.astype(np.float64) @ weights
+    misses = _most_misses(len(held), miss)
+    threshold = float(np.partition(scores, misses)[misses]) - _MARGIN
+    missed = scores <= threshold
+    people, missed_people = len(np.unique(held_identities)), len(np.unique(held_identities[missed]))
+    taken = others[~fitted].astype(np.float64) @ weights > threshold
+    certificate = GateCertificate(
+        asked=miss,
+        missed=Rate.counted(int(missed.sum()), len(held)),
+        bound=upper_bound(misses, len(held)),
+        people=Rate.counted(missed_people, people),
+        people_bound=upper_bound(missed_people, people),
+        taken=Rate.counted(int(taken.sum()), len(taken)),
+        level=_LEVEL,
+    )
+    if certificate.taken.value > _MOST_TAKEN:
+        raise UnfaceError(
+            f"gate: {percent(certificate.taken.value)} of the gate set is taken for faces, so it would spare next to "
+            "nothing; give vectors of pictures without faces"
+        )
+    return Gate(weights, -threshold, certificate)
+
+
+def upper_bound(events: int, trials: int, level: float = _LEVEL) -> float:
+    """Clopper and Pearson's, one-sided: a larger rate gives so few events with a probability below 1 − level."""
+    return float(beta.ppf(level, events + 1, trials - events)) if events < trials else 1.0
+
+
+def faces_needed(miss: float) -> int:
+    """Held-out faces for which a threshold that misses none of them has a bound of ``miss``."""
+    return math.ceil(math.log(1 - _LEVEL) / math.log1p(-miss))
+
+
+def gate_words(certificate: GateCertificate, source: str) -> list[str]:
+    """The certificate in sentences; the second and third only where there is something to warn of."""
+    missed, people, taken = certificate.missed, certificate.people, certificate.taken
+    said = [
+        f"face gate: misses {missed.numerator:,} of {count(missed.denominator, 'held-out face')}, at most "
+        f"{percent(certificate.bound)} with {percent(certificate.level)} confidence if pictures of one person are "
+        f"independent; of {count(people.denominator, 'person', 'people')} at most {percent(certificate.people_bound)} "
+        f"have a missed picture; takes {percent(taken.value)} of {source} for faces"
+    ]
+    if certificate.bound > certificate.asked:
+        said.append(
+            f"a miss rate of at most {percent(certificate.asked)} needs {faces_needed(certificate.asked):,} held-out "
+            f"faces, here are {missed.denominator:,}: the threshold lies below the lowest of them"
+        )
+    if taken.value > MANY_TAKEN:
+        said.append(
+            f"{percent(taken.value)} of {source} is taken for faces, more than {percent(MANY_TAKEN)}: does it hold "
+            "pictures of people? They are erased like all faces; to spare more, give vectors without faces"
+        )
+    return said
+
+
+def _normal(faces: ClassMoments, others: ClassMoments) -> NDArray[np.float64]:
+    """Of the mean of both covariances, shrunk as if d more samples of mean variance had been seen."""
+    dim = faces.sums.shape[1]
+    samples = min(int(faces.counts.sum()), int(others.counts.sum()))
+    covariance = (faces.total_covariance() + others.total_covariance()) / 2
+    within = ShrunkCovariance.of(covariance, (faces.energy + others.energy) / 2)
+    normal = within.discriminant(faces.mean() - others.mean(), dim / (dim + samples))
+    length = float(np.linalg.norm(normal))
+    if not length > 0:
+        raise UnfaceError("gate: faces and the gate set have the same mean, so no gate can tell them apart")
+    return normal / length
+
+
+def _most_misses(held: int, miss: float) -> int:
+    """The largest number of misses whose upper bound is at most ``miss``; 0 if there is none. It rises with misses."""
+    low, high = 0, max(1, math.ceil(miss * held))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if upper_bound(middle, held) <= miss else (low, middle)
+    return low
+
+
+def _require_usable(others: int, held: int, miss: float) -> None:
+    if not 0 < miss < 0.5:
+        raise UnfaceError(f"--miss {miss:g}: expected a share of faces above 0 and below 0.5, such as 1e-3")
+    if others < _FEWEST_VECTORS:
+        raise UnfaceError(f"gate: {count(others, 'vector')} in the gate set; at least {_FEWEST_VECTORS} are needed")
+    if held < _FEWEST_FACES:
+        raise UnfaceError(
+            f"gate: {count(held, 'face')} held out to set its threshold; at least {_FEWEST_FACES} are needed, and "
+            f"{faces_needed(miss):,} for a miss rate of at most {percent(miss)}"
+        )
