@@ -10,11 +10,13 @@ from unface._version import __version__ as __version__
 
 _HOMES = {
     "audit": "unface.auditing",
+    "copy_covariance": "unface.erase",
     "AuditResult": "unface.result.audit",
     "EmbeddingSet": "unface.data",
     "FairPCA": "unface.erase",
     "INLP": "unface.erase",
     "ISP": "unface.erase",
+    "Keeper": "unface.erase",
     "LabelFreePCA": "unface.erase",
     "LEACE": "unface.erase",
     "load_encoder": "unface.encode",
@@ -26,6 +28,7 @@ _HOMES = {
     "RLACE": "unface.erase",
     "SAL": "unface.erase",
     "tar_at_far": "unface.verification",
+    "task_covariance": "unface.erase",
     "TarAtFar": "unface.verification",
     "UnfaceError": "unface.errors",
     "Verification": "unface.verification",
@@ -51,11 +54,14 @@ if TYPE_CHECKING:
     from unface.erase import RLACE as RLACE
     from unface.erase import SAL as SAL
     from unface.erase import FairPCA as FairPCA
+    from unface.erase import Keeper as Keeper
     from unface.erase import LabelFreePCA as LabelFreePCA
     from unface.erase import Projection as Projection
     from unface.erase import RandomSubspace as RandomSubspace
     from unface.erase import UtilityLEACE as UtilityLEACE
     from unface.erase import UtilityPCA as UtilityPCA
+    from unface.erase import copy_covariance as copy_covariance
+    from unface.erase import task_covariance as task_covariance
     from unface.errors import UnfaceError as UnfaceError
     from unface.result.audit import AuditResult as AuditResult
     from unface.verification import TarAtFar as TarAtFar

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,11 +20,20 @@ from unface.erase import (
     SAL,
     Eraser,
     FairPCA,
+    Keeper,
     LabelFreePCA,
     RandomSubspace,
     UtilityLEACE,
     UtilityPCA,
 )
+
+
+class KeeperOfAnyWidth(Keeper):
+    """These checks fit vectors of several widths, and copies are vectors of one."""
+
+    def _shrunk_nuisance(self, dim: int) -> NDArray[np.float64]:
+        return np.eye(dim)
+
 
 # One eraser for each way that X and y take through fit and transform; it is held to all of scikit-learn's checks.
 EACH_PATH = [
@@ -32,6 +42,7 @@ EACH_PATH = [
     LabelFreePCA(1),  # fit: sums without identities
     RLACE(1, steps=5),  # fit: the samples themselves
     RandomSubspace(1),  # fit: neither samples nor identities
+    KeeperOfAnyWidth(1),  # transform: fewer dimensions
 ]
 # The others differ in what they compute between fit and transform, where only these checks can see them.
 SAME_PATH = [
@@ -95,6 +106,7 @@ def test_without_options_they_are_what_the_paper_used() -> None:
     assert FairPCA().get_params() == {**plain, "unfair": None}
     assert RandomSubspace().get_params() == {**plain, "seed": 0}
     assert LabelFreePCA().get_params() == plain
+    assert Keeper().get_params() == {"kept": 64, "mu": 0.3, "nuisance": None, "normalise": True}
     assert UtilityPCA().get_params() == {**plain, "utility": None}
     assert UtilityLEACE().get_params() == {**plain, "utility": None, "energy": None}
 
@@ -111,7 +123,7 @@ def test_what_comes_out_has_length_one_unless_told_otherwise(eraser: Eraser, nor
 def test_without_identities_nobody_can_be_told_apart_and_controls_need_none() -> None:
     tags = {eraser.kind: get_tags(eraser) for eraser in ERASERS}
     needed = {kind for kind, found in tags.items() if found.target_tags.required}
-    assert needed == {"isp", "sal", "leace", "inlp", "fair_pca", "rlace"}
+    assert needed == {"isp", "sal", "leace", "inlp", "fair_pca", "rlace", "keeper"}
     assert all(found.transformer_tags.preserves_dtype == ["float32"] for found in tags.values())
 
 

@@ -34,6 +34,7 @@ def test_a_receipt_says_what_was_done_by_what_and_when(tmp_path: Path) -> None:
         "kind": "isp",
         "rank": 5,
         "dim": 16,
+        "released_dim": None,
         "rows": 12_345,
         "degenerate": 0,
         "not_faces": None,

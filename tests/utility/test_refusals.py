@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "vectors of another set": (
         lambda: labelled_task(classes(), k=1).outcomes(np.ones((3, 16), np.float32)),
-        "synthetic: vectors of shape (3, 16); expected (240, 16), erased or not",
+        "synthetic: vectors of shape (3, 16); expected 240 rows, erased or not",
     ),
     "two measures": (
         lambda: kept(made("knn", [1, 0]), made("linear", [1, 0])),

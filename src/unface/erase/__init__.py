@@ -5,7 +5,8 @@ from unface.erase.class_means import ISP, LEACE, SAL, FairPCA
 from unface.erase.controls import LabelFreePCA, RandomSubspace
 from unface.erase.eraser import ClosedFormEraser, Eraser, FitError, fit_projection
 from unface.erase.inlp import INLP
-from unface.erase.named import CONTROLS, ERASERS, UTILITY_AWARE, make_eraser, usual_rank
+from unface.erase.keeper import Keeper, copy_covariance, task_covariance
+from unface.erase.named import CONTROLS, ERASERS, KEEPER, UTILITY_AWARE, make_eraser, usual_rank, usually_kept
 from unface.erase.projection import PrincipalCosines, Projection, chance_cosine, principal_cosines
 from unface.erase.rlace import RLACE
 from unface.erase.utility_aware import UtilityLEACE, UtilityPCA
@@ -15,6 +16,7 @@ __all__ = [
     "ERASERS",
     "INLP",
     "ISP",
+    "KEEPER",
     "LEACE",
     "RLACE",
     "SAL",
@@ -23,6 +25,7 @@ __all__ = [
     "Eraser",
     "FairPCA",
     "FitError",
+    "Keeper",
     "LabelFreePCA",
     "PrincipalCosines",
     "Projection",
@@ -31,8 +34,11 @@ __all__ = [
     "UtilityPCA",
     "certificate",
     "chance_cosine",
+    "copy_covariance",
     "fit_projection",
     "make_eraser",
     "principal_cosines",
+    "task_covariance",
     "usual_rank",
+    "usually_kept",
 ]

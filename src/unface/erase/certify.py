@@ -1,7 +1,7 @@
 """How much identity a projection leaves in people it was not fitted on."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,9 @@ def certificate(
     before = _spread(people.vectors, people.identities)
     if not before.between.mean() > 0:
         raise UnfaceError("certificate: these identities do not differ even before erasure; nothing to certify")
-    after = _spread(projection.apply_linear(people.vectors), people.identities)
+    # In units of the vectors themselves, without the weights that a keeper gives to what it keeps.
+    plain = projection if projection.kept is None else replace(projection, kept=None, keep_dimension=False)
+    after = _spread(plain.apply_linear(people.vectors), people.identities)
     first = stream(seed, "certificate halves").permutation(count) < count // 2
     given = people.unit().vectors if projection.normalise else people.vectors
     with one_blas_thread():

@@ -31,6 +31,7 @@ class Removal:
     spectrum: NDArray[np.float64]
     readers: Matrix | None = None
     mean: NDArray[np.float64] | None = None
+    kept: Matrix | None = None
 
 
 class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn has no types
@@ -78,6 +79,7 @@ class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
             readers=None if removal.readers is None else np.ascontiguousarray(removal.readers),
             mean=removal.mean,
             normalise=self.normalise,
+            kept=removal.kept,
         )
         return self
 

@@ -26,18 +26,19 @@ def save_onnx(projection: Projection, path: Path) -> None:
 
 
 def onnx_model(projection: Projection) -> "onnx.ModelProto":
-    """``vectors`` (batch, d) → ``erased`` (batch, d), float32; vectors that vanish come out as zeros, as in apply."""
+    """``vectors`` (batch, d) → ``erased`` (batch, released), float32; vectors that vanish come out as zeros."""
     try:
         from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError:
         raise UnfaceError("export: the onnx package is not installed; pip install 'unface[onnx]'") from None
     built = _steps(projection, TensorProto.FLOAT, TensorProto.DOUBLE)
-    shape: list[str | int | None] = ["batch", projection.dim]
+    given: list[str | int | None] = ["batch", projection.dim]
+    released: list[str | int | None] = ["batch", projection.released_dim]
     graph = helper.make_graph(
         [helper.make_node(kind, inputs, [output], **options) for kind, inputs, output, options in built.steps],
         f"unface {projection.kind}, rank {projection.rank}",
-        [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, shape)],
-        [helper.make_tensor_value_info("erased", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, given)],
+        [helper.make_tensor_value_info("erased", TensorProto.FLOAT, released)],
         [numpy_helper.from_array(array, name) for name, array in built.constants.items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR)
@@ -62,18 +63,17 @@ def faiss_transforms(projection: Projection) -> "list[faiss.VectorTransform]":
             "faiss_transform: this projection has a face gate, and a FAISS pre-transform is one linear map for every "
             "vector; erase queries with Projection.apply, or its ONNX or torch form, before the search"
         )
-    dim, kernel, linear = projection.dim, projection.kernel, projection.linear
+    dim, released, kernel, linear = projection.dim, projection.released_dim, projection.kernel, projection.linear
     rows = linear(np.eye(dim))
-    step = faiss.LinearTransform(dim, dim, linear.offset is not None)
+    step = faiss.LinearTransform(dim, released, linear.offset is not None)
     if linear.offset is not None:
         rows -= linear.offset
         faiss.copy_array_to_vector(linear.offset.astype(np.float32), step.b)
     # Rows of the identity come out as rows of the map; FAISS multiplies from the other side.
     faiss.copy_array_to_vector(rows.T.astype(np.float32).ravel(), step.A)
     step.is_trained = True
-    before, after = (
-        [faiss.NormalizationTransform(dim, 2.0)] if unit else [] for unit in (kernel.unit_input, kernel.unit_output)
-    )
+    sides = ((dim, kernel.unit_input), (released, kernel.unit_output))
+    before, after = ([faiss.NormalizationTransform(length, 2.0)] if unit else [] for length, unit in sides)
     return [*before, step, *after]
 
 

@@ -17,7 +17,7 @@ from safetensors.numpy import save as tensor_bytes
 from unface.data import Space
 from unface.data.files import unopened
 from unface.erase.gate import Gate
-from unface.erase.projection import Projection
+from unface.erase.projection import Projection, complement
 from unface.errors import UnfaceError, reason, short_name
 from unface.output.write import write_file
 from unface.result.numbers import Certificate, GateCertificate
@@ -50,6 +50,7 @@ class Header(BaseModel):
     space: Space
     certificate: Certificate | None
     gate: GateHeader | None = None
+    keep_dimension: bool = False
     content_sha256: str
 
 
@@ -86,6 +87,8 @@ def to_bytes(projection: Projection) -> bytes:
     if projection.gate is not None:
         # Readers of before the gate refuse a field they do not know, and so never erase everything instead.
         fields["gate"] = {"offset": projection.gate.offset, "certificate": asdict(projection.gate.certificate)}
+    if projection.keep_dimension:
+        fields["keep_dimension"] = True
     fields["content_sha256"] = _content_hash(fields, arrays)
     return tensor_bytes(arrays, {KEY: json.dumps(fields, sort_keys=True)})
 
@@ -122,12 +125,19 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
         )
     weights = arrays.pop("gate", None)
     needed, allowed = {"directions", "spectrum"}, {"directions", "spectrum", "readers", "mean"}
-    if not needed <= arrays.keys() <= allowed:
+    if not needed <= arrays.keys() <= allowed and arrays.keys() != {"kept", "spectrum"}:
         names = ", ".join(sorted(arrays))[:120]
-        raise UnfaceError(f"{source}: holds {names}; expected directions, spectrum and perhaps readers and mean")
-    if arrays["directions"].shape != (header.dim, header.rank):
-        shape = (header.dim, header.rank)
-        raise UnfaceError(f"{source}: directions have shape {arrays['directions'].shape}, its metadata says {shape}")
+        raise UnfaceError(
+            f"{source}: holds {names}; expected directions, spectrum and perhaps readers and mean, or kept and spectrum"
+        )
+    name, columns = ("kept", header.dim - header.rank) if "kept" in arrays else ("directions", header.rank)
+    if arrays[name].shape != (header.dim, columns):
+        shape = (header.dim, columns)
+        raise UnfaceError(f"{source}: {name} have shape {arrays[name].shape}, its metadata says {shape}")
+    if name == "kept":
+        if arrays["kept"].dtype != np.float64 or not np.isfinite(arrays["kept"]).all():
+            raise UnfaceError(f"{source}: kept has NaN, Inf or numbers that are not float64; fit it again")
+        arrays = {**arrays, "directions": complement(arrays["kept"])}
     try:
         return Projection(
             kind=header.kind,
@@ -135,6 +145,7 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
             space=header.space,
             certificate=header.certificate,
             gate=None if header.gate is None or weights is None else Gate(np.array(weights), **dict(header.gate)),
+            keep_dimension=header.keep_dimension,
             **{name: np.array(array) for name, array in arrays.items()},
         )
     except UnfaceError as error:
@@ -142,7 +153,9 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
 
 
 def _arrays(projection: Projection) -> dict[str, NDArray[np.float64]]:
-    arrays = {name: getattr(projection, name) for name in ("directions", "readers", "mean", "spectrum")}
+    # What is kept says what is removed, in fewer numbers.
+    names = ("directions", "readers", "mean", "spectrum") if projection.kept is None else ("kept", "spectrum")
+    arrays = {name: getattr(projection, name) for name in names}
     arrays["gate"] = None if projection.gate is None else projection.gate.weights
     return {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
 

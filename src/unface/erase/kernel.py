@@ -39,6 +39,11 @@ class LinearMap:
     subtract: bool
     offset: NDArray[np.float64] | None  # (d,)
 
+    @property
+    def released(self) -> int:
+        """Dimensions of what comes out."""
+        return int((self.left if self.right is None else self.right).shape[1])
+
     def __call__(self, vectors: Matrix) -> Matrix:
         """Of (n, d) vectors or a single one; always a new array. NaN and Inf pass through, for the caller to see."""
         mapped: Matrix = vectors @ self.left
@@ -68,7 +73,7 @@ def cheapest_map(directions: Matrix, readers: Matrix | None, mean: NDArray[np.fl
 
 @dataclass(frozen=True, eq=False)
 class ErasedRows:
-    """Erased vectors (n, d), how many have nothing left, and the rows with NaN or Inf, whose vectors mean nothing."""
+    """Erased vectors (n, released), how many have nothing left, and the rows with NaN or Inf, not to be used."""
 
     vectors: NDArray[np.float32]
     degenerate: int
@@ -101,7 +106,7 @@ class Kernel:
 
     def rows(self, vectors: NDArray[np.generic], threads: int | None = None) -> ErasedRows:
         """Of (n, d) numbers of any width; with ``threads=1`` the caller limits BLAS to one thread."""
-        out = np.empty(vectors.shape, np.float32)
+        out = np.empty((len(vectors), self.linear.released), np.float32)
         step = max(1, _BLOCK_BYTES // max(1, 8 * vectors.shape[1]))
         work = partial(self._block, vectors, out, step)
         starts = range(0, len(vectors), step)

@@ -10,12 +10,16 @@ from unface.erase.class_means import ISP, LEACE, SAL, FairPCA
 from unface.erase.controls import LabelFreePCA, RandomSubspace
 from unface.erase.eraser import Eraser
 from unface.erase.inlp import INLP
+from unface.erase.keeper import Keeper
 from unface.erase.rlace import RLACE
 from unface.erase.utility_aware import UtilityLEACE, UtilityPCA
 from unface.errors import UnfaceError
 
 # The paper's 192 of 512 dimensions.
 _USUAL_SHARE = 3 / 8
+# 64 of 512, where a keeper found as many copies as ISP at 192 removed and leaked a third as much.
+_USUALLY_KEPT = 1 / 8
+USUAL_MU = 0.3
 
 ERASERS: Mapping[str, Callable[[int], Eraser]] = {
     "isp": ISP,
@@ -32,11 +36,26 @@ UTILITY_AWARE: Mapping[str, type[UtilityPCA] | type[UtilityLEACE]] = {
     "utility-pca": UtilityPCA,
     "utility-leace": UtilityLEACE,
 }
+KEEPER = "keeper"
+"""It needs copies, or a task, and decides what stays."""
 CONTROLS: Mapping[str, Callable[[int], Eraser]] = {"random": RandomSubspace, "pca": LabelFreePCA}
 
 
-def make_eraser(name: str, rank: int, utility: NDArray[np.float32] | None = None) -> Eraser:
+def make_eraser(
+    name: str,
+    rank: int,
+    utility: NDArray[np.float32] | None = None,
+    *,
+    nuisance: NDArray[np.float64] | None = None,
+    mu: float = USUAL_MU,
+) -> Eraser:
     """Ours, a control, or what another package registered under the entry point ``unface.erasers``."""
+    if name == KEEPER:
+        if nuisance is None:
+            raise UnfaceError(f"eraser {name!r} needs copies of pictures, or a task; give --copies or --task")
+        if rank >= len(nuisance):
+            raise UnfaceError(f"{name}: {rank} of {len(nuisance)} dimensions to remove; at least one must be kept")
+        return Keeper(len(nuisance) - rank, mu=mu, nuisance=nuisance)
     if name in UTILITY_AWARE:
         if utility is None:
             raise UnfaceError(f"eraser {name!r} spares a task; give vectors of that task as --spare")
@@ -47,9 +66,15 @@ def make_eraser(name: str, rank: int, utility: NDArray[np.float32] | None = None
     for registered in entry_points(group="unface.erasers", name=name):
         made: Eraser = registered.load()(rank)
         return made
-    raise UnfaceError(f"eraser {name!r} is not known; choose from {', '.join([*ERASERS, *UTILITY_AWARE, *CONTROLS])}")
+    every = [*ERASERS, *UTILITY_AWARE, KEEPER, *CONTROLS]
+    raise UnfaceError(f"eraser {name!r} is not known; choose from {', '.join(every)}")
 
 
 def usual_rank(dim: int, identities: int) -> int:
     """Three eighths of the dimensions, or what so many identities allow."""
     return max(1, min(round(_USUAL_SHARE * dim), identities - 1))
+
+
+def usually_kept(dim: int) -> int:
+    """Dimensions that a keeper releases: an eighth."""
+    return max(1, round(_USUALLY_KEPT * dim))

@@ -16,6 +16,7 @@ from unface.erase.gate import Gate
 from unface.erase.kernel import Kernel, LinearMap, cheapest_map
 from unface.errors import UnfaceError
 from unface.result.numbers import Certificate
+from unface.threads import one_blas_thread
 
 if TYPE_CHECKING:
     import faiss
@@ -27,13 +28,17 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Projection:
-    """z ↦ z − A Bᵀ(z − mean), then scaled to length one if ``normalise``. Holds no identity and no sample.
+    """z ↦ z − A Bᵀ(z − mean), or Vᵀz, then scaled to length one if ``normalise``. Holds no identity and no sample.
 
     If its ``space`` is normalised, z is the given vector scaled to length one; else the vector as it is (see Kernel).
 
     ``directions`` A (d, r) are orthonormal and span what is removed. ``readers`` B (d, r) with BᵀA = I say how much of
     it a vector has; None means B = A, an orthogonal projection. ``spectrum`` holds the values by which the eraser of
     this ``kind`` chose its directions, in their order. With a ``gate``, only what it takes for a face is changed.
+
+    ``kept`` V (d, k), of an eraser that decides what stays, releases Vᵀz in k dimensions. With ``keep_dimension`` it is
+    L Vᵀz in d dimensions, L (d, k) orthonormal with the span of V: every inner product is the same; so it is with a
+    gate, beside vectors that stay as they are. ``directions`` are then the complement of V.
     """
 
     kind: str
@@ -45,16 +50,28 @@ class Projection:
     normalise: bool = True
     certificate: Certificate | None = None
     gate: Gate | None = None
+    kept: NDArray[np.float64] | None = None
+    keep_dimension: bool = False
 
     def __post_init__(self) -> None:
         _require_projection(self)
-        for array in (self.directions, self.spectrum, self.readers, self.mean):
+        for array in (self.directions, self.spectrum, self.readers, self.mean, self.kept):
             if array is not None:
                 array.flags.writeable = False
 
     def __repr__(self) -> str:
         faces = "" if self.gate is None else " from faces"
         return f"Projection({self.kind!r}: {self.rank} of {self.dim} dimensions removed{faces}, {self.space})"
+
+    @property
+    def released_dim(self) -> int:
+        """Dimensions of the vectors that come out."""
+        whole = self.kept is None or self.keep_dimension or self.gate is not None
+        return self.dim if whole or self.kept is None else int(self.kept.shape[1])
+
+    def in_same_dimension(self) -> "Projection":
+        """The same with vectors of d dimensions, for what cannot hold shorter ones; itself if that is what it does."""
+        return self if self.released_dim == self.dim else replace(self, keep_dimension=True)
 
     @property
     def dim(self) -> int:
@@ -74,7 +91,7 @@ class Projection:
         return hashlib.sha256(to_bytes(self)).hexdigest()
 
     def apply(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """The erased vectors, (n, d) or (d,) as given, of whatever length: ``Kernel`` states what is done to them."""
+        """The erased vectors, (n, released_dim) or (released_dim,) of (n, d) or (d,): see ``Kernel``."""
         return self._erased(vectors, self.kernel)[0]
 
     def apply_linear(self, vectors: ArrayLike) -> NDArray[np.float32]:
@@ -105,7 +122,7 @@ class Projection:
         return load_projection(Path(path))
 
     def export(self, path: str | os.PathLike[str]) -> None:
-        """An ONNX model from ``vectors`` (batch, d) to ``erased`` (batch, d), scaling included; needs ``onnx``."""
+        """An ONNX model from ``vectors`` (batch, d) to ``erased``, scaling included; needs ``onnx``."""
         from unface.erase.exported import save_onnx
 
         save_onnx(self, Path(path))
@@ -127,7 +144,10 @@ class Projection:
     @cached_property
     def linear(self) -> LinearMap:
         """The cheapest form of the map, made on first use."""
-        return cheapest_map(self.directions, self.readers, self.mean)
+        if self.kept is None:
+            return cheapest_map(self.directions, self.readers, self.mean)
+        back = orthonormal(self.kept).T if self.released_dim == self.dim else None
+        return LinearMap(self.kept, back, False, None)
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -181,6 +201,20 @@ def chance_cosine(first: int, second: int, dim: int) -> float:
     return math.sqrt(p * (1 - q)) + math.sqrt(q * (1 - p))
 
 
+def complement(kept: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(d, d − k) orthonormal directions that V (d, k) does not read."""
+    with one_blas_thread():
+        basis: NDArray[np.float64] = np.linalg.qr(kept, mode="complete")[0][:, kept.shape[1] :]
+    return np.ascontiguousarray(basis)
+
+
+def orthonormal(kept: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(d, k) of the same span, the same on every machine: where R of V = L R has a positive diagonal, L is unique."""
+    with one_blas_thread():
+        basis, triangle = np.linalg.qr(kept)
+    return np.ascontiguousarray(basis * np.where(np.diag(triangle) < 0, -1.0, 1.0))
+
+
 def _unusable(row: int) -> UnfaceError:
     return UnfaceError(f"apply: vector {row} has NaN, Inf or values too large for float32; drop it")
 
@@ -196,6 +230,7 @@ def _require_projection(projection: Projection) -> None:
         "directions": (directions, (dim, rank)),
         "readers": (readers, (dim, rank)),
         "mean": (mean, (dim,)),
+        "kept": (projection.kept, (dim, dim - rank)),
         "spectrum": (projection.spectrum, projection.spectrum.shape[:1]),
     }
     for name, (array, shape) in expected.items():
@@ -214,6 +249,17 @@ def _require_projection(projection: Projection) -> None:
     # Written so that NaN fails too.
     if not (np.abs(frame) <= _ROUNDING).all() or not (np.abs(read) <= _ROUNDING * length).all():
         raise UnfaceError("projection: its factors are not those of a projection; fit it again")
+    kept = projection.kept
+    if kept is None:
+        if projection.keep_dimension:
+            raise UnfaceError("projection: keep_dimension is for one with kept directions; leave it out")
+        return
+    with one_blas_thread():
+        singular = np.linalg.svd(kept, compute_uv=False)
+    if readers is not None or mean is not None or not len(singular) or not singular[-1] > _ROUNDING * singular[0]:
+        raise UnfaceError("projection: its kept directions are not independent, or it also has readers or a mean")
+    if not (np.abs(directions.T @ kept) <= _ROUNDING * singular[0]).all():
+        raise UnfaceError("projection: its kept directions and those it removes overlap; fit it again")
 
 
 def _require_gate(gate: Gate, space: Space) -> None:

@@ -113,8 +113,9 @@ def read_back(job: ReadBackJob) -> Verified:
                 raise UnfaceError(f"{part.name}: its columns are not those of its source; run it again with --force")
             others = [name for name in raw.schema_arrow.names if name != part.vector]
             rows = rows_at_once(raw, projection.dim)
-            for batch in row_batches(erased, part.name, batch_rows(projection.dim), [part.vector]):
-                check.add(batch_vectors(batch, part.vector, projection.dim, part.name, check.rows))
+            dim = projection.released_dim
+            for batch in row_batches(erased, part.name, batch_rows(dim), [part.vector]):
+                check.add(batch_vectors(batch, part.vector, dim, part.name, check.rows))
             check.require(expected, part.name)
         if others:
             with opened_parquet(before, part.name) as raw, opened_parquet(after, part.name) as erased:

@@ -55,6 +55,8 @@ class Receipt(BaseModel):
     kind: str
     rank: int
     dim: int
+    released_dim: int | None = None
+    """Of the vectors that are there now, if that is less than before."""
     rows: int
     degenerate: int
     """Vectors of which nothing was left; they are zero."""
@@ -82,6 +84,7 @@ class Receipt(BaseModel):
                 "kind": projection.kind,
                 "rank": projection.rank,
                 "dim": projection.dim,
+                "released_dim": projection.released_dim if projection.released_dim != projection.dim else None,
                 **outcome,
             }
         )
@@ -99,9 +102,11 @@ class Receipt(BaseModel):
         done = f"{self.where}: {self.rows:,} vectors, {self.rank} of {self.dim} dimensions removed ({self.kind})"
         if self.not_faces is not None:
             done += f"; {self.not_faces:,} are not faces and stay as they are"
+        if self.released_dim is not None:
+            done += f", released in {self.released_dim} dimensions"
         if self.degenerate:
             done += f"; {self.degenerate:,} have nothing left and are zero"
-        if self.verified is not None:
+        if self.verified is not None and self.released_dim is None:
             done += f"; read back: at most {self.verified.largest_left:.1g} left along what was removed"
         if not self.named_space:
             done += "; the source does not say which encoder it is from, so this could not be checked"
@@ -172,8 +177,13 @@ class Check:
         return erased
 
     def readers(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """(d, r) directions that read what was removed, and (r,) what they read of the mean, if one was taken off."""
+        """(d, r) directions that read what was removed, and (r,) what they read of the mean, if one was taken off.
+
+        A vector of fewer dimensions has no part that was removed: there are no directions to read it with.
+        """
         projection = self.projection
+        if projection.released_dim != projection.dim:
+            return np.zeros((projection.released_dim, 0)), None
         readers = projection.directions if projection.readers is None else projection.readers
         # Readers of an oblique projection are not of length one, and only their span matters.
         basis = readers if projection.readers is None else np.linalg.qr(readers)[0]

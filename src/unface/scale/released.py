@@ -39,7 +39,7 @@ def released_space(projection: Projection, given: Space | None) -> Space:
     space = given or projection.space
     gated = "" if projection.gate is None else "gated "
     encoder = f"{space.encoder or 'unknown encoder'} after {gated}{projection.kind} {projection.rank}"
-    return Space(encoder, projection.sha256, projection.dim, projection.normalise)
+    return Space(encoder, projection.sha256, projection.released_dim, projection.normalise)
 
 
 def require_raw(projection: Projection, given: Space | None) -> None:

@@ -296,8 +296,9 @@ def _sanitise_parquet(
             raise UnfaceError(f"{error}; {SEE_TO_IT}") from None
     if check is not None:
         with opened_parquet(unfinished, out) as opened:
-            for batch in row_batches(opened, out, batch_rows(projection.dim), [vector]):
-                check.add(batch_vectors(batch, vector, projection.dim, out, check.rows))
+            dim = projection.released_dim
+            for batch in row_batches(opened, out, batch_rows(dim), [vector]):
+                check.add(batch_vectors(batch, vector, dim, out, check.rows))
     return done
 
 

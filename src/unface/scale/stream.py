@@ -184,8 +184,11 @@ def _released_schema(projection: Projection, schema: pa.Schema, vector: str, spa
     index = schema.get_field_index(vector)
     field = schema.field(index)
     number = pa.float16() if field.type.value_type == pa.float16() else pa.float32()
-    if not (pa.types.is_fixed_size_list(field.type) and field.type.value_type == number):
-        field = field.with_type(pa.list_(number, projection.dim))
+    dim = projection.released_dim
+    if not (
+        pa.types.is_fixed_size_list(field.type) and field.type.value_type == number and field.type.list_size == dim
+    ):
+        field = field.with_type(pa.list_(number, dim))
     metadata = {**(schema.metadata or {}), METADATA_KEY: released_space(projection, space).to_json()}
     return schema.set(index, field).with_metadata(metadata)
 

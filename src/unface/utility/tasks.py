@@ -255,5 +255,6 @@ def _by_id(embeddings: EmbeddingSet) -> EmbeddingSet:
 
 def _require_rows(task: Task, vectors: NDArray[np.float32]) -> None:
     """Refuse vectors that cannot be the task's own after erasure."""
-    if vectors.shape != task.vectors.shape:
-        raise UnfaceError(f"{task.on}: vectors of shape {vectors.shape}; expected {task.vectors.shape}, erased or not")
+    rows = len(task.vectors)
+    if vectors.ndim != 2 or len(vectors) != rows:
+        raise UnfaceError(f"{task.on}: vectors of shape {vectors.shape}; expected {rows} rows, erased or not")
