@@ -15,6 +15,7 @@ _HOMES = {
     "Subjects": "unface.auditing.attribution.run",
     "Sweeps": "unface.auditing.sweeps",
     "Transfer": "unface.auditing.transfer",
+    "Translate": "unface.auditing.translate",
     "attribute_pictures": "unface.auditing.attribution.run",
     "audit": "unface.auditing.run",
     "fit_certified": "unface.auditing.fit",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from unface.auditing.run import audit as audit
     from unface.auditing.sweeps import Sweeps as Sweeps
     from unface.auditing.transfer import Transfer as Transfer
+    from unface.auditing.translate import Translate as Translate
 else:  # hidden from type checkers, to whom it would make every misspelt name look real
 
     def __getattr__(name: str) -> object:

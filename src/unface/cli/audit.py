@@ -1,6 +1,7 @@
 """``unface audit``: measure, erase, measure again; write audit.json and report.html, show the table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,12 @@ def audit(
     transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
     attribute_swap: str | None = typer.Option(
         None, "--attribute-swap", metavar="COLUMN", help="Move vectors to the other value of this column of two values."
+    ),
+    translate: str | None = typer.Option(
+        None,
+        "--translate",
+        metavar="WHAT",
+        help="Recover a recogniser's templates: its vectors as a file or a column of SRC; with --encoder, its name.",
     ),
     attribution: bool = typer.Option(
         False, "--attribution", help="With pictures: does similarity rest on faces or on what is around them?"
@@ -155,32 +162,41 @@ def audit(
             skip_bad_rows=skip_bad_rows,
         )
         with progress_bars(quiet=quiet or json) as progress:
-            result = run(embeddings, protocol, (), progress)
+            result = run(embeddings, protocol, _translation(translate, source, identity_column, id_column), progress)
         show_audit(result, out, force=force, json=json, quiet=quiet)
         return
-    from dataclasses import replace
-
     from unface.attribute import swap_by_landmarks
-    from unface.auditing import Attribution, Subjects
+    from unface.auditing import Attribution, Subjects, Translate
     from unface.cli.pictures import FOLDER, encoded, load_all
 
     detector = detector or "yunet"
     protocol = replace(protocol, context=None if group or detector == "none" else "context")
     results = {}
     with progress_bars(quiet=quiet or json) as progress:
+        wanted = list(dict.fromkeys([*encoders, translate])) if translate else encoders
         loaded, faces = load_all(
-            encoders, detector, again=attribution, accept_licence=accept_licence, threads=threads, progress=progress
+            wanted,
+            detector,
+            again=attribution,
+            accept_licence=accept_licence,
+            threads=threads,
+            progress=progress,
         )
-        folders = {name: out / name if len(loaded) > 1 else out for name in loaded}
+        folders = {name: out / name if len(encoders) > 1 else out for name in list(loaded)[: len(encoders)]}
         for folder in folders.values():
             require_no_audit(folder, force=force)
         pictures = read_images(source, identity=identity_column, id=id_column)
-        for name, folder in folders.items():
+
+        def vectors(name: str) -> EmbeddingSet:
             path = out / FOLDER / f"{name}.parquet"
-            embeddings = encoded(
+            return encoded(
                 pictures, loaded[name], path, detector=faces, threads=threads, force=force, progress=progress
             )
-            more = []
+
+        templates = Translate(vectors(list(loaded)[wanted.index(translate)])) if translate else None
+        for name, folder in folders.items():
+            embeddings = vectors(name)
+            more: list[Part] = [] if templates is None or loaded[name].name == translate else [templates]
             if attribution and faces is not None:
                 swap_name, swap = swap_by_landmarks()
                 more.append(Attribution(Subjects(pictures, loaded[name], faces, swap, swap_name)))
@@ -201,6 +217,21 @@ def _refuse_idle(with_encoder: bool, *, vectors: dict[str, object], pictures: di
     for option, given in idle.items():
         if given:
             raise UnfaceError(f"{option}: is {why}; leave it out")
+
+
+def _translation(what: str | None, source: Path, identity: str, id_column: str) -> "list[Part]":
+    """A file of its own, or a further column of vectors in the audited one."""
+    from unface.auditing import Translate
+    from unface.data import read_embeddings
+
+    if what is None or Path(what).exists():
+        return [] if what is None else [Translate(Path(what))]
+    try:
+        column = read_embeddings(source, vector=what, identity=identity, id=id_column)
+    except UnfaceError as error:
+        raise UnfaceError(f"--translate {what}: is no file, and no column of vectors: {error}") from None
+    # The file's metadata speak of its first column.
+    return [Translate(replace(column, source=what, space=replace(column.space, encoder=None, weights_sha256=None)))]
 
 
 def _erasers(given: list[str]) -> list[str] | None:

@@ -5,6 +5,7 @@ it through a linear map between the two spaces that was learned on pictures of t
 recovered is also this person to somebody who never took part in the attack. Losses of the map count as failures.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,12 +14,21 @@ from numpy.typing import NDArray
 
 from unface.judge.judge import Threshold, pair_thresholds
 from unface.linear import LinearMap, PairSums
-from unface.metrics import Replicates, Resolution, Scheme, identity_weights, rate_interval, resolution
+from unface.metrics import (
+    Replicates,
+    Resolution,
+    Scheme,
+    allowed_accepts,
+    identity_weights,
+    rate_interval,
+    resolution,
+    threshold_allowing,
+)
 from unface.pairs import cosine_space, pair_up
 from unface.result.numbers import Rate, Share
 
 FARS = (1e-2, 1e-3, 1e-4)
-STRENGTHS = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
+STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
 """What a map's α may be; of equally good ones the strongest wins."""
 _BLOCK = 512
 
@@ -37,6 +47,35 @@ def template_thresholds(
     pairing = pair_up(cosine_space(np.ascontiguousarray(calibrate, np.float32)), identities)
     known = [rate for rate in far if resolution(rate, pairing.impostors) is not Resolution.REFUSED]
     return pair_thresholds(pairing, known, threads=threads)
+
+
+def stranger_thresholds(
+    templates: NDArray[np.floating],
+    vectors: NDArray[np.floating],
+    identities: NDArray[np.integer],
+    far: Sequence[float] = FARS,
+) -> tuple[Threshold, ...]:
+    """Thresholds for templates that are less than pictures: template i (n, dim) is of the person of picture i.
+
+    A template that is drawn to the mean face resembles everybody, and passes for strangers more often than pictures do.
+    Here it is compared with all pictures of other people, and at most the given share of them is accepted.
+    """
+    pictures, sizes = unit_rows(vectors).astype(np.float32), np.bincount(identities)
+    strangers = len(identities) ** 2 - int((sizes.astype(np.int64) ** 2).sum())
+    known = [rate for rate in far if resolution(rate, strangers) is not Resolution.REFUSED]
+    most = max((allowed_accepts(rate, strangers) for rate in known), default=0) + 1
+    highest = np.empty(0, np.float32)
+    for start in range(0, len(pictures), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        scores = unit_rows(templates[block]).astype(np.float32) @ pictures.T
+        highest = np.append(highest, scores[identities[block, None] != identities])
+        if len(highest) > most:
+            highest = np.partition(highest, len(highest) - most)[-most:]
+    thresholds = []
+    for rate in known:
+        cosine = threshold_allowing(highest, allowed_accepts(rate, strangers))
+        thresholds.append(Threshold(rate, cosine, strangers, int(np.count_nonzero(highest >= np.float32(cosine)))))
+    return tuple(thresholds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +147,37 @@ def tally(
     return Tally(kinds[0], made, kinds[1], made * (sizes - 1), kinds[2], made * (len(identities) - sizes))
 
 
-def learn_translation(
-    train: tuple[NDArray[np.floating], NDArray[np.floating]],
-    calibrate: tuple[NDArray[np.floating], NDArray[np.floating]],
-) -> LinearMap:
-    """The linear map between two spaces from pairs of unit vectors of the same pictures.
+Pictures = tuple[NDArray[np.floating], NDArray[np.floating]]
+"""Vectors of the same pictures in two spaces."""
 
-    Learned on ``train``; its strength is the one whose mapped vectors of ``calibrate`` correlate best with the true
-    ones, both taken relative to the mean of the train vectors, so that a mean face earns nothing.
+
+@dataclass(frozen=True, eq=False)
+class Translation:
+    """A linear map between two spaces; ``mean`` is that of the train pictures in the second one."""
+
+    strength: float
+    map: LinearMap
+    mean: NDArray[np.float64]
+
+
+def learn_translation(train: Pictures, calibrate: Pictures) -> Translation:
+    """The map from the first to the second space, learned on ``train``; its strength is the best one on ``calibrate``.
+
+    Best: the cosine of a mapped vector with the true one, in standard deviations of its cosines with all, both taken
+    relative to the mean of the train pictures, so that a mean face earns nothing. Needs moments alone.
     """
     maps = PairSums(train[0].shape[1], train[1].shape[1]).add(*train).fit()
-    centred = unit_rows(calibrate[1] - maps.y)
-    best = max(
-        STRENGTHS,
-        key=lambda strength: float(
-            np.einsum("ij,ij->i", unit_rows(maps.at(strength)(calibrate[0]) - maps.y), centred).mean()
-        ),
-    )
-    return maps.at(best)
+    true = unit_rows(calibrate[1] - maps.y)
+    spread = true.T @ true / len(true)
+
+    def told_apart(strength: float) -> float:
+        mapped = np.nan_to_num(unit_rows(maps.at(strength)(calibrate[0]) - maps.y))
+        mean = float(mapped.mean(axis=0) @ true.mean(axis=0))
+        variance = float(np.einsum("ij,jk,ik->", mapped, spread, mapped, optimize=True)) / len(true) - mean**2
+        return (float(np.einsum("ij,ij->i", mapped, true).mean()) - mean) / math.sqrt(max(variance, 1e-30))
+
+    best = max(STRENGTHS, key=told_apart)
+    return Translation(best, maps.at(best), maps.y)
 
 
 def unit_rows(vectors: NDArray[np.floating]) -> NDArray[np.float64]:

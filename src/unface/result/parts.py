@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from unface.result.audit import AuditResult
     from unface.result.file import Finding, Given
 
-BUILT_IN = ("leakage", "erasure", "sweeps", "transfer", "maps", "attribute_swap", "utility", "attribution")
+BUILT_IN = ("leakage", "erasure", "sweeps", "transfer", "maps", "attribute_swap", "translate", "utility", "attribution")
 """In the order in which a reader meets them."""
 
 

@@ -14,6 +14,7 @@ class BestOfN:
     """The face that scored highest: what anybody gets by asking alone, beside which every attack stands."""
 
     name = "best-of-n"
+    adaptive = False
     settings: tuple[Setting, ...] = ({},)
 
     def run(self, oracle: Oracle, knowledge: Knowledge, queries: Sequence[int]) -> Recovered:

@@ -94,7 +94,8 @@ def _judge(
         return VectorJudge(name, False, thresholds, None, known)
     learned = train.vectors[name].any(axis=1) & train.vectors[attacker].any(axis=1)
     inside = calibrate.vectors[attacker][there]
-    translation = learn_translation((train.vectors[attacker][learned], train.vectors[name][learned]), (inside, vectors))
+    pictures = train.vectors[attacker][learned], train.vectors[name][learned]
+    translation = learn_translation(pictures, (inside, vectors)).map
     notes = [f"sees templates through a linear map from {attacker}, learned on {int(learned.sum()):,} pictures"]
     told = next((threshold for threshold in thresholds if threshold.far == _TOLD_FAR), thresholds[-1])
     perfect = tally(translation(inside), np.arange(len(codes)), vectors, codes, [told.cosine])

@@ -108,6 +108,7 @@ class Scores:
     """Least squares, with λ and the prior chosen on other people."""
 
     name = "scores"
+    adaptive = False
     settings: tuple[Setting, ...] = tuple(
         {"ridge": strength, "prior": prior} for strength in _STRENGTHS for prior in (1.0, 0.0)
     )
