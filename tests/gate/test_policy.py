@@ -15,7 +15,10 @@ from unface.gate import ImprovementRule, LeakageRule, Policy, UtilityRule, judge
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
 RULE = "[[require]]\nfar = 1e-4\ntar_max = 0.01\n"
-KEYS = "beats, coarse, context_adjusted, far, k, on, probe, retained_min, space, tar_max, times_chance_max, utility"
+KEYS = (
+    "attack, beats, coarse, context_adjusted, far, k, on, pictures, probe, queries, retained_min, space, success_max, "
+    "tar_max, times_chance_max, utility"
+)
 
 
 @pytest.fixture
@@ -60,7 +63,8 @@ def test_what_the_example_comments_out_may_be_commented_in(written: Path) -> Non
         ),
         (
             "[[require]]\nfar = 1e-4\n",
-            "rule 1: sets no limit; give tar_max or times_chance_max, utility with retained_min, or beats",
+            "rule 1: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, or success_max "
+            "for a validation",
         ),
         (
             "[[require]]\ntar_max = 0.01\n",

@@ -114,6 +114,8 @@ def test_the_json_holds_verdict_exit_code_and_the_deciding_numbers(mixed: GateRe
         "probe": "lda",
         "k": 4,
         "far": 1e-4,
+        "attack": None,
+        "queries": None,
     }
 
 

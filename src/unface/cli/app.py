@@ -13,6 +13,7 @@ from unface.cli.gate import gate
 from unface.cli.models import models
 from unface.cli.report import report, schema
 from unface.cli.synth import synth
+from unface.cli.validate import validate
 from unface.memory import limit_memory
 
 app = typer.Typer(
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, encode, attribute, fit, apply, report, gate, demo, synth, schema):
+for verb in (audit, encode, attribute, fit, apply, validate, report, gate, demo, synth, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
 

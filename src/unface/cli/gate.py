@@ -1,4 +1,4 @@
-"""``unface gate``: check an audit.json against a policy; the exit code is the verdict."""
+"""``unface gate``: check an audit.json or a validation.json against a policy; the exit code is the verdict."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def gate(
-    audit: Path = typer.Argument(..., metavar="AUDIT.json", help="What 'unface audit' wrote."),
+    audit: Path = typer.Argument(
+        ..., metavar="RESULT.json", help="What 'unface audit' or 'unface validate' wrote, or its folder."
+    ),
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; or give a limit by the flags below."
     ),
@@ -31,18 +33,22 @@ def gate(
     json: bool = typer.Option(False, "--json", help="Print the result as JSON instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
-    """Check an audit against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
-    from unface.gate import judge, print_gate, read_policy, write_junit
+    """Check an audit or a validation against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
+    from unface.gate import judge, judge_validation, print_gate, read_policy, write_junit
     from unface.output.taken import require_distinct
     from unface.result.audit import AuditResult, audit_path
+    from unface.result.validation import ValidationResult, validation_path
 
     if policy is not None and any(flag is not None for flag in (tar_max, far, k, probe, space, *retained_min)):
         raise typer.BadParameter("--policy holds all the rules; leave the other limits out")
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
-    audit = audit_path(audit)
+    validation = validation_path(audit)
+    audit = validation or audit_path(audit)
     require_distinct([junit], [audit, policy])
-    result = judge(AuditResult.load(audit), rules)
+    result = (
+        judge_validation(ValidationResult.load(audit), rules) if validation else judge(AuditResult.load(audit), rules)
+    )
     if junit is not None:
         write_junit(result, junit)
     if json:

@@ -1,6 +1,7 @@
-"""``unface report``: an audit.json as a page to read, forward and print. ``unface schema``: its format."""
+"""``unface report``: a result file as a page to read, forward and print. ``unface schema``: its format."""
 
 import json
+from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -9,28 +10,49 @@ from unface.cli.options import QUIET
 from unface.errors import printable
 
 
+class Format(StrEnum):
+    """Files that have a schema."""
+
+    AUDIT = "audit"
+    VALIDATION = "validation"
+
+
 def report(
-    audit: Path = typer.Argument(..., metavar="AUDIT.json", help="What 'unface audit' wrote."),
-    out: Path | None = typer.Option(None, "--out", help="The page [default: report.html beside the audit]."),
+    audit: Path = typer.Argument(
+        ..., metavar="RESULT.json", help="What 'unface audit' or 'unface validate' wrote, or its folder."
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", help="The page [default: report.html or validation.html beside it]."
+    ),
     force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
     quiet: bool = QUIET,
 ) -> None:
-    """Draw report.html from an audit: one file that makes no network requests."""
+    """Draw the page of an audit or a validation: one file that makes no network requests."""
     from unface.output.taken import require_distinct, require_new_file
     from unface.report.html import write_report
     from unface.result.audit import REPORT_FILE, AuditResult, audit_path
+    from unface.result.validation import VALIDATION_PAGE, ValidationResult, validation_path
 
-    audit = audit_path(audit)
-    page = audit.parent / REPORT_FILE if out is None else out
+    validation = validation_path(audit)
+    audit = validation or audit_path(audit)
+    page = audit.parent / (VALIDATION_PAGE if validation else REPORT_FILE) if out is None else out
     require_distinct([page], [audit])
     require_new_file(page, force=force)
-    written = write_report(AuditResult.load(audit), page)
+    if validation:
+        from unface.report.validation import write_validation
+
+        written = write_validation(ValidationResult.load(audit), page)
+    else:
+        written = write_report(AuditResult.load(audit), page)
     if not quiet:
         typer.echo(printable(str(written)))
 
 
-def schema() -> None:
-    """Print the JSON Schema of audit.json."""
+def schema(
+    file: Format = typer.Argument(Format.AUDIT, help="Which file's format."),
+) -> None:
+    """Print the JSON Schema of audit.json or validation.json."""
     from unface.result.audit import json_schema
+    from unface.result.validation import validation_schema
 
-    typer.echo(json.dumps(json_schema(), indent=2))
+    typer.echo(json.dumps(json_schema() if file is Format.AUDIT else validation_schema(), indent=2))

@@ -20,8 +20,7 @@ from unface.erase.gate import Gate
 from unface.erase.projection import Projection, complement
 from unface.errors import UnfaceError, reason, short_name
 from unface.output.write import write_file
-from unface.result.face_gate import GateCertificate
-from unface.result.numbers import Certificate
+from unface.result.numbers import Certificate, GateCertificate
 
 KEY = "unface.projection"
 SCHEMA = "unface.projection/1"

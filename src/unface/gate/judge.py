@@ -3,9 +3,11 @@
 from dataclasses import asdict, dataclass
 
 from unface.errors import UnfaceError
-from unface.gate.policy import ImprovementRule, Policy, Rule, UtilityRule
+from unface.gate.policy import ImprovementRule, LeakageRule, Policy, UtilityRule, ValidationRule
 from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, inconclusive, listed
+from unface.gate.validation import evaluate_validation, validation_words
 from unface.result.audit import AuditResult
+from unface.result.validation import ValidationResult
 from unface.result.words import count, rate
 
 SCHEMA = "unface.gate/2"
@@ -70,6 +72,9 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
     unusable = _unusable(result)
     rules = []
     for number, rule in enumerate(policy.require, 1):
+        if isinstance(rule, ValidationRule):
+            rules.append(_rule_result(*validation_words(rule), None, evaluate(rule, result.raw, result)))
+            continue
         name = rule.space if rule.space is not None else _released(result, number)
         space = result.space(name)
         if unusable is not None:
@@ -87,6 +92,24 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
         )
         rules.append(_rule_result("warnings of the audit", "none", None, unusable or outcome))
     return GateResult(_one_line(result.source.name), result.source.sha256, len(warnings), tuple(rules))
+
+
+def judge_validation(result: ValidationResult, policy: Policy) -> GateResult:
+    """The same for a validation.json."""
+    unusable = None if result.valid else inconclusive("the validation is invalid: a control failed")
+    rules = []
+    for rule in policy.require:
+        if not isinstance(rule, ValidationRule):
+            outcome = inconclusive("this file is a validation; the rule is about what 'unface audit' wrote")
+            rules.append(_rule_result(*_in_words(rule, rule.space or "the released space"), rule.space, outcome))
+        else:
+            outcome = unusable or evaluate_validation(rule, result)
+            rules.append(_rule_result(*validation_words(rule), None, outcome))
+    warnings = [f"{finding.about}: {finding.text}" for finding in result.findings if finding.severity == "warning"]
+    if policy.gate.findings == "no-warnings":
+        outcome = Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, "there are no warnings")
+        rules.append(_rule_result("warnings of the validation", "none", None, unusable or outcome))
+    return GateResult(_one_line(result.target.name), result.asked.sha256, len(warnings), tuple(rules))
 
 
 def _unusable(result: AuditResult) -> Outcome | None:
@@ -109,7 +132,7 @@ def _released(result: AuditResult, number: int) -> str:
     return erased[0] if erased else result.raw.name
 
 
-def _in_words(rule: Rule, space: str) -> tuple[str, str]:
+def _in_words(rule: LeakageRule | UtilityRule | ImprovementRule, space: str) -> tuple[str, str]:
     """What is required, and its limit."""
     if isinstance(rule, UtilityRule):
         where = f" on {rule.on}" if rule.on is not None else ""

@@ -61,7 +61,18 @@ class ImprovementRule(_Table):
     coarse: Literal["allow"] | None = Field(default=None, description=_COARSE)
 
 
-Rule = LeakageRule | UtilityRule | ImprovementRule
+class ValidationRule(_Table):
+    """Of a validation: the upper end of an attack's success after some questions is at most a limit."""
+
+    success_max: Share = Field(description="a share above 0 and below 1, such as 0.05 for 5 %")
+    far: Share = Field(description=_FAR)
+    queries: Count = Field(description="a whole number of questions for each person, from 1")
+    attack: Name = Field(default="worst", description="the name of an attack, or 'worst'")
+    pictures: Literal["other", "same"] = Field(default="other", description="'other' or 'same'")
+    coarse: Literal["allow"] | None = Field(default=None, description=_COARSE)
+
+
+Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule
 
 
 class Gate(_Table):
@@ -87,6 +98,7 @@ _KINDS: dict[str, type[Rule]] = {
     "utility": UtilityRule,
     "retained_min": UtilityRule,
     "beats": ImprovementRule,
+    "success_max": ValidationRule,
 }
 _Model = TypeVar("_Model", bound=_Table)
 
@@ -120,7 +132,8 @@ def _make_rule(table: object, name: str, place: Place) -> Rule:
     limit = next((key for key in _KINDS if key in table), None)
     if limit is None:
         raise UnfaceError(
-            f"{place(name, '')}: sets no limit; give tar_max or times_chance_max, utility with retained_min, or beats"
+            f"{place(name, '')}: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, "
+            "or success_max for a validation"
         )
     return _validated(_KINDS[limit], table, name, place)
 
@@ -142,7 +155,7 @@ def _validated(model: type[_Model], table: object, name: str, place: Place) -> _
         raise UnfaceError(f"{place(name, key)}: is missing; give {expected}")
     hint = ""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if key in ("tar_max", "retained_min", "far") and is_number and 1 <= value <= 100:
+    if key in ("tar_max", "retained_min", "far", "success_max") and is_number and 1 <= value <= 100:
         hint = f"; {value:g} % is {value / 100:g}"
     raise UnfaceError(f"{place(name, key)}: {_shown(value)} is not {expected}{hint}")
 

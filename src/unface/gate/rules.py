@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from unface.gate.policy import ImprovementRule, LeakageRule, Rule, UtilityRule
+from unface.gate.policy import ImprovementRule, LeakageRule, Rule, UtilityRule, ValidationRule
 from unface.result.audit import AuditResult, Point, SpaceResult
 from unface.result.numbers import Kept
 from unface.result.words import factor, in_percent, rate
@@ -32,7 +32,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measured number and its limit; k, far and probe are None where the measure has none."""
+    """A measured number and its limit; what a measure does not have (k, probe, attack …) is None."""
 
     value: float
     low: float
@@ -43,6 +43,8 @@ class Measurement:
     probe: str | None = None
     k: int | None = None
     far: float | None = None
+    attack: str | None = None
+    queries: int | None = None
 
     def __str__(self) -> str:
         """0.31 % [0.22, 0.43]."""
@@ -78,6 +80,8 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
             ]
         case ImprovementRule():
             outcomes = [_improvement(rule, space, k) for k in _ks(rule, result)]
+        case ValidationRule():
+            outcomes = [inconclusive("this file is an audit; success_max is about what 'unface validate' wrote")]
         case UtilityRule():
             kept = [one for one in space.utility if one.measure == rule.utility and rule.on in (None, one.on)]
             outcomes = [_utility(rule, one) for one in kept]

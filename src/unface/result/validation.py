@@ -14,6 +14,7 @@ from unface.output.taken import require_new_files
 from unface.output.write import write_files
 from unface.result.file import Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Share
+from unface.result.words import count, one_in, percent
 
 VALIDATION_SCHEMA: Literal["unface.validation/1"] = "unface.validation/1"
 VALIDATION_FILE = "validation.json"
@@ -189,6 +190,28 @@ class ValidationResult(Frozen):
         numbers = {point.queries for attack in self.attacks for point in attack.at if point.far == far}
         return self.worst(far, max(numbers))
 
+    @property
+    def verdict(self) -> str:
+        """The headline in plain words."""
+        if not self.valid:
+            return "These numbers cannot be used: a control failed. See the findings."
+        headline = self.headline
+        share = None if headline is None else measured(headline.point)
+        if headline is None or share is None:
+            return "Nothing was measured."
+        point = headline.point
+        whom = "other photos of that person" if point.other is not None else "the enrolled photo"
+        at = f"{one_in(point.far)}"
+        if share.low <= max(point.chance, point.far):
+            return (
+                f"After {count(point.queries, 'question')} about a person, no attack recovered a face template better "
+                f"than chance, at {at} ({percent(share.value)}, at most {percent(share.high)})."
+            )
+        return (
+            f"After {count(point.queries, 'question')} about a person, an attacker recovers a face template that "
+            f"matches {whom} {percent(share.value)} of the time, at {at}."
+        )
+
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write validation.json; returns its path."""
         write_files(Path(folder), {VALIDATION_FILE: self.file_text()}, {})
@@ -198,6 +221,16 @@ class ValidationResult(Frozen):
     def load(cls, path: str | PathLike[str]) -> "ValidationResult":
         """Read a validation.json."""
         return load_result(Path(path), cls, VALIDATION_SCHEMA, "unface validate")
+
+
+def validation_path(path: Path) -> Path | None:
+    """The validation.json that a path means: itself, or the one in a folder; None where it is something else."""
+    file = path / VALIDATION_FILE if path.is_dir() else path
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return file if f'"{VALIDATION_SCHEMA}"' in opened.read(200) else None
+    except (OSError, ValueError):
+        return None
 
 
 def measured(point: Success) -> Share | None:

@@ -1,0 +1,229 @@
+"""``unface validate``: what a face system that only answers with a score gives away."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from unface.cli.options import CONFIG, QUIET, SEED, THREADS, names
+from unface.errors import UnfaceError, printable
+
+if TYPE_CHECKING:
+    from unface.faces import Detector
+    from unface.judge import Recogniser
+    from unface.progress import Progress
+    from unface.validate import Faces
+    from unface.validate.material import Seen
+    from unface.validate.run import Case, Validated
+    from unface.validate.targets import OpenedTarget
+
+_REMOTE_RATE = 2.0
+_PERMISSIVE, _RESTRICTED = "sface", ("arcface-mbf", "edgeface-s")
+_BESIDE = 600  # generated faces more than are asked with: half teach judges to read templates, half set thresholds
+
+
+def validate(
+    target: str = typer.Option(
+        ..., "--target", help="https://HOST/PATH/{person}, command:PROGRAM {person}, module:function or encoder:NAME."
+    ),
+    enrol: str = typer.Option(
+        ..., "--enrol", metavar="nobody|FOLDER", help="People to enrol: generated ones, or <person>/<picture>."
+    ),
+    budget: int = typer.Option(500, "--budget", min=20, help="Questions for each enrolled person."),
+    go_on: bool = typer.Option(False, "--continue", help="The people are enrolled: begin to ask."),
+    queries: str = typer.Option(
+        "nobody", "--queries", metavar="nobody|FOLDER", help="Faces that the attacker asks with, as <person>/<picture>."
+    ),
+    authorised_by: str | None = typer.Option(
+        None, "--authorised-by", help="Who allowed it; needed for a target elsewhere, and recorded."
+    ),
+    people: int = typer.Option(50, "--people", min=2, help="How many people to generate for --enrol nobody."),
+    attack: list[str] = typer.Option([], "--attack", help="Attacks by name, repeated or with commas [default: all]."),
+    encoder: str | None = typer.Option(
+        None, "--encoder", help="The attacker's own [default: arcface-mbf with --accept-licence, else sface]."
+    ),
+    judge: list[str] = typer.Option(
+        [],
+        "--judge",
+        help="Recognisers that judge [default: sface; with --accept-licence also arcface-mbf and edgeface-s].",
+    ),
+    decisions_only: bool = typer.Option(False, "--decisions-only", help="The target answers 1 (accepted) or 0."),
+    score_path: str = typer.Option("score", "--score-path", help="http: where the score stands, as data.0.similarity."),
+    body: str = typer.Option("picture", "--body", help="http: picture (its bytes alone), form or json."),
+    field: list[str] = typer.Option(
+        [], "--field", metavar="NAME=VALUE", help="http: of a form or json, with {picture} or {person}; repeated."
+    ),
+    header_env: list[str] = typer.Option(
+        [], "--header-env", metavar="NAME=VARIABLE", help="http: header whose value an environment variable holds."
+    ),
+    timeout: float = typer.Option(30.0, "--timeout", min=0.1, help="Seconds to wait for an answer."),
+    rate: float | None = typer.Option(
+        None, "--rate", min=0.001, help="Questions a second [default: 2 for a target elsewhere, else no limit]."
+    ),
+    save_templates: bool = typer.Option(
+        False, "--save-templates", help="Write what was recovered to templates.parquet: biometric data."
+    ),
+    accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
+    device: str = typer.Option("cpu", "--device", help="cpu or cuda, to generate people on."),
+    out: Path = typer.Option(
+        Path("unface-validation"), "--out", help="Folder for validation.json, validation.html and the ledger."
+    ),
+    config: Path | None = CONFIG,
+    seed: int = SEED,
+    threads: int | None = THREADS,
+    force: bool = typer.Option(False, "--force", help="Overwrite a finished validation; its ledger is kept."),
+    json: bool = typer.Option(False, "--json", help="Print validation.json instead of the table."),
+    quiet: bool = QUIET,
+) -> None:
+    """Ask a face system questions as an ordinary user could, and measure what the answers give away.
+
+    For systems that you run, or were allowed to test. A run that was cut off is gone on with by the same command, and
+    no question is asked twice.
+    """
+    from unface.cli.show import progress_bars
+    from unface.faces import load_detector
+    from unface.judge import load_recogniser
+    from unface.result.validation import require_no_validation
+    from unface.validate.ledger import LEDGER_FILE, is_begun
+    from unface.validate.material import embedder, enrolment_of
+    from unface.validate.nobody import NOBODY, Drawing
+    from unface.validate.run import Plan, require_authorised
+    from unface.validate.run import validate as run
+    from unface.validate.targets import Enrollable, HttpForm, open_target
+
+    require_no_validation(out, force=force)
+    form = HttpForm(score_path, body, _pairs(field, "--field"), _pairs(header_env, "--header-env"), timeout)
+    own = encoder or (_RESTRICTED[0] if accept_licence else _PERMISSIVE)
+    with progress_bars(quiet=quiet or json) as progress:
+        detector = load_detector(accept_licence=accept_licence)
+        loaded: dict[str, Recogniser] = {}
+
+        def recogniser(name: str) -> "Recogniser":
+            if name not in loaded:
+                loaded[name] = load_recogniser(name, accept_licence=accept_licence, threads=threads, progress=progress)
+            return loaded[name]
+
+        opened = open_target(
+            target,
+            decisions_only=decisions_only,
+            form=form,
+            embed=lambda name: embedder(recogniser(name), detector),
+        )
+        require_authorised(opened, authorised_by)
+        usual = [name for name in (_PERMISSIVE, *_RESTRICTED) if accept_licence or name == _PERMISSIVE]
+        judges = [name for name in (names(judge) or usual) if name != opened.encoder]
+        seeing = {name: recogniser(name) for name in dict.fromkeys([own, *judges])}
+        drawing = Drawing(seed, device, accept_licence, threads, progress)
+        enrol_folder = drawing.enrolled(people, out / "enrol") if enrol == NOBODY else Path(enrol)
+        enrolled = enrolment_of(_seen(enrol_folder, seeing, detector, "enrolled", threads, progress), enrol)
+        if not (isinstance(opened.target, Enrollable) or go_on or is_begun(out / LEDGER_FILE)):
+            _ask_to_enrol(enrolled, enrol_folder, out, opened, budget)
+            return
+        query_folder = drawing.queries(budget + _BESIDE, out / "queries") if queries == NOBODY else Path(queries)
+        asked = _seen(query_folder, seeing, detector, "faces to ask with", threads, progress)
+        case = _case(opened, enrolled, asked, own, enrol, queries, authorised_by, budget, seed, threads)
+        plan = Plan(budget, names(attack), rate or (None if opened.local else _REMOTE_RATE), seed)
+        done = run(case, plan, out / LEDGER_FILE, progress=progress)
+    _show(done, out, save_templates=save_templates, json=json, quiet=quiet)
+
+
+def _pairs(given: list[str], option: str) -> dict[str, str]:
+    pairs = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise UnfaceError(f"{option}: {text!r} is not NAME=VALUE")
+        pairs[name] = value
+    return pairs
+
+
+def _seen(
+    folder: Path,
+    seeing: "dict[str, Recogniser]",
+    detector: "Detector",
+    task: str,
+    threads: int | None,
+    progress: "Progress",
+) -> "Seen":
+    from unface.data import read_images
+    from unface.validate.material import see
+
+    return see(read_images(folder), seeing, detector, task=task, threads=threads, progress=progress)
+
+
+def _case(
+    opened: "OpenedTarget",
+    enrolled: "Faces",
+    asked: "Seen",
+    own: str,
+    enrol: str,
+    queries: str,
+    authorised_by: str | None,
+    budget: int,
+    seed: int,
+    threads: int | None,
+) -> "Case":
+    """Everything that is measured with: the attacker's faces in three parts, and judges made of two of them."""
+    from unface.validate.judges import make_judges
+    from unface.validate.material import split_attacker, without
+    from unface.validate.nobody import NOBODY
+    from unface.validate.ports import Knowledge
+    from unface.validate.run import Case
+
+    parts = split_attacker(without(asked.faces, enrolled), budget, seed)
+    judges = make_judges(own, opened.encoder, parts.train, parts.calibrate, parts.queries, threads=threads)
+    return Case(
+        opened,
+        enrolled,
+        Knowledge(parts.queries.pictures, parts.queries.vectors[own], own, seed),
+        judges,
+        enrolled_source=enrol if enrol == NOBODY else Path(enrol).name,
+        queries_source=queries if queries == NOBODY else Path(queries).name,
+        enrolled_generated=enrol == NOBODY,
+        queries_generated=queries == NOBODY,
+        authorised_by=authorised_by,
+        notes=asked.notes,
+    )
+
+
+def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTarget", budget: int) -> None:
+    """Say what the operator has to do; nothing was sent."""
+    from unface.output.write import write_files
+    from unface.result.file import Listing
+
+    rows: list[tuple[str, ...]] = [
+        (name, str(folder / enrolled.pictures[enrolled.rows(at)[0]].name)) for at, name in enumerate(enrolled.names)
+    ]
+    listing = Listing(("person", "picture"), rows, "whom to enrol").csv()
+    write_files(out, {}, {"enrol.csv": listing})
+    total = budget * len(rows)
+    typer.echo(
+        printable(
+            f"Nothing was sent yet. Enrol {len(rows)} people in {opened.target.name}, each with one picture and under "
+            f"the name in {out / 'enrol.csv'}.\nEnrol nobody else under these names, and no other picture of them.\n"
+            f"Then give the same command with --continue: it asks up to {total:,} questions, {budget} about each."
+        )
+    )
+
+
+def _show(done: "Validated", out: Path, *, save_templates: bool, json: bool, quiet: bool) -> None:
+    """Files first, then the table or the JSON; a target that stopped answering is said last."""
+    from functools import partial
+
+    from unface.cli.show import show
+    from unface.report.validation import print_validation, write_validation
+    from unface.result.validation import VALIDATION_PAGE
+    from unface.validate.ledger import LEDGER_FILE
+
+    result = done.result
+    path = result.save(out)
+    page = write_validation(result, out / VALIDATION_PAGE)
+    beside = {out / LEDGER_FILE: "every question, to be kept at home", page: "the page"}
+    if save_templates:
+        beside = {done.save_templates(out / "templates.parquet"): "recovered templates: biometric data", **beside}
+    show(partial(print_validation, result), path, beside, json=json, quiet=quiet)
+    if result.asked.ended is not None:
+        raise UnfaceError(
+            f"{result.target.name}: stopped answering after {result.asked.counted:,} questions ({result.asked.ended}); "
+            f"{path} holds what there is, and the same command with --force goes on"
+        )

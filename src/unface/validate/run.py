@@ -1,0 +1,336 @@
+"""A whole validation: everybody is asked about in stages, attacks work on the ledger's answers, judges count."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.data import EmbeddingSet, write_embeddings
+from unface.errors import UnfaceError
+from unface.metrics import resolution
+from unface.progress import Progress, Silent
+from unface.result.file import Clock, Finding, note, warning
+from unface.result.validation import (
+    Asked,
+    Attacker,
+    AttackResult,
+    Enrolled,
+    Hardening,
+    JudgeFacts,
+    JudgeThreshold,
+    TargetFacts,
+    ValidationResult,
+    measured,
+)
+from unface.result.words import count, percent, rate, times
+from unface.seeds import stream
+from unface.validate.attacks import load_attack, usual_attacks
+from unface.validate.hardening import harden
+from unface.validate.ledger import Binding, Ledger, opened_ledger
+from unface.validate.material import sha256_of, taken
+from unface.validate.measure import Curve, ceilings, judge_recovered, shared_fars
+from unface.validate.oracle import Asking, Pace, Replayed, Session
+from unface.validate.ports import Attack, Faces, Knowledge, TemplateJudge
+from unface.validate.targets import Enrollable, OpenedTarget
+
+STAGES = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+HEADLINE_FAR = 1e-3
+_FEWEST_PEOPLE = 2
+_UNLIKE = 3
+_SHUFFLED_LIMIT = 5
+"""Times the false-accept rate that shuffled answers may reach before the result is invalid."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Who is enrolled where, and what the attacker has."""
+
+    opened: OpenedTarget
+    enrolled: Faces
+    knowledge: Knowledge
+    judges: Sequence[TemplateJudge]
+    enrolled_source: str
+    queries_source: str
+    enrolled_generated: bool = False
+    queries_generated: bool = False
+    authorised_by: str | None = None
+    notes: Sequence[str] = ()
+
+    @property
+    def binding(self) -> Binding:
+        """What the ledger belongs to."""
+        asked = Faces(
+            self.knowledge.pictures,
+            np.zeros(len(self.knowledge.pictures), np.int64),
+            ("",),
+            {},
+        )
+        return Binding(
+            self.opened.target.name,
+            self.opened.sha256,
+            sha256_of(self.enrolled),
+            sha256_of(asked),
+            self.authorised_by,
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How it is measured."""
+
+    budget: int
+    attacks: Sequence[str] = ()
+    """By name; empty: those that make sense for the target."""
+    rate: float | None = None
+    seed: int = 0
+    hardening: bool = True
+    pace: Pace | None = field(default=None, repr=False)
+
+    def stages(self, faces: int) -> tuple[int, ...]:
+        """Numbers of questions to report, the last the budget or as many faces as there are."""
+        last = min(self.budget, faces)
+        return (*(stage for stage in STAGES if stage < last), last)
+
+
+@dataclass(frozen=True, eq=False)
+class Validated:
+    """The result, and the templates for whoever asks for them: (people, d) of the worst attack after all questions."""
+
+    result: ValidationResult
+    templates: NDArray[np.float64]
+    names: tuple[str, ...]
+
+    def save_templates(self, path: Path) -> Path:
+        """Write the templates: of the attacker's encoder, one for each person about whom anything was recovered."""
+        there = np.asarray(np.isfinite(self.templates).all(axis=1))
+        found = EmbeddingSet.from_arrays(
+            self.templates[there].astype(np.float32),
+            [name for name, known in zip(self.names, there, strict=True) if known],
+            source="recovered templates",
+        )
+        write_embeddings(found, path)
+        return path
+
+
+def validate(case: Case, plan: Plan, ledger_path: Path, *, progress: Progress | None = None) -> Validated:
+    """Ask, attack, judge. What was asked before is in the ledger and is not asked again."""
+    progress, clock = progress or Silent(), Clock()
+    target = case.opened.target
+    require_authorised(case.opened, case.authorised_by)
+    if isinstance(target, Enrollable):
+        people = case.enrolled
+        target.enrol({name: people.pictures[people.rows(at)[0]] for at, name in enumerate(people.names)})
+    attacks = [load_attack(name) for name in plan.attacks or usual_attacks(decisions_only=target.decisions_only)]
+    with opened_ledger(ledger_path, case.binding) as ledger:
+        session = Session(target, ledger, plan.pace or Pace(plan.rate))
+        stages = plan.stages(len(case.knowledge.pictures))
+        _ask_in_stages(session, case, stages, progress)
+        reached = _reached(session.ledger, case, stages)
+        kept, done = _complete(reached, stages)
+        if not done or len(kept) < _FEWEST_PEOPLE:
+            why = session.ended or "the budget is too small"
+            raise UnfaceError(
+                f"{target.name}: nothing can be measured after {count(ledger.counted, 'question')} ({why}); "
+                f"{ledger_path.name} keeps them, so give the same command again once that is put right"
+            )
+        return _concluded(case, plan, session, attacks, kept, done, reached, clock, progress)
+
+
+def require_authorised(opened: OpenedTarget, authorised_by: str | None) -> None:
+    """Refuse a system elsewhere that nobody has allowed to be asked."""
+    if not opened.local and not (authorised_by or "").strip():
+        raise UnfaceError(
+            f"{opened.target.name}: is not on this machine; say who allowed this with --authorised-by 'NAME, DATE, HOW'"
+        )
+
+
+def _ask_in_stages(session: Session, case: Case, stages: Sequence[int], progress: Progress) -> None:
+    """The first 20 faces for everybody, then up to 50 …: a run that ends early still has something for everybody."""
+    oracles = [session.person(at, name, stages[-1]) for at, name in enumerate(case.enrolled.names)]
+    progress.start("asking", stages[-1] * len(oracles))
+    for before, stage in zip((0, *stages), stages, strict=False):
+        for oracle in oracles:
+            if session.ended is not None:
+                return
+            oracle.ask(case.knowledge.pictures[before:stage])
+            progress.advance("asking", stage - before)
+
+
+def _reached(ledger: Ledger, case: Case, stages: Sequence[int]) -> NDArray[np.int64]:
+    """(people,): to which of the stages everything was asked about each person."""
+    people = range(len(case.enrolled.names))
+    asked = np.array(
+        [[ledger.was_asked(at, picture.sha256) for picture in case.knowledge.pictures[: stages[-1]]] for at in people]
+    )
+    return np.array([sum(bool(row[:stage].all()) for stage in stages) for row in asked], dtype=np.int64)
+
+
+def _complete(reached: NDArray[np.int64], stages: Sequence[int]) -> tuple[NDArray[np.int64], tuple[int, ...]]:
+    """The people to measure, and the numbers of questions that all of them reached."""
+    least = int(reached.min())
+    people = np.arange(len(reached)) if least else np.flatnonzero(reached)
+    return people, tuple(stages[: max(least, 1)]) if len(people) else ()
+
+
+def _concluded(
+    case: Case,
+    plan: Plan,
+    session: Session,
+    attacks: Sequence[Attack],
+    kept: NDArray[np.int64],
+    queries: tuple[int, ...],
+    reached: NDArray[np.int64],
+    clock: Clock,
+    progress: Progress,
+) -> Validated:
+    faces = taken(case.enrolled, np.flatnonzero(np.isin(case.enrolled.identities, kept)))
+    asked = case.knowledge.pictures[: queries[-1]]
+    ledger = session.ledger
+    answers = np.array([[ledger.score(int(person), picture.sha256) for picture in asked] for person in kept])
+    decisions_only = session.target.decisions_only
+    shuffled = stream(plan.seed, "validate", "shuffled").permuted(answers, axis=1)
+    results, controls, templates = list[AttackResult](), list[AttackResult](), list[NDArray[np.float64]]()
+    progress.start("attacking", 2 * len(attacks) * len(kept))
+    for attack in attacks:
+        for given, into in ((answers, results), (shuffled, controls)):
+            recovered = []
+            for at, person in enumerate(kept):
+                name = case.enrolled.names[int(person)]
+                real = attack.adaptive and given is answers
+                oracle: Asking | Replayed = (
+                    session.person(int(person), name, queries[-1])
+                    if real
+                    else Replayed(asked, given[at], decisions_only=decisions_only)
+                )
+                recovered.append(attack.run(oracle, case.knowledge, queries))
+                progress.advance("attacking")
+            curve = Curve.of(judge_recovered(attack.settings, recovered, faces, case.judges), plan.seed)
+            into.append(curve.result(attack.name, adaptive=attack.adaptive))
+            if given is answers:
+                last = curve.chosen[-1]
+                templates.append(np.stack([one.templates[last[at], -1] for at, one in enumerate(recovered)]))
+    far = HEADLINE_FAR if HEADLINE_FAR in shared_fars(case.judges) else min(shared_fars(case.judges))
+    hardening: list[Hardening] = []
+    if plan.hardening and not decisions_only:
+        hardening = harden(answers, case.knowledge, faces, case.judges, queries, far, seed=plan.seed)
+    result = ValidationResult(
+        target=TargetFacts(
+            name=session.target.name,
+            kind=case.opened.kind,
+            decisions_only=decisions_only,
+            local=case.opened.local,
+            authorised_by=case.authorised_by,
+        ),
+        enrolled=Enrolled(
+            source=case.enrolled_source,
+            generated=case.enrolled_generated,
+            people=len(kept),
+            pictures=len(faces.pictures),
+            sha256=case.binding.enrolled_sha256,
+            notes=list(case.notes),
+        ),
+        attacker=Attacker(
+            encoder=case.knowledge.encoder,
+            queries=case.queries_source,
+            generated=case.queries_generated,
+            pictures=len(case.knowledge.pictures),
+        ),
+        asked=Asked(
+            budget=plan.budget,
+            counted=ledger.counted,
+            answered=ledger.answered,
+            lost=ledger.lost,
+            people_finished=int((reached == len(plan.stages(len(case.knowledge.pictures)))).sum()),
+            ended=session.ended,
+            sha256=ledger.sha256(),
+        ),
+        judges=[_judge_facts(judge) for judge in case.judges],
+        attacks=results,
+        shuffled=controls,
+        ceiling=ceilings(faces, case.judges, plan.seed),
+        hardening=hardening,
+        findings=_findings(case, plan, session, results, controls, kept, queries),
+        not_measured=_not_measured(case, plan, hardening, queries),
+        run=clock.run(),
+    )
+    headline = result.headline
+    best = 0 if headline is None else [one.name for one in results].index(headline.attack.name)
+    return Validated(result, templates[best], faces.names)
+
+
+def _judge_facts(judge: TemplateJudge) -> JudgeFacts:
+    return JudgeFacts(
+        name=judge.name,
+        independent=judge.independent,
+        thresholds=[
+            JudgeThreshold(
+                far=one.far,
+                cosine=one.cosine,
+                impostors=one.impostors,
+                false_accepts=one.false_accepts,
+                resolution="resolved" if resolution(one.far, one.impostors) == "resolved" else "coarse",
+            )
+            for one in judge.thresholds
+        ],
+        notes=list(getattr(judge, "notes", ())),
+    )
+
+
+def _findings(
+    case: Case,
+    plan: Plan,
+    session: Session,
+    results: Sequence[AttackResult],
+    controls: Sequence[AttackResult],
+    kept: NDArray[np.int64],
+    queries: tuple[int, ...],
+) -> list[Finding]:
+    found = []
+    if session.ended is not None:
+        everybody = len(case.enrolled.names)
+        text = f"{session.ended}. {count(len(kept), 'person', 'people')} of {everybody} and {queries[-1]} questions for"
+        found.append(warning("the run ended early", f"{text} each are in this result"))
+    if not any(judge.independent for judge in case.judges):
+        text = "only the attacker's own encoder judged, and success may be particular to it; name others with --judge"
+        found.append(warning("judges", text))
+    elif len(case.judges) == 1:
+        found.append(note("judges", f"one judge alone, {case.judges[0].name}"))
+    for control in controls:
+        for point in control.at:
+            share = measured(point)
+            if point.queries == queries[-1] and share is not None and share.low > _SHUFFLED_LIMIT * point.far:
+                text = (
+                    f"{control.name} on shuffled answers still succeeds for {percent(share.value)} "
+                    f"at FAR {rate(point.far)}: the thresholds do not fit these people, so no number here can be used"
+                )
+                found.append(Finding(severity="invalid", about="control", text=text))
+                break
+    strangers = [point for one in results for point in one.at if point.queries == queries[-1]]
+    unlike = max((point.chance / point.far for point in strangers if point.far >= HEADLINE_FAR), default=0.0)
+    if unlike > _UNLIKE:
+        text = (
+            f"recovered templates match strangers among the enrolled {times(unlike)} as often as the FAR says: the "
+            "enrolled people and the faces to ask with are of different kinds, and success may be overstated"
+        )
+        found.append(warning("thresholds", text))
+    if session.ledger.lost > 0.1 * max(session.ledger.counted, 1):
+        share_lost = percent(session.ledger.lost / session.ledger.counted)
+        found.append(warning("lost answers", f"{share_lost} of the questions have no answer"))
+    if not case.enrolled_generated:
+        found.append(
+            note("enrolled people", "real people, as far as unface knows: keep the ledger and this file at home")
+        )
+    return found
+
+
+def _not_measured(case: Case, plan: Plan, hardening: Sequence[Hardening], queries: tuple[int, ...]) -> list[str]:
+    missing = []
+    if queries[-1] < plan.budget:
+        missing.append(f"more than {queries[-1]} questions for each person: too few faces, or the run ended")
+    if plan.hardening and not hardening:
+        missing.append("hardening: the target answers with decisions, and there is nothing left to take away")
+    if all(len(case.enrolled.rows(at)) == 1 for at in range(len(case.enrolled.names))):
+        missing.append("other pictures of the people: only one picture of each was given")
+    return missing

@@ -1,0 +1,262 @@
+"""If these fail, a validation reports what it did not ask, hides why it ended, or asks without being allowed to."""
+
+from collections.abc import Sequence
+from functools import cache
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from rich.console import Console
+
+from tests.page.read_page import Page
+from tests.report.made import full_audit
+from tests.validate.world import World, world
+from unface.data import read_embeddings
+from unface.errors import UnfaceError
+from unface.gate import GateResult, judge, judge_validation, make_policy
+from unface.report.validation import print_validation, render_validation
+from unface.result.file import Finding
+from unface.result.validation import ValidationResult, validation_path, validation_schema
+from unface.seeds import stream
+from unface.validate import Picture, Refused
+from unface.validate.run import Case, Plan, Validated, validate
+from unface.validate.targets import OpenedTarget
+
+BUDGET = 160
+
+
+class Service:
+    """The world's target: cosines, until it has had enough of it."""
+
+    name = "toy"
+    decisions_only = False
+    batch = 7
+
+    def __init__(self, made: World, limit: int | None = None) -> None:
+        self.limit, self.asked = limit, list[tuple[str, str]]()
+        first = [made.enrolled.rows(at)[0] for at in range(len(made.enrolled.names))]
+        self._people = dict(zip(made.enrolled.names, made.enrolled.vectors["target"][first], strict=True))
+        names = [picture.name for picture in made.asked.pictures]
+        self._faces = dict(zip(names, made.asked.vectors["target"], strict=True))
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        if self.limit is not None and len(self.asked) + len(pictures) > self.limit:
+            raise Refused("banned")
+        self.asked += [(person, picture.name) for picture in pictures]
+        return np.array([float(self._faces[picture.name] @ self._people[person]) for picture in pictures])
+
+
+@cache
+def made() -> World:
+    return world(people=12)
+
+
+def case(service: Service, *, local: bool = True, authorised_by: str | None = None) -> Case:
+    return Case(
+        OpenedTarget(service, "function", local, "sha"),
+        made().enrolled,
+        made().knowledge,
+        made().judges,
+        "nobody",
+        "nobody",
+        enrolled_generated=True,
+        authorised_by=authorised_by,
+    )
+
+
+@cache
+def finished() -> tuple[Validated, Service]:
+    import tempfile
+
+    service = Service(made())
+    with tempfile.TemporaryDirectory() as folder:
+        return validate(case(service), Plan(BUDGET), Path(folder) / "ledger.jsonl"), service
+
+
+def test_everybody_is_asked_about_once_with_every_face_of_the_budget() -> None:
+    done, service = finished()
+    asked = done.result.asked
+    assert len(service.asked) == len(set(service.asked)) == 12 * BUDGET
+    assert (asked.counted, asked.answered, asked.lost, asked.people_finished) == (12 * BUDGET, 12 * BUDGET, 0, 12)
+    assert asked.ended is None
+    assert {point.queries for attack in done.result.attacks for point in attack.at} == {20, 50, 100, BUDGET}
+
+
+def test_scores_recover_people_shuffled_answers_do_not_and_the_headline_says_so() -> None:
+    result = finished()[0].result
+    headline = result.headline
+    assert headline is not None
+    assert headline.attack.name == "scores"
+    assert headline.point.same is not None
+    assert headline.point.same.value > 0.9
+    control = next(attack for attack in result.shuffled if attack.name == "scores").point(BUDGET, headline.point.far)
+    assert control is not None
+    assert control.same is not None
+    assert control.same.value < 0.1
+    assert result.valid
+    assert "After 160 questions about a person, an attacker recovers a face template" in result.verdict
+    assert result.hardening[0].measure == "as it is"
+    assert result.hardening[0].other == headline.point.other
+
+
+def test_templates_are_what_the_worst_attack_recovered_and_are_written_only_when_asked(tmp_path: Path) -> None:
+    done, _ = finished()
+    first = [made().enrolled.rows(at)[0] for at in range(12)]
+    own = made().enrolled.vectors["own"][first]
+    cosines = (done.templates * own).sum(axis=1) / np.linalg.norm(done.templates, axis=1)
+    assert cosines.min() > 0.7
+    done.result.save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["validation.json"]
+    saved = read_embeddings(done.save_templates(tmp_path / "templates.parquet"))
+    assert list(saved.names) == sorted(done.names)
+
+
+def test_a_finished_ledger_gives_the_same_result_without_a_question(tmp_path: Path) -> None:
+    first = validate(case(Service(made())), Plan(50, hardening=False), tmp_path / "ledger.jsonl")
+    silent = Service(made(), limit=0)
+    again = validate(case(silent), Plan(50, hardening=False), tmp_path / "ledger.jsonl")
+    assert silent.asked == []
+    assert again.result.attacks == first.result.attacks
+    assert again.result.asked.counted == first.result.asked.counted == 12 * 50
+
+
+def test_a_ban_leaves_what_everybody_was_asked_and_says_why(tmp_path: Path) -> None:
+    service = Service(made(), limit=12 * 50 + 100)
+    done = validate(case(service), Plan(BUDGET, hardening=False), tmp_path / "ledger.jsonl")
+    result = done.result
+    assert result.asked.ended == "banned"
+    assert {point.queries for attack in result.attacks for point in attack.at} == {20, 50}
+    assert result.enrolled.people == 12
+    (said,) = [finding for finding in result.findings if finding.about == "the run ended early"]
+    assert said.severity == "warning"
+    assert "banned" in said.text
+    assert any("more than 50 questions" in text for text in result.not_measured)
+    # Once the ban is lifted the same call goes on.
+    service.limit = None
+    on = validate(case(service), Plan(BUDGET, hardening=False), tmp_path / "ledger.jsonl")
+    assert on.result.asked.ended is None
+    assert len(service.asked) == len(set(service.asked))
+    assert on.result.asked.lost == 7, "the batch that was refused is spent"
+
+
+def test_a_ban_in_the_first_round_leaves_those_who_were_asked_enough(tmp_path: Path) -> None:
+    done = validate(case(Service(made(), limit=5 * 20 + 3)), Plan(BUDGET, hardening=False), tmp_path / "ledger.jsonl")
+    assert done.result.enrolled.people == 5
+    assert {point.queries for attack in done.result.attacks for point in attack.at} == {20}
+
+
+def test_a_target_that_never_answers_leaves_one_line_and_its_ledger(tmp_path: Path) -> None:
+    with pytest.raises(UnfaceError, match=r"toy: nothing can be measured after 7 questions \(banned\).*ledger.jsonl"):
+        validate(case(Service(made(), limit=0)), Plan(BUDGET), tmp_path / "ledger.jsonl")
+    assert (tmp_path / "ledger.jsonl").is_file()
+
+
+def test_nobody_is_asked_elsewhere_without_a_name_behind_it(tmp_path: Path) -> None:
+    service = Service(made())
+    for nobody in (None, "", "  "):
+        with pytest.raises(UnfaceError, match="say who allowed this with --authorised-by"):
+            validate(case(service, local=False, authorised_by=nobody), Plan(50), tmp_path / "ledger.jsonl")
+    assert service.asked == []
+    assert not (tmp_path / "ledger.jsonl").exists()
+    allowed = case(service, local=False, authorised_by="the owner, 3 May")
+    done = validate(allowed, Plan(50, hardening=False), tmp_path / "ledger.jsonl")
+    assert done.result.target.authorised_by == "the owner, 3 May"
+    assert '"authorised_by": "the owner, 3 May"' in (tmp_path / "ledger.jsonl").read_text()
+
+
+def test_answers_that_mean_nothing_are_reported_as_chance(tmp_path: Path) -> None:
+    class Random(Service):
+        def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+            return stream(len(self.asked), person, pictures[0].name).standard_normal(len(pictures))
+
+    result = validate(case(Random(made())), Plan(100, hardening=False), tmp_path / "ledger.jsonl").result
+    assert "no attack recovered a face template better than chance" in result.verdict
+
+
+def test_the_file_comes_back_as_it_was_and_has_a_schema(tmp_path: Path) -> None:
+    result = finished()[0].result
+    path = result.save(tmp_path)
+    assert ValidationResult.load(path) == result
+    assert validation_path(tmp_path) == validation_path(path) == path
+    assert set(validation_schema()["properties"]) == set(result.model_dump(by_alias=True))
+    text = path.read_text()
+    assert not any(f'"{name}"' in text for name in made().enrolled.names), "no names of people"
+    (tmp_path / "audit.json").write_text('{"schema": "unface.audit/2"}')
+    assert validation_path(tmp_path / "audit.json") is None
+
+
+def test_the_table_fits_eighty_columns_and_the_page_says_the_same() -> None:
+    result = finished()[0].result
+    text = StringIO()
+    print_validation(result, Console(file=text, width=80))
+    assert max(len(line) for line in text.getvalue().splitlines()) <= 80
+    page = Page(render_validation(result))
+    assert result.verdict in page.one("main").words
+    for words in ("What to do about it", "scores rounded to", "What this does not say"):
+        assert words in page.one("main").words
+    assert len([one for one in page.elements if one.tag == "svg" and one.attributes.get("role") == "img"]) == 2
+
+
+def test_names_from_outside_are_only_text_on_the_page() -> None:
+    evil = "<script>alert(1)</script>"
+    result = finished()[0].result
+    facts = result.target.model_copy(update={"name": evil, "authorised_by": evil})
+    page = Page(render_validation(result.model_copy(update={"target": facts})))
+    assert [one for one in page.elements if one.tag == "script"] == []
+    assert evil in page.one("h1").words
+
+
+def verdict_of(result: ValidationResult, **rule: object) -> GateResult:
+    return judge_validation(result, make_policy({"require": [rule]}, lambda table, key: f"{table} {key}"))
+
+
+def test_the_gate_holds_the_upper_end_against_the_limit() -> None:
+    result = finished()[0].result
+    headline = result.headline
+    assert headline is not None
+    failed = verdict_of(result, success_max=0.05, far=headline.point.far, queries=BUDGET, coarse="allow")
+    assert (failed.exit_code, failed.rules[0].reason[:6]) == (3, "scores")
+    attack, point = next(
+        (attack.name, point)
+        for attack in result.attacks
+        for point in attack.at
+        if point.judge == "all" and point.other is not None and 0 < point.other.value < point.other.high < 1
+    )
+    assert point.other is not None
+    at = {"attack": attack, "far": point.far, "queries": point.queries, "coarse": "allow"}
+    between = (point.other.value + point.other.high) / 2
+    assert verdict_of(result, success_max=between, **at).exit_code == 3, "the value is below, the upper end is not"
+    assert verdict_of(result, success_max=point.other.high, **at).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ({"success_max": 0.1, "far": 1e-2, "queries": 33}, "33 questions at FAR 0.01 were not measured"),
+        ({"success_max": 0.1, "far": 1e-2, "queries": BUDGET, "attack": "map"}, "attack 'map' was not run"),
+        ({"tar_max": 0.1, "far": 1e-2}, "this file is a validation"),
+    ],
+)
+def test_what_was_not_measured_never_passes(rule: dict[str, object], why: str) -> None:
+    result = verdict_of(finished()[0].result, **({"coarse": "allow"} | rule))
+    assert (result.exit_code, why in result.rules[0].reason) == (4, True), result.rules[0].reason
+
+
+def test_an_invalid_validation_and_a_coarse_rate_are_inconclusive() -> None:
+    result = finished()[0].result
+    bad = Finding(severity="invalid", about="control", text="failed")
+    rule = {"success_max": 0.9999, "far": 1e-2, "queries": BUDGET, "coarse": "allow"}
+    assert verdict_of(result.model_copy(update={"findings": [bad]}), **rule).exit_code == 4
+    thresholds = [one.model_copy(update={"resolution": "coarse"}) for one in result.judges[0].thresholds]
+    judges = [result.judges[0].model_copy(update={"thresholds": thresholds}), *result.judges[1:]]
+    coarse = verdict_of(result.model_copy(update={"judges": judges}), success_max=0.9, far=1e-2, queries=BUDGET)
+    assert coarse.exit_code == 4
+    assert "coarse" in coarse.rules[0].reason
+
+
+def test_an_audit_rule_for_a_validation_is_inconclusive_and_the_other_way_round() -> None:
+    policy = make_policy({"require": [{"success_max": 0.1, "far": 1e-3, "queries": 20}]}, lambda table, key: key)
+    result = judge(full_audit(), policy)
+    assert (result.exit_code, "this file is an audit" in result.rules[0].reason) == (4, True)
