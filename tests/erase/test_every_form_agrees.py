@@ -35,7 +35,8 @@ from unface.erase import (
     make_eraser,
 )
 from unface.erase.gate import Gate
-from unface.result.numbers import GateCertificate, Rate
+from unface.result.face_gate import GateCertificate
+from unface.result.numbers import Rate
 from unface.stores import sanitise_store
 
 GATED = "gated "

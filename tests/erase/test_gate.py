@@ -13,9 +13,10 @@ from tests.erase.people import people
 from unface import Projection, UnfaceError
 from unface.data import Space
 from unface.erase import ISP, fit_projection
-from unface.erase.gate import Gate, faces_needed, fit_gate, gate_words, upper_bound
+from unface.erase.gate import Gate, fit_gate, upper_bound
 from unface.moments import class_moments
-from unface.result.numbers import GateCertificate, Rate
+from unface.result.face_gate import GateCertificate, faces_needed, gate_words
+from unface.result.numbers import Rate
 from unface.scale.receipt import Check
 
 DIM = 6

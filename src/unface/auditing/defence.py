@@ -4,31 +4,89 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.auditing.attack import Attack
 from unface.auditing.protocol import Prepared
-from unface.data import EmbeddingSet, Role, require_same_space
+from unface.data import EmbeddingSet, Role, require_same_space, split_identities
 from unface.erase import CONTROLS, ISP, FitError, Projection, certificate, fit_projection, make_eraser, usual_rank
+from unface.erase.gate import Gate, fit_gate
 from unface.errors import UnfaceError
+from unface.moments import ClassMoments, class_moments
 from unface.probe import Variant, calibrate_tar
 from unface.progress import Progress
-from unface.result.audit import Erasure
-from unface.result.numbers import Certificate
+from unface.result.audit import Erasure, GateUse
+from unface.result.numbers import Certificate, Rate
 from unface.result.words import count, percent, rate
 
 _FEWEST_FIT_IDENTITIES = 3
+_FEWEST_GATED = 4
 _STEPS = 16
 
 
 @dataclass(frozen=True, eq=False)
+class GateSet:
+    """Unit vectors of pictures without faces, or unlabelled ones of the index, that a face gate learns from."""
+
+    vectors: NDArray[np.float32]
+    source: str
+    miss: float
+    """What the upper bound of the share of missed faces is to stay below."""
+    seed: int
+
+    @classmethod
+    def of(cls, given: EmbeddingSet, audited: EmbeddingSet, miss: float, seed: int) -> "GateSet":
+        """Refuses vectors of another space, and ones that are in the audited set."""
+        unit = given.unit()
+        try:
+            require_same_space(audited.space, unit.space)
+        except UnfaceError as error:
+            raise UnfaceError(f"--gate {given.source}: {error}") from None
+        shared = shared_vectors(audited, unit)
+        if shared:
+            raise UnfaceError(
+                f"--gate {given.source}: {count(shared, 'vector')} of it also in {audited.source}, which holds faces; "
+                "a gate set holds vectors without faces: take them out"
+            )
+        return cls(unit.vectors, given.source, miss, seed)
+
+    def gate(self, faces: ClassMoments, held: NDArray[np.float32], identities: NDArray[np.int64]) -> Gate:
+        """With a threshold that held faces set."""
+        try:
+            return fit_gate(faces, self.vectors, held, identities, miss=self.miss, seed=self.seed)
+        except UnfaceError as error:
+            raise UnfaceError(f"--gate {self.source}: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
 class Defender:
-    """Unit vectors of people to learn from; ``task``, if given, are unit vectors of what must stay useful."""
+    """Unit vectors of people to learn from; ``task``, if given, are unit vectors of what must stay useful.
+
+    With a ``gate_set``, everything that is fitted stands behind a face gate: one half of the people teaches it what a
+    face is, the other half sets its threshold.
+    """
 
     people: EmbeddingSet
     task: NDArray[np.float32] | None = None
+    gate_set: GateSet | None = None
+
+    @cached_property
+    def gate(self) -> Gate | None:
+        """Fitted when it is first asked for."""
+        if self.gate_set is None:
+            return None
+        people = self.people
+        if self.identities < _FEWEST_GATED:
+            raise UnfaceError(
+                f"--gate: {count(self.identities, 'identity', 'identities')} to fit on; a face gate needs at least "
+                f"{_FEWEST_GATED}, half of them to set its threshold"
+            )
+        split = split_identities(people.names, shares={Role.FIT: 0.5, Role.TEST: 0.5}, seed=self.gate_set.seed)
+        learned, held = (people.take(split.rows(people, role)) for role in (Role.FIT, Role.TEST))
+        return self.gate_set.gate(class_moments(learned.vectors, learned.identities), held.vectors, held.identities)
 
     @property
     def dim(self) -> int:
@@ -42,7 +100,7 @@ class Defender:
 
     def project(self, method: str, rank: int) -> Projection:
         """Fit a method by its name."""
-        return fit_projection(make_eraser(method, rank, self.task), self.people)
+        return replace(fit_projection(make_eraser(method, rank, self.task), self.people), gate=self.gate)
 
     def only(self, chosen: NDArray[np.bool_]) -> "Defender":
         """The same with some of the rows."""
@@ -169,17 +227,22 @@ def can_fit(methods: Sequence[str], rule: RankRule, defender: Defender) -> bool:
 
 
 def equal_controls(made: Sequence[Defence], defender: Defender) -> list[Defence]:
-    """At each rank among them, as many dimensions at random, and the largest ones without labels."""
+    """At each rank among them, as many dimensions at random, and the largest ones without labels; gated alike."""
     ranks = sorted({defence.projection.rank for defence in made})
-    ending = {rank: "" if len(ranks) == 1 else f"@{rank}" for rank in ranks}
+    gates = {id(defence.projection.gate): defence.projection.gate for defence in made}
+    pairs = sorted({(defence.projection.rank, list(gates).index(id(defence.projection.gate))) for defence in made})
     taken = {defence.name for defence in made}
-    wanted = [(control + ending[rank], control, rank) for rank in ranks for control in CONTROLS]
     made_alike = []
-    for name, control, rank in wanted:
-        if name not in taken:
+    for rank, number in pairs:
+        gate = list(gates.values())[number]
+        ending = ("" if len(ranks) == 1 else f"@{rank}") + ("" if not number else f" (gate {number + 1})")
+        for control in CONTROLS:
+            if control + ending in taken:
+                continue
             # Where vectors do not vary in so many directions there is no such principal component to remove.
             with suppress(FitError):
-                made_alike.append(_fitted(name, control, rank, "that of the erasers", defender))
+                alike = _fitted(control + ending, control, rank, "that of the erasers", defender)
+                made_alike.append(replace(alike, projection=replace(alike.projection, gate=gate)))
     return made_alike
 
 
@@ -211,6 +274,17 @@ def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:
         degenerate=projection.count_degenerate(embeddings.vectors),
         spectrum=projection.spectrum.tolist(),
         certificate=_certificate(projection, prepared),
+        gate=_gate_use(projection, prepared),
+    )
+
+
+def _gate_use(projection: Projection, prepared: Prepared) -> GateUse | None:
+    if projection.gate is None:
+        return None
+    test = prepared.embeddings.vectors[prepared.roles.test.rows]
+    return GateUse(
+        certificate=projection.gate.certificate,
+        missed_here=Rate.counted(projection.kernel.rows(test).not_faces, len(test)),
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.auditing.attack import Attack
-from unface.auditing.defence import Defender, RankRule, choose_rank, plain_rank
+from unface.auditing.defence import Defender, GateSet, RankRule, choose_rank, plain_rank
 from unface.auditing.protocol import Protocol, prepare
 from unface.data import EmbeddingSet, Role, Source, Space, read_embeddings, require_same_space, split_identities
 from unface.data.arrow import list_type, matrix_of
@@ -32,6 +32,7 @@ from unface.erase import (
     usual_rank,
 )
 from unface.erase.eraser import chosen_rank
+from unface.erase.gate import MISS
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
 from unface.moments import MomentStream
@@ -56,6 +57,8 @@ def fit_certified(
     *,
     rank: int | float | str | None = None,
     spare: Source | None = None,
+    gate: Source | None = None,
+    miss: float = MISS,
     hold_out: float = 0.2,
     seed: int = 0,
     threads: int | None = None,
@@ -65,7 +68,7 @@ def fit_certified(
 
     ``rank`` is that of ``unface.audit``. With a target such as "0.05@1e-4" the identities are split as in an audit:
     fitted on fit, attacked by train, judged on calibrate, certified on test. ``spare`` are vectors of a task, for the
-    erasers that spare one.
+    erasers that spare one. With ``gate`` and ``miss``, as those of ``unface.audit``, only faces are erased.
     """
     given = read_embeddings(source)
     rule, method = RankRule.of(rank), eraser
@@ -75,14 +78,15 @@ def fit_certified(
     task = _task(given, spare)
     if rule.target is not None:
         plan = Plan(fars=(rule.target.far,), seed=seed, threads=threads)
-        return _to_target(given, task, method, rule, plan, progress)
+        return _to_target(given, task, _gate_set(given.unit(), gate, miss, seed), method, rule, plan, progress)
     people = given.unit()
+    gate_set = _gate_set(people, gate, miss, seed)
     if hold_out == 0:
-        return _fitted(Defender(people, task), method, rule)
+        return _fitted(Defender(people, task, gate_set), method, rule)
     shares = {Role.FIT: 1 - hold_out, Role.TEST: hold_out}
     split = split_identities(people.names, shares=shares, seed=seed)
     fit, test = (people.take(split.rows(people, role)) for role in (Role.FIT, Role.TEST))
-    projection = _fitted(Defender(fit, task), method, rule)
+    projection = _fitted(Defender(fit, task, gate_set), method, rule)
     try:
         return replace(projection, certificate=certificate(projection, test.vectors, test.identities))
     except UnfaceError as error:
@@ -97,18 +101,28 @@ def _task(given: EmbeddingSet, source: Source | None) -> Task:
     return task.vectors
 
 
+def _gate_set(people: EmbeddingSet, source: Source | None, miss: float, seed: int) -> GateSet | None:
+    return None if source is None else GateSet.of(read_embeddings(source, identity=None), people, miss, seed)
+
+
 def _fitted(defender: Defender, method: str, rule: RankRule) -> Projection:
     return defender.project(method, plain_rank(rule, defender))
 
 
 def _to_target(
-    given: EmbeddingSet, task: Task, method: str, rule: RankRule, plan: Plan, progress: Progress
+    given: EmbeddingSet,
+    task: Task,
+    gate_set: GateSet | None,
+    method: str,
+    rule: RankRule,
+    plan: Plan,
+    progress: Progress,
 ) -> Projection:
     prepared = prepare(given, Protocol(variant=plan.variant, seed=plan.seed))
     roles = prepared.roles
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 2, plan.seed)
     attack = Attack(roles, pick_probes(_PROBES), replace(plan, ks=prepared.ks, everything=prepared.everything), weights)
-    defender = Defender(prepared.embeddings.take(prepared.split.rows(prepared.embeddings, Role.FIT)), task)
+    defender = Defender(prepared.embeddings.take(prepared.split.rows(prepared.embeddings, Role.FIT)), task, gate_set)
     rank = choose_rank(rule, method, defender, prepared.embeddings, attack, progress)
     projection = defender.project(method, rank)
     test = roles.test
@@ -128,6 +142,8 @@ def fit_streamed(
     eraser: str = "isp",
     *,
     rank: int | float | None = None,
+    gate: Source | None = None,
+    miss: float = MISS,
     hold_out: float = 0.2,
     vector: str = "vector",
     identity: str = "identity",
@@ -140,7 +156,8 @@ def fit_streamed(
 ) -> Projection:
     """As ``fit_certified``, over the Parquet files of a folder or a URL: identities are read first, then vectors once.
 
-    Holds a sum for each identity and the rows of the certificate, no file. Ids are not looked at.
+    Holds a sum for each identity and the rows of the certificate, no file. Ids are not looked at. Those rows also set
+    the threshold of a face gate.
     """
     rule, method = RankRule.of(rank), eraser
     place = place_at(source)
@@ -153,11 +170,15 @@ def fit_streamed(
     chosen_rank(method, np.ones(space.dim), space.dim, space.dim + 1, rule.rank, rule.energy)
     named = [NamesJob(place.address, name, identity) for name in files]
     cut = cut_identities(executor or local_executor(threads), named, hold_out, seed, _MOST_HELD_ROWS)
-    scatter = isinstance(model, ClosedFormEraser) and model.needs_scatter()
+    if gate is not None and hold_out == 0:
+        raise UnfaceError("--gate: held-out people set its threshold; raise --hold-out")
+    nobody = EmbeddingSet.from_arrays(np.eye(2, space.dim), [0, 1], space=space, source=place.shown).unit()
+    gate_set = _gate_set(nobody, gate, miss, seed)
+    scatter = gate is not None or (isinstance(model, ClosedFormEraser) and model.needs_scatter())
     jobs = [SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, skip_bad_rows) for name in files]
     sums = gather(jobs, progress or Silent())
     projection = replace(_fitted_from_sums(method, rule, sums.moments), space=replace(space, normalised=True))
-    return projection if hold_out == 0 else _certified(projection, sums)
+    return projection if hold_out == 0 else _certified(projection, sums, gate_set)
 
 
 def _fitted_from_sums(method: str, rule: RankRule, moments: MomentStream) -> Projection:
@@ -174,13 +195,16 @@ def _fitted_from_sums(method: str, rule: RankRule, moments: MomentStream) -> Pro
     return eraser.fit(np.zeros((2, moments.dim), np.float32)).projection_
 
 
-def _certified(projection: Projection, sums: PartSums) -> Projection:
+def _certified(projection: Projection, sums: PartSums, gate_set: GateSet | None) -> Projection:
     try:
         codes = codes_of(np.concatenate(sums.held_names).tolist())[0] if sums.held else np.empty(0, np.int64)
         vectors = np.concatenate(sums.held) if sums.held else np.empty((0, projection.dim), np.float32)
+        if gate_set is not None:
+            projection = replace(projection, gate=gate_set.gate(sums.moments.moments(), vectors, codes))
         return replace(projection, certificate=certificate(projection, vectors, codes))
     except UnfaceError as error:
-        raise UnfaceError(f"{error}; raise --hold-out, or take 0 for no certificate") from None
+        advice = "raise --hold-out" if gate_set is not None else "raise --hold-out, or take 0 for no certificate"
+        raise UnfaceError(f"{error}; {advice}") from None
 
 
 def _one_space(place: Place, files: Sequence[str], vector: str) -> Space:

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from unface.auditing.attack import Attack
 from unface.auditing.bench import Bench, describe_given
-from unface.auditing.defence import Defender, RankRule, fit_set, require_other_vectors
+from unface.auditing.defence import Defender, GateSet, RankRule, fit_set, require_other_vectors
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
@@ -18,6 +18,7 @@ from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
 from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space
 from unface.erase import Projection
+from unface.erase.gate import MISS
 from unface.errors import UnfaceError
 from unface.probe import draw_bootstrap
 from unface.progress import Progress, Silent
@@ -39,6 +40,8 @@ def audit(
     rank: int | float | str | None = None,
     fit_on: Source | None = None,
     spare: Source | None = None,
+    gate: Source | None = None,
+    miss: float = MISS,
     projections: Sequence[Projection] = (),
     utility: Sequence[Source] = (),
     parts: Part | Sequence[Part] | None = None,
@@ -55,6 +58,8 @@ def audit(
     ``rank``: dimensions to remove (12), a share of the class means' variance (0.95), or the smallest rank that meets a
     target ("0.05@1e-4": at most 5 % at FAR 1e-4 on calibrate). Two controls of equal rank are always measured beside
     them. ``spare`` are vectors of a task that a further eraser may spare; ``projections`` are ready ones to measure.
+    ``gate`` are vectors without faces: then only what a gate takes for a face is erased, also by the controls, and the
+    upper bound of the share of faces it misses is to stay below ``miss``.
 
     ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``. ``parts``
     are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
@@ -81,12 +86,15 @@ def audit(
 
     other, sets = (None if fit_on is None else read_embeddings(fit_on)), [read_embeddings(one) for one in utility]
     spared = None if spare is None else read_embeddings(spare)
+    without_faces = None if gate is None else read_embeddings(gate, identity=None)
     defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
+    if without_faces is not None:
+        defender = replace(defender, gate_set=GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed))
     tasks = utility_tasks_of(prepared.embeddings, sets, plan.seed, weights.level)
     methods = (eraser,) if isinstance(eraser, str) else eraser
     defences = make_defences(methods, rule, projections, defender, prepared, attack, progress or Silent())
     bench = Bench(given, prepared, attack, defender, defences, tasks, progress or Silent())
-    idle = {"--fit-on": other is not None, "--rank, --energy or --target": rank is not None}
+    idle = {"--fit-on": other is not None, "--gate": gate is not None, "--rank, --energy or --target": rank is not None}
     for option, is_given in idle.items():
         if is_given and not bench.fitted:
             raise UnfaceError(f"{option}: no eraser is fitted in this audit; name one with --eraser, or leave it out")
@@ -97,7 +105,7 @@ def audit(
     sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
     measured = {name: section for name, section in sections.items() if section is not None}
-    return _concluded(bench, controls, measured, other, clock)
+    return _concluded(bench, controls, measured, (other, without_faces), clock)
 
 
 def _section(part: Part, bench: Bench, ready: object) -> BaseModel | None:
@@ -130,9 +138,14 @@ def _defender(people: EmbeddingSet, spared: EmbeddingSet | None, audited: Embedd
 
 
 def _concluded(
-    bench: Bench, controls: Controls, sections: dict[str, Any], fit_on: EmbeddingSet | None, clock: Clock
+    bench: Bench,
+    controls: Controls,
+    sections: dict[str, Any],
+    fitted_with: tuple[EmbeddingSet | None, EmbeddingSet | None],
+    clock: Clock,
 ) -> AuditResult:
     """All of it as one result; findings, verdict and what was not measured are functions of the numbers in it."""
+    fit_on, gate_set = (None if one is None else describe_given(one) for one in fitted_with)
     prepared, plan, bootstrap = bench.prepared, bench.attack.plan, bench.attack.bootstrap
     curation, counts = prepared.curation, prepared.split.counts()
     numbers = AuditResult(
@@ -166,7 +179,8 @@ def _concluded(
             impostor_quota=plan.quota,
         ),
         spaces=list(bench.spaces),
-        fit_source=None if fit_on is None else describe_given(fit_on),
+        fit_source=fit_on,
+        gate_source=gate_set,
         controls=controls,
         parts=sections,
         run=clock.run(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unface.cli import options
-from unface.cli.options import names, numbers, rank_of, whole_numbers
+from unface.cli.options import miss_of, names, numbers, rank_of, whole_numbers
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def audit(
     projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
     utility: list[Path] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
     spare: Path | None = options.SPARE,
+    gate: Path | None = options.GATE,
+    miss: float | None = options.MISS,
     transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
     attribute_swap: str | None = typer.Option(
         None, "--attribute-swap", metavar="COLUMN", help="Move vectors to the other value of this column of two values."
@@ -107,10 +109,11 @@ def audit(
     )
 
     # What is wrong with these is refused before anything is fetched or encoded.
-    amount, erasers, projections = (
+    amount, erasers, projections, allowed = (
         rank_of(rank, energy, target),
         _erasers(eraser),
         [Projection.load(path) for path in projection],
+        miss_of(gate, miss),
     )
     parts = _parts(
         transfer,
@@ -145,6 +148,8 @@ def audit(
             rank=amount,
             fit_on=fit_on,
             spare=spare,
+            gate=gate,
+            miss=allowed,
             projections=projections,
             utility=utility,
             parts=(*parts, *more),

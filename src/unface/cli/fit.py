@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypedDict
 import typer
 
 from unface.cli import options
-from unface.cli.options import rank_of
+from unface.cli.options import miss_of, rank_of
 from unface.errors import printable
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def fit(
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
     spare: Path | None = options.SPARE,
+    gate: Path | None = options.GATE,
+    miss: float | None = options.MISS,
     hold_out: float = typer.Option(
         0.2, "--hold-out", min=0, max=0.9, help="Share of identities kept for the certificate; 0 for none."
     ),
@@ -60,7 +62,8 @@ def fit(
     require_new_file(out, force=force)
     if onnx is not None:
         require_new_file(onnx, force=force, option="--onnx")
-    require_distinct((out, onnx), (Path(source), spare))
+    require_distinct((out, onnx), (Path(source), spare, gate))
+    allowed = miss_of(gate, miss)
     if onnx is not None and find_spec("onnx") is None:
         raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
     is_collection = "://" in source or Path(source).is_dir()
@@ -91,6 +94,8 @@ def fit(
                 seed=seed,
                 threads=threads,
                 progress=progress,
+                gate=gate,
+                miss=allowed,
                 **spread,
             )
         else:
@@ -99,6 +104,8 @@ def fit(
                 eraser,
                 rank=amount,
                 spare=spare,
+                gate=gate,
+                miss=allowed,
                 hold_out=hold_out,
                 seed=seed,
                 threads=threads,
@@ -123,6 +130,10 @@ def _lines(projection: "Projection", path: Path) -> Iterator[str]:
         return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
     yield f"{path}: {projection.kind}, {projection.rank} of {projection.dim} dimensions removed, {projection.space}"
+    if projection.gate is not None:
+        from unface.result.face_gate import gate_words
+
+        yield from gate_words(projection.gate.certificate, "the gate set")
     certificate = projection.certificate
     if certificate is None:
         yield "not certified: no identities were held out"

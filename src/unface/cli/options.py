@@ -73,6 +73,13 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+def miss_of(gate: Path | None, miss: float | None) -> float:
+    """The share of faces that a gate may miss."""
+    if gate is None and miss is not None:
+        raise UnfaceError("--miss: is about a face gate; name its vectors without faces with --gate")
+    return 1e-3 if miss is None else miss
+
+
 CONFIG = typer.Option(
     None, "--config", help="TOML file of these options by name, as far = [1e-3].", callback=_read_config, is_eager=True
 )
@@ -88,6 +95,8 @@ TARGET = typer.Option(
     None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
 )
 SPARE = typer.Option(None, "--spare", help="Vectors of a task that utility-pca or utility-leace is to spare.")
+GATE = typer.Option(None, "--gate", help="Vectors without faces: erase only what a gate takes for a face.")
+MISS = typer.Option(None, "--miss", help="Upper bound of the share of faces that --gate may miss [default: 1e-3].")
 IDENTITY_COLUMN = typer.Option("identity", "--identity-column", help="Column of identities.")
 VECTOR_COLUMN = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors).")
 ID_COLUMN = typer.Option("id", "--id-column", help="Column of row ids; rows are numbered without one.")

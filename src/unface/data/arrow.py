@@ -35,7 +35,11 @@ def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[s
         source=source,
         columns=columns,
         vectors=vectors,
-        identities=text_of(table.column(columns.identity), f"{source}: {columns.identity!r}"),
+        identities=(
+            row_numbers(table.num_rows)
+            if columns.identity is None
+            else text_of(table.column(columns.identity), f"{source}: {columns.identity!r}")
+        ),
         ids=ids,
         labels={name: _label(table.column(name), ids, source, name) for name in labels},
         nulls=nulls,
@@ -51,7 +55,8 @@ def chosen_columns(schema: pa.Schema, columns: Columns, source: str) -> list[str
             raise UnfaceError(f"{source}: two columns are called {name!r}; rename one")
     asked = [columns.context] if columns.context else []
     asked += [columns.id] if columns.id != Columns.id else []  # without the usual id column rows are numbered
-    for name in (columns.vector, columns.identity, *asked):
+    asked += [] if columns.identity is None else [columns.identity]
+    for name in (columns.vector, *asked):
         if name not in schema.names:
             there = ", ".join(repr(known) for known in schema.names) or "no columns"
             raise UnfaceError(f"{source}: no column {name!r}; there is {there}")

@@ -42,7 +42,8 @@ class Columns:
     """Column names in the source, so that errors use the user's names."""
 
     vector: str = "vector"
-    identity: str = "identity"
+    identity: str | None = "identity"
+    """None: nobody asks whose the vectors are, and each row stands for itself."""
     id: str = "id"
     context: str | None = None
     """A second column of vectors, kept as a label: the surroundings of the face."""
@@ -191,10 +192,11 @@ def _require_shape(raw: RawRows) -> None:
     if raw.vectors.ndim != 2:
         raise UnfaceError(f"{where} has shape {shape}; expected (rows, dimensions)")
     if shape[0] == 0:
-        raise UnfaceError(f"{raw.source}: no rows; at least two identities are needed")
+        needed = "give some vectors" if raw.columns.identity is None else "at least two identities are needed"
+        raise UnfaceError(f"{raw.source}: no rows; {needed}")
     if raw.vectors.dtype.kind not in "fiu":
         raise UnfaceError(f"{where} holds {raw.vectors.dtype}; expected real numbers")
-    named = [(raw.columns.identity, raw.identities), (raw.columns.id, raw.ids), *raw.labels.items()]
+    named = [(raw.columns.identity or "row", raw.identities), (raw.columns.id, raw.ids), *raw.labels.items()]
     for name, column in named:
         if column.shape[:1] != shape[:1]:
             rows = len(column) if column.ndim else "no"
@@ -281,7 +283,7 @@ def _require_unique_ids(raw: RawRows) -> None:
 
 
 def _require_two_identities(raw: RawRows) -> None:
-    if len(set(raw.identities)) < 2:
+    if raw.columns.identity is not None and len(set(raw.identities)) < 2:
         raise UnfaceError(
             f"{raw.source}: every row has identity {raw.identities[0]!r} in {raw.columns.identity!r};"
             " at least two identities are needed"

@@ -39,15 +39,16 @@ def read_embeddings(
     source: Source,
     *,
     vector: str = "vector",
-    identity: str = "identity",
+    identity: str | None = "identity",
     id: str = "id",
     context: str | None = None,
     skip_bad_rows: bool = False,
 ) -> EmbeddingSet:
     """A checked set from a Parquet or .npz file, a directory of Parquet files, a table, or (vectors, identities).
 
-    ``vector``, ``identity`` and ``id`` name the columns; without an id column, rows are numbered. ``context`` names
-    a second column of vectors to keep as a label; other nested columns are left out.
+    ``vector``, ``identity`` and ``id`` name the columns; without an id column, rows are numbered. With
+    ``identity=None`` none is looked for. ``context`` names a second column of vectors to keep as a label; other nested
+    columns are left out.
     Bad rows (null, NaN, Inf, all zeros, no identity) are refused, or dropped and counted in ``notes``.
     """
     columns = Columns(vector=vector, identity=identity, id=id, context=context)
@@ -110,7 +111,7 @@ def _read_npz(path: Path, columns: Columns) -> RawRows:
     source = short_name(path)
     arrays = _read_arrays(path)
     vector = _array_name(arrays, columns.vector, "vectors", source)
-    identity = _array_name(arrays, columns.identity, "identities", source)
+    identity = None if columns.identity is None else _array_name(arrays, columns.identity, "identities", source)
     row_id = next((name for name in (Columns.id, "ids") if name in arrays), "ids")
     if columns.id != Columns.id:
         row_id = _array_name(arrays, columns.id, "ids", source)
@@ -122,7 +123,7 @@ def _read_npz(path: Path, columns: Columns) -> RawRows:
         source=source,
         columns=Columns(vector, identity, row_id),
         vectors=vectors,
-        identities=as_text(arrays[identity], f"{source}: {identity!r}"),
+        identities=row_numbers(count) if identity is None else as_text(arrays[identity], f"{source}: {identity!r}"),
         ids=as_text(arrays[row_id], f"{source}: {row_id!r}") if row_id in arrays else row_numbers(count),
         labels=labels,
         notes=tuple(f"array {name!r} left out: shape {others[name].shape}" for name in others if name not in labels),

@@ -20,7 +20,8 @@ from unface.erase.gate import Gate
 from unface.erase.projection import Projection, complement
 from unface.errors import UnfaceError, reason, short_name
 from unface.output.write import write_file
-from unface.result.numbers import Certificate, GateCertificate
+from unface.result.face_gate import GateCertificate
+from unface.result.numbers import Certificate
 
 KEY = "unface.projection"
 SCHEMA = "unface.projection/1"

@@ -10,18 +10,17 @@ from scipy.stats import beta
 from unface.errors import UnfaceError
 from unface.linear import ShrunkCovariance
 from unface.moments import ClassMoments, class_moments
-from unface.result.numbers import GateCertificate, Rate
+from unface.result.face_gate import LEVEL, GateCertificate, faces_needed
+from unface.result.numbers import Rate
 from unface.result.words import count, percent
 from unface.seeds import stream
 from unface.threads import one_blas_thread
 
 MISS = 1e-3
 """The usual upper bound of the share of faces that pass unerased."""
-MANY_TAKEN = 0.05
-"""A gate set of which more than this share is taken for faces probably holds some; then this is worth a warning."""
 _MOST_TAKEN = 0.5
+_SPENT = 0.01
 _FEWEST_VECTORS, _FEWEST_FACES = 20, 4
-_LEVEL = 0.95
 # Below the lowest face that must pass. A vector of length one that was rounded to float32 moves less along a direction.
 _MARGIN = 1e-6
 
@@ -55,7 +54,7 @@ def fit_gate(
     misses for which the exact binomial bound stays below ``miss``, the threshold lies just below the (j + 1)-th lowest
     score. The true miss rate of such a threshold has the distribution Beta(j + 1, n − j) whatever the scores', so the
     bound holds although the same faces set the threshold. With too few faces even for j = 0 it lies just below the
-    lowest one, and the bound says what holds then.
+    lowest one, or lower where 99 % of the others still lie below it, and the bound says what holds then.
     """
     _require_usable(len(others), len(held), miss)
     fitted = stream(seed, "gate").permutation(len(others)) < len(others) // 2
@@ -65,9 +64,13 @@ def fit_gate(
     scores = held.astype(np.float64) @ weights
     misses = _most_misses(len(held), miss)
     threshold = float(np.partition(scores, misses)[misses]) - _MARGIN
+    along = others[~fitted].astype(np.float64) @ weights
+    if upper_bound(misses, len(held)) > miss:
+        # Nobody knows how far below the lowest of a few faces the next one lies; room that costs little is used.
+        threshold = min(threshold, float(np.quantile(along, 1 - _SPENT)))
     missed = scores <= threshold
     people, missed_people = len(np.unique(held_identities)), len(np.unique(held_identities[missed]))
-    taken = others[~fitted].astype(np.float64) @ weights > threshold
+    taken = along > threshold
     certificate = GateCertificate(
         asked=miss,
         missed=Rate.counted(int(missed.sum()), len(held)),
@@ -75,7 +78,7 @@ def fit_gate(
         people=Rate.counted(missed_people, people),
         people_bound=upper_bound(missed_people, people),
         taken=Rate.counted(int(taken.sum()), len(taken)),
-        level=_LEVEL,
+        level=LEVEL,
     )
     if certificate.taken.value > _MOST_TAKEN:
         raise UnfaceError(
@@ -85,36 +88,9 @@ def fit_gate(
     return Gate(weights, -threshold, certificate)
 
 
-def upper_bound(events: int, trials: int, level: float = _LEVEL) -> float:
+def upper_bound(events: int, trials: int, level: float = LEVEL) -> float:
     """Clopper and Pearson's, one-sided: a larger rate gives so few events with a probability below 1 − level."""
     return float(beta.ppf(level, events + 1, trials - events)) if events < trials else 1.0
-
-
-def faces_needed(miss: float) -> int:
-    """Held-out faces for which a threshold that misses none of them has a bound of ``miss``."""
-    return math.ceil(math.log(1 - _LEVEL) / math.log1p(-miss))
-
-
-def gate_words(certificate: GateCertificate, source: str) -> list[str]:
-    """The certificate in sentences; the second and third only where there is something to warn of."""
-    missed, people, taken = certificate.missed, certificate.people, certificate.taken
-    said = [
-        f"face gate: misses {missed.numerator:,} of {count(missed.denominator, 'held-out face')}, at most "
-        f"{percent(certificate.bound)} with {percent(certificate.level)} confidence if pictures of one person are "
-        f"independent; of {count(people.denominator, 'person', 'people')} at most {percent(certificate.people_bound)} "
-        f"have a missed picture; takes {percent(taken.value)} of {source} for faces"
-    ]
-    if certificate.bound > certificate.asked:
-        said.append(
-            f"a miss rate of at most {percent(certificate.asked)} needs {faces_needed(certificate.asked):,} held-out "
-            f"faces, here are {missed.denominator:,}: the threshold lies below the lowest of them"
-        )
-    if taken.value > MANY_TAKEN:
-        said.append(
-            f"{percent(taken.value)} of {source} is taken for faces, more than {percent(MANY_TAKEN)}: does it hold "
-            "pictures of people? They are erased like all faces; to spare more, give vectors without faces"
-        )
-    return said
 
 
 def _normal(faces: ClassMoments, others: ClassMoments) -> NDArray[np.float64]:

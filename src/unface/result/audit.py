@@ -17,6 +17,7 @@ from pydantic import (
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
+from unface.result.face_gate import GateCertificate
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names
@@ -126,6 +127,16 @@ class Erasure(Frozen):
     degenerate: int = Field(description="audited vectors of which nothing was left")
     spectrum: list[float] = Field(description="singular values, falling; the first belong to what was removed")
     certificate: Certificate | None
+    gate: "GateUse | None" = Field(default=None, description="null where every vector is erased")
+
+
+class GateUse(Frozen):
+    """The face gate of an erasure: only what it takes for a face was changed."""
+
+    certificate: GateCertificate
+    missed_here: Rate = Field(
+        description="pictures of test identities that were taken for something else and stayed raw"
+    )
 
 
 class Change(Frozen):
@@ -281,6 +292,7 @@ class AuditResult(Frozen):
     protocol: MeasuredProtocol
     spaces: list[SpaceResult] = Field(min_length=1, description="raw first, then erasers, then the controls")
     fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
+    gate_source: Given | None = Field(default=None, description="vectors without faces that the face gate learned from")
     controls: Controls
     parts: dict[str, Any] = Field(default={}, description="what each further part of the audit measured, by its name")
     run: Run

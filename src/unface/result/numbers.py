@@ -131,27 +131,6 @@ class Certificate:
     )
 
 
-@dataclass(frozen=True)
-class GateCertificate:
-    """How a face gate does on people and vectors that its direction was not fitted on."""
-
-    __pydantic_config__: ClassVar[Any] = _STRICT
-
-    asked: float
-    """The miss rate that the upper bound was to stay below."""
-    missed: Rate
-    """Held-out faces that the gate takes for something else, so that they are released as they are."""
-    bound: float
-    """Exact upper bound of that rate at ``level``, if pictures of one person are missed independently of each other."""
-    people: Rate
-    """Held-out people of whom the gate misses at least one picture."""
-    people_bound: float
-    """Exact upper bound of that rate, which is never below that of pictures: it needs no independence."""
-    taken: Rate
-    """Vectors of the gate set that are taken for faces, so that they are erased."""
-    level: float = 0.95
-
-
 def _require_share(value: float, numerator: int, denominator: int) -> None:
     share = f"{numerator:,} of {denominator:,}"
     if denominator == 0 or not 0 <= numerator <= denominator:

@@ -68,8 +68,9 @@ def _after(result: AuditResult, head: Headline) -> str:
     assert erasure is not None
     assert point.tar is not None
     among = f", the best of {len(result.erased)} on calibrate" if len(result.erased) > 1 else ""
+    removed = "removed from faces" if erasure.gate else "removed"
     clauses = [
-        f"After {eraser_title(space)}{among} ({erasure.rank} of {erasure.dim} dimensions removed): "
+        f"After {eraser_title(space)}{among} ({erasure.rank} of {erasure.dim} dimensions {removed}): "
         f"{percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}, {times(point.times_chance or 0)} chance"
     ]
     more = leaks_more(space, head)

@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Change, Erasure, SpaceResult
+from unface.result.face_gate import gate_words
 from unface.result.file import Finding, note, warning
 from unface.result.parts import Option, Part, Section
 from unface.result.verdict import CONTROL_NAMES
-from unface.result.words import rate, signed_points
+from unface.result.words import percent, rate, signed_points
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+_SOME_MISSED = 3
 _LEAST_SIZE = 0.01  # of the largest singular value
 
 
@@ -71,6 +73,11 @@ class ErasurePart(Part):
         if len({erasure.rank for erasure in fitted}) == 1:
             rank = fitted[0].rank
             options.append(Option("--rank", (str(rank),), keyword="rank", value=str(rank)))
+        if result.gate_source is not None:
+            name = result.gate_source.name
+            options.append(Option("--gate", (name,), keyword="gate", value=repr(name)))
+            asked = {erasure.gate.certificate.asked for erasure in fitted if erasure.gate} - {1e-3}
+            options += [Option("--miss", (rate(miss),), keyword="miss", value=repr(miss)) for miss in asked]
         if result.fit_source is not None:
             name = result.fit_source.name
             options.append(Option("--fit-on", (name,), keyword="fit_on", value=repr(name)))
@@ -96,7 +103,7 @@ def _cells(space: SpaceResult, k: int, far: float) -> tuple[Text, Text, Text]:
 
 def _findings(result: AuditResult) -> list[Finding]:
     """Erasers that do no better than a control, or than nothing."""
-    findings = []
+    findings = _gates(result)
     head = result.headline
     for space in result.spaces:
         erasure = space.erasure
@@ -115,6 +122,25 @@ def _findings(result: AuditResult) -> list[Finding]:
             if change.high >= 0 and other is not None and not other.by_eraser:
                 findings.append(_no_better(space.name, change, other))
         findings += [*_capped(space.name, erasure), *_exhausted(space.name, erasure)]
+    return findings
+
+
+def _gates(result: AuditResult) -> list[Finding]:
+    """What the certificate of each face gate says, and whether it holds on this audit's own test identities."""
+    findings = []
+    uses = {space.erasure.gate: None for space in result.spaces if space.erasure and space.erasure.gate}
+    for use in uses:
+        source = "the gate set" if result.gate_source is None else result.gate_source.name
+        said, *warnings = gate_words(use.certificate, source)
+        here = use.missed_here
+        said += f"; of {here.denominator:,} pictures of test identities it misses {here.numerator:,}"
+        findings += [note("face gate", said.removeprefix("face gate: ")), *(warning("face gate", w) for w in warnings)]
+        if here.numerator >= _SOME_MISSED and here.value > max(use.certificate.bound, use.certificate.asked):
+            text = (
+                f"{percent(here.value)} of the pictures of test identities pass the gate unerased, more than its bound "
+            )
+            text += f"of {percent(use.certificate.bound)}: these faces differ from those it was fitted on"
+            findings.append(warning("face gate", text))
     return findings
 
 

@@ -8,7 +8,7 @@ from unface.page.charts import GREY, Figure, Look, Rows, data, draw, landmarks, 
 from unface.page.tables import Cell, Table, bounded, difference, table
 from unface.page.templates import render
 from unface.result.audit import AuditResult, Change, Erasure, SpaceResult
-from unface.result.numbers import Estimate
+from unface.result.numbers import Estimate, Rate
 from unface.result.parts import Section
 from unface.result.words import percent, rate
 
@@ -33,6 +33,10 @@ def sections(result: AuditResult) -> list[Section | str]:
         Section("compared", "Erasers against controls", compared, order=1),
         Section("erasers", "What was removed", removed),
     ]
+    gates = _gate_table(result)
+    if gates is not None:
+        sources = () if result.gate_source is None else (("Gate set", result.gate_source),)
+        found.append(Section("gate", "Face gate", render("tables.jinja", tables=[gates]), sources=sources))
     if changes is None:
         found.append("whether an eraser beats controls of equal rank")
     if not covered:
@@ -140,6 +144,34 @@ def _eraser_table(result: AuditResult) -> Table | None:
     return table(caption, columns, rows) if rows else None
 
 
+def _gate_table(result: AuditResult) -> Table | None:
+    """Each face gate once, however many spaces stand behind it."""
+    uses = {space.erasure.gate: space.name for space in reversed(result.spaces) if space.erasure and space.erasure.gate}
+    rows = [
+        (
+            Cell(name, f"at most {percent(use.certificate.asked)} was asked for"),
+            _counted(use.certificate.missed, f"at most {percent(use.certificate.bound)} if pictures are independent"),
+            _counted(use.certificate.people, f"at most {percent(use.certificate.people_bound)}"),
+            _counted(use.missed_here, "of test identities"),
+            _counted(use.certificate.taken, "erased like faces"),
+        )
+        for use, name in uses.items()
+    ]
+    columns = (
+        "gate of",
+        "faces missed",
+        "people with a missed picture",
+        "missed in this audit",
+        "gate set taken for faces",
+    )
+    caption = "Face gate: what it does not take for a face is released as it is; bounds are exact, one-sided, at 95 %"
+    return table(caption, columns, rows) if rows else None
+
+
+def _counted(share: Rate, note: str) -> Cell:
+    return Cell(f"{percent(share.value)} ({share.numerator:,} of {share.denominator:,})", note)
+
+
 def _covered(result: AuditResult) -> list[str]:
     """What the certificates cover, each said once."""
     certificates = [space.erasure.certificate for space in result.spaces if space.erasure]
@@ -149,7 +181,7 @@ def _covered(result: AuditResult) -> list[str]:
 def _row(name: str, erasure: Erasure) -> tuple[Cell | str, ...]:
     fit = f"{erasure.fit_identities:,} identities" if erasure.fit_identities is not None else "not said"
     head = (
-        Cell(name, "control" if erasure.control else erasure.method),
+        Cell(name, ("control" if erasure.control else erasure.method) + (", faces only" if erasure.gate else "")),
         Cell(f"{erasure.rank} of {erasure.dim}", erasure.rank_rule),
         Cell(fit, erasure.fitted_on),
     )

@@ -1,0 +1,60 @@
+"""The certificate of a face gate: how many faces it misses, how much else it takes for faces, and that in sentences."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from unface.result.numbers import Rate
+from unface.result.words import count, percent
+
+LEVEL = 0.95
+MANY_TAKEN = 0.05
+"""A gate set of which more than this share is taken for faces probably holds some; then this is worth a warning."""
+
+
+@dataclass(frozen=True)
+class GateCertificate:
+    """How a face gate does on people and vectors that its direction was not fitted on."""
+
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "allow_inf_nan": False}
+
+    asked: float
+    """The miss rate that the upper bound was to stay below."""
+    missed: Rate
+    """Held-out faces that the gate takes for something else, so that they are released as they are."""
+    bound: float
+    """Exact upper bound of that rate at ``level``, if pictures of one person are missed independently of each other."""
+    people: Rate
+    """Held-out people of whom the gate misses at least one picture."""
+    people_bound: float
+    """Exact upper bound of that rate, which is never below that of pictures: it needs no independence."""
+    taken: Rate
+    """Vectors of the gate set that are taken for faces, so that they are erased."""
+    level: float = 0.95
+
+
+def faces_needed(miss: float) -> int:
+    """Held-out faces for which a threshold that misses none of them has a bound of ``miss``."""
+    return math.ceil(math.log(1 - LEVEL) / math.log1p(-miss))
+
+
+def gate_words(certificate: GateCertificate, source: str) -> list[str]:
+    """The certificate in sentences; all but the first are warnings."""
+    missed, people, taken = certificate.missed, certificate.people, certificate.taken
+    said = [
+        f"face gate: misses {missed.numerator:,} of {count(missed.denominator, 'held-out face')}, at most "
+        f"{percent(certificate.bound)} with {percent(certificate.level)} confidence if pictures of one person are "
+        f"independent; of {count(people.denominator, 'person', 'people')} at most {percent(certificate.people_bound)} "
+        f"have a missed picture; takes {percent(taken.value)} of {source} for faces"
+    ]
+    if certificate.bound > certificate.asked:
+        said.append(
+            f"a miss rate of at most {percent(certificate.asked)} needs {faces_needed(certificate.asked):,} held-out "
+            f"faces, here are {missed.denominator:,}: the threshold lies below all of them"
+        )
+    if taken.value > MANY_TAKEN:
+        said.append(
+            f"{percent(taken.value)} of {source} is taken for faces, more than {percent(MANY_TAKEN)}: does it hold "
+            "pictures of people? They are erased like all faces; to spare more, give vectors without faces"
+        )
+    return said
