@@ -237,3 +237,26 @@ def test_tensors_of_one_dimension_are_erased_like_lists(tmp_path: Path) -> None:
     path = written(given, tmp_path / "faces.parquet", row_group_size=17)
     sanitise_file(projection(), path, tmp_path / "out.parquet", verify=True)
     assert np.array_equal(vectors_in(tmp_path / "out.parquet"), projection().apply(PEOPLE.unit().vectors))
+
+
+def test_a_file_that_another_run_wrote_meanwhile_is_not_replaced(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither existed when the two runs began."""
+    from unface.output import write
+
+    out, sync = tmp_path / "out.parquet", write.sync
+
+    def other_first(path: Path) -> None:
+        if not out.exists():
+            out.write_bytes(b"theirs")
+        sync(path)
+
+    monkeypatch.setattr(write, "sync", other_first)
+    with pytest.raises(UnfaceError, match=r"out.parquet: another run has written it meanwhile; choose another OUT"):
+        sanitise_file(projection(), source, out, replace=False)
+    assert out.read_bytes() == b"theirs"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["faces.parquet", "out.parquet"]
+    monkeypatch.undo()
+    sanitise_file(projection(), source, out)
+    assert out.read_bytes() != b"theirs"

@@ -293,11 +293,90 @@ def test_what_is_written_after_staging_is_neither_lost_nor_left_raw(folder: Path
     assert vectors(folder) == pytest.approx(wanted, abs=1e-6)
 
 
-def test_rows_added_raw_after_the_swap_stop_a_purge_and_its_receipt(folder: Path) -> None:
+@pytest.mark.parametrize("purge", [True, False])
+def test_rows_added_raw_after_an_earlier_run_are_erased_by_the_same_call_and_listed(folder: Path, purge: bool) -> None:
     sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
-    opened(folder).add(rows(0, 1))
-    with pytest.raises(UnfaceError, match="not erased; were rows added since"):
-        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    opened(folder).add(table_of(-raw_vectors(1), ["late"]))
+    wanted = np.insert(erase(raw_vectors(ROWS)), 1, erase(-raw_vectors(1)), axis=0)  # both are row 0
+    receipt = sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=purge)
+    assert (receipt.rows, receipt.arrived, receipt.raw_purged) == (ROWS + 1, 1, purge)
+    assert vectors(folder) == pytest.approx(wanted, abs=1e-6)
+    with pytest.raises(UnfaceError, match="already sanitised with this projection"):
+        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+    assert bool(holding(folder, -raw_vectors(1)[0])) is not purge
+
+
+ARRIVALS = [
+    ("commit", False),
+    ("create_index", True),
+    ("create_index", False),
+    ("compact_files", True),
+    ("compact_files", False),
+    ("cleanup_old_versions", True),
+    ("cleanup_old_versions", False),
+]
+
+
+@pytest.mark.parametrize("write", ["add", "add and delete", "update"])
+@pytest.mark.parametrize(("step", "before"), ARRIVALS)
+def test_what_is_written_raw_between_the_swap_and_the_receipt_is_erased_and_listed(
+    folder: Path, step: str, before: bool, write: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
+    late = -raw_vectors(1)
+    wanted = dict(enumerate(erase(raw_vectors(ROWS))))
+
+    def write_meanwhile() -> None:
+        if write == "update":
+            opened(folder).update(where="row = 3", values={"vector": late[0].tolist()})
+            wanted[3] = erase(late)[0]
+            return
+        opened(folder).add(table_of(late, ["late"]))
+        if write == "add and delete":
+            opened(folder).delete("id = 'late'")
+        else:
+            wanted[ROWS] = erase(late)[0]
+
+    owner = type(lance.dataset(path(folder)).optimize) if step == "compact_files" else lance.LanceDataset
+    if step == "commit":  # the first two make the detached versions
+        patch_with_writer(monkeypatch, "_commit_swap", before, write_meanwhile, LanceStore)
+    else:
+        patch_with_writer(monkeypatch, step, before, write_meanwhile, owner)
+    receipt = sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert receipt.arrived == (write != "add and delete")
+    found = opened(folder).to_arrow()
+    assert len(found) == len(wanted)
+    now = np.stack(found.column("vector").to_pylist()).astype(np.float32)
+    assert sorted(now[:, 0]) == pytest.approx(sorted(vector[0] for vector in wanted.values()), abs=1e-6)
+    assert told(folder).keys() == {"vector_idx", "row_idx"}
+    # A compaction that met another writer leaves files, which only differ from those of other writers in their owner.
+    listed = [note for note in receipt.notes if "belong to no version of the table" in note]
+    assert all(str(name).rpartition("/")[2] in listed[0] for name in holding(folder, late[0]))
+    assert LanceStore(str(folder), TABLE).inspect().raw_kept is bool(listed)
+    assert bool(listed) is ((step, before, write) == ("compact_files", True, "update"))
+    (nearest,) = opened(folder).search(erase(late)[0]).limit(1).to_list()
+    assert write == "add and delete" or np.allclose(nearest["vector"], erase(late)[0], atol=1e-6)
+
+
+def test_a_write_in_progress_survives_a_purge_and_is_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its data file is there and its commit is still to come."""
+    late = -raw_vectors(1)
+    begun = []
+
+    def begin() -> None:
+        begun.extend(lance.fragment.write_fragments(table_of(late, ["late"]), path(folder)))
+
+    patch_with_writer(monkeypatch, "cleanup_old_versions", True, begin)
+    receipt = sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    monkeypatch.undo()
+    (file,) = begun[0].files
+    assert any(file.path in note and "belong to no version" in note for note in receipt.notes)
+    latest = lance.dataset(path(folder)).version
+    lance.LanceDataset.commit(path(folder), lance.LanceOperation.Append(begun), read_version=latest)
+    assert len(vectors(folder)) == ROWS + 1
+    receipt = sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    assert (receipt.arrived, receipt.notes[1:]) == (1, [])
+    assert holding(folder, late[0]) == []
 
 
 def test_an_index_that_cannot_be_made_again_is_named_and_does_not_stand_in_the_way_of_a_purge(

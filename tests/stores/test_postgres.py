@@ -472,14 +472,42 @@ def test_until_a_purge_raw_vectors_can_be_put_back_from_the_kept_table(
     assert database.vectors() == pytest.approx(raw, abs=1e-7)
 
 
-def test_rows_written_raw_after_the_swap_stop_a_purge_and_its_receipt(database: Database, store: PostgresStore) -> None:
+@pytest.mark.parametrize("purge", [True, False])
+@pytest.mark.parametrize("earlier", ["swapped", "finished", "purged"])
+def test_rows_that_arrived_raw_before_an_earlier_run_ended_are_erased_by_the_same_call_and_listed(
+    database: Database, store: PostgresStore, earlier: str, purge: bool
+) -> None:
+    """It was killed after its swap, or its last look was over: the table counts as sanitised and holds raw rows."""
+    raw = database.faces()
+    if earlier == "swapped":
+        store.stage(erase, MARK, Silent())
+        store.swap(MARK)
+    else:
+        sanitise_store(PROJECTION, store, purge=earlier == "purged")
+    more = database.add(raw_vectors(3, seed=5))
+    database.run("CREATE TABLE unface_staged_0 ()")
+    ((staged,),) = database.ask("SELECT format('unface_staged_%s_2', 'faces'::regclass::oid)")
+    database.run(f"ALTER TABLE unface_staged_0 RENAME TO {staged}")  # of a run killed while it replaced rows
+    receipt = sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"), purge=purge)
+    assert (receipt.rows, receipt.arrived, receipt.raw_purged) == (ROWS + 3, 3, purge)
+    assert receipt.notes[0].startswith("3 rows were written with raw vectors")
+    assert database.vectors() == pytest.approx(erase(np.concatenate([raw, more])), abs=1e-6)
+    if purge:
+        assert not database.in_files(more[1])
+        assert database.leftovers() == []
+    else:
+        (kept,) = database.leftovers()
+        assert database.vectors(kept)[-3:] == pytest.approx(more, abs=1e-7)
+    with pytest.raises(UnfaceError, match="already sanitised with this projection"):
+        sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"))
+
+
+def test_a_run_killed_before_it_created_its_trigger_gets_it_from_the_next(database: Database) -> None:
     database.faces()
-    sanitise_store(PROJECTION, store)
-    (kept,) = database.leftovers()
-    database.run(f"UPDATE faces SET seen = raw.seen FROM {kept} raw WHERE raw.id = faces.id AND raw.id = 7")
-    with pytest.raises(UnfaceError, match="not erased; were rows added since"):
-        sanitise_store(PROJECTION, store, purge=True)
-    assert database.leftovers() == [kept]
+    sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"), purge=True)
+    with pytest.raises(UnfaceError, match="nothing to do"):
+        sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen", reject_raw=True))
+    assert database.ask("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == [("unface_reject_raw",)]
 
 
 def test_a_column_whose_mark_was_taken_away_is_not_erased_over_its_kept_raw_vectors(

@@ -61,7 +61,7 @@ def apply(
             raise UnfaceError("--ray: works on folders and URLs, file by file; leave it out for one file")
         _require_file(out, projection, Path(source), force=force)
         done = sanitise_file(
-            loaded, Path(source), Path(out), vector=vector_column, verify=verify, threads=threads
+            loaded, Path(source), Path(out), vector=vector_column, verify=verify, threads=threads, replace=force
         ).sentence()
     else:
         with ExitStack() as stack:

@@ -27,14 +27,30 @@ class OutputError(UnfaceError):
 
 
 @contextmanager
-def staged(path: Path, *, private: bool = False, option: str | None = None) -> Iterator[Path]:
-    """A temporary name for a file, renamed to ``path`` at the end of the block; replaces what is there.
+def staged(path: Path, *, private: bool = False, option: str | None = None, replace: bool = True) -> Iterator[Path]:
+    """A temporary name for a file, renamed to ``path`` at the end of the block.
 
+    It replaces what is there, or without ``replace`` refuses that: another run may have begun and ended meanwhile.
     ``option`` is the command-line option that named ``path``: a failure then advises another value for it.
     """
     with _failure_in_one_line(path, option), _unfinished(path, private=private) as unfinished:
         yield unfinished
+        if not replace:
+            sync(unfinished)
+            _require_free(unfinished, path)
         publish(unfinished, path)
+
+
+def _require_free(unfinished: Path, path: Path) -> None:
+    """Take the name in one step, so that of two runs only one gets it."""
+    try:
+        os.link(unfinished, path)
+    except FileExistsError:
+        raise OutputError(
+            f"{short_name(path)}: another run has written it meanwhile; choose another OUT or pass --force"
+        ) from None
+    except OSError:
+        pass  # a file system without hard links: renaming decides
 
 
 def write_file(path: Path, content: bytes, *, option: str | None = None) -> None:

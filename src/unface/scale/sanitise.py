@@ -43,8 +43,12 @@ def sanitise_file(
     vector: str = "vector",
     verify: bool = False,
     threads: int | None = None,
+    replace: bool = True,
 ) -> Receipt:
-    """Read, erase, write; ``out`` appears once all of it is written and, with ``verify``, was read back."""
+    """Read, erase, write; ``out`` appears once all of it is written and, with ``verify``, was read back.
+
+    Without ``replace`` an ``out`` that is there by then is refused: another run may have written it meanwhile.
+    """
     kind = kind_of(source)
     if out.exists() and out.samefile(source):
         raise UnfaceError(f"{short_name(out)}: is the source itself; write to another file")
@@ -53,7 +57,7 @@ def sanitise_file(
     if {".parquet": "parquet", ".npz": "npz"}.get(out.suffix.lower(), kind) != kind:
         raise UnfaceError(f"{short_name(out)}: {short_name(source)} is {kind}, and so is what is written; name it so")
     check = Check(projection) if verify else None
-    with staged(out) as unfinished:
+    with staged(out, replace=replace) as unfinished:
         if kind == "npz":
             done = _sanitise_arrays(projection, source, unfinished, vector, check)
         else:

@@ -16,11 +16,14 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from unface.errors import UnfaceError, reason
 from unface.output.write import write_file
-from unface.progress import Progress
-from unface.stores.ports import Erase, Holding
+from unface.progress import Progress, Silent
+from unface.stores.ports import Erase, Holding, IsErased
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment, LanceOperation
+
+# Lance reads this when it is imported; it would print warnings beside our one line.
+os.environ.setdefault("LANCE_LOG", "error")
 
 # Keys in the metadata of the vector column: they are committed together with the vectors.
 _MARK, _RAW, _INDICES = "unface.sanitised_with", "unface.raw", "unface.indices"
@@ -29,6 +32,11 @@ _MESSAGE = "__lance_commit_message"
 _BATCH_BYTES = 1 << 23
 # Lance's own sign for a column that a data file still holds but that is no longer read from there.
 _TOMBSTONE = -2
+# Transactions that change no row. Only others make any of the rest, apart from our swap, which is a Merge.
+_WITHOUT_ROWS = {"CreateIndex", "UpdateConfig", "Rewrite", "ReserveFragments"}
+_LISTED = 40
+_TRIES = 5
+"""How often a commit or a purge is repeated because others write meanwhile."""
 
 
 class LanceStore:
@@ -48,6 +56,10 @@ class LanceStore:
         self._column, self._id_column = column, id_column
         self._where = f"{table}.lance, column {column!r}"
         self._written = f"{self._where}: was written to since it was staged; stop writers and run it again"
+        self._known_erased: set[str] = set()
+        """Data files, which never change, whose vectors were found to be erased."""
+        self._clean_indices = False
+        """Whether this run built the indices when nobody else had written since the swap."""
 
     def inspect(self) -> Holding:
         data = self._open()
@@ -63,6 +75,7 @@ class LanceStore:
             rows=data.count_rows(),
             dim=kind.list_size,
             sanitised_with=None if _INDICES in metadata else metadata.get(_MARK),
+            swapped=_INDICES in metadata,
             raw_kept=metadata.get(_RAW) == "kept",
         )
 
@@ -131,15 +144,98 @@ class LanceStore:
                 note.version = data.version
                 note.save(self._note)
                 self._commit_swap(note, written)
+                # These were read back.
+                self._known_erased |= {made["files"][-1]["path"] for made in note.fragments.values()}
         self._rebuild_indices()
 
-    def purge(self) -> list[str]:
-        """Lance also deletes files of other writers' unfinished work: there must be none."""
+    def erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int:
+        """Fragments with raw vectors get a new data file; the old one stays until a purge."""
         with self._locked():
-            self._purge()
-        return []
+            for _ in range(_TRIES):
+                arrived = self._erase_arrivals(erase, is_erased)
+                if arrived is not None:
+                    return arrived
+        raise UnfaceError(
+            f"{self._where}: sanitised, but others write to it all the time, some of it raw;"
+            " stop writers and give the same command with --purge"
+        )
 
-    def _purge(self) -> None:
+    def _erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int | None:
+        """None if others wrote to the table at the same time."""
+        import lance
+        from lance.commit import CommitConflictError
+
+        data, arrived = self._open(), 0
+        field = _field_id(data, self._column)
+        fragments: dict[int, dict[str, Any]] = {}
+        raw: set[int] = set()
+
+        def erase_raw(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
+            return np.where(is_erased(vectors)[:, None], vectors, erase(vectors)).astype(vectors.dtype)
+
+        with self._lance_errors():
+            for fragment in data.get_fragments():
+                fragments[fragment.fragment_id] = fragment.metadata.to_json()
+                files = {file.path for file in fragment.data_files() if field in file.fields}
+                if files <= self._known_erased:
+                    continue
+                batches = fragment.to_batches(columns=[self._column])
+                found = sum(
+                    np.count_nonzero(~is_erased(_vectors_of(batch.column(0), self._where))) for batch in batches
+                )
+                if not found:
+                    self._known_erased |= files
+                    continue
+                arrived += int(found)
+                raw.add(fragment.fragment_id)
+                fragments[fragment.fragment_id] = _erased_fragment(
+                    fragment, self._column, field, erase_raw, Silent(), self._where
+                )
+            if not arrived:
+                return 0
+            written = [fragments[number]["files"][-1]["path"] for number in raw]
+            made = [lance.FragmentMetadata.from_json(json.dumps(each)) for each in fragments.values()]
+            try:
+                if not self._drop_indices_of(data, raw):
+                    raise CommitConflictError
+                operation = lance.LanceOperation.Merge(made, data.lance_schema)
+                lance.LanceDataset.commit(self._folder, operation, read_version=data.version, max_retries=0)
+            except CommitConflictError:
+                for name in written:
+                    (self._folder / "data" / name).unlink()
+                return None
+        self._known_erased |= set(written)
+        self._rebuild_indices()
+        return arrived
+
+    def _drop_indices_of(self, data: "LanceDataset", fragments: set[int]) -> bool:
+        """Drop the vector indices that hold rows of these fragments; False if others wrote to the table meanwhile.
+
+        Their plans are recorded in the table first, so that after a kill the same call rebuilds them.
+        """
+        covering = {
+            index.name
+            for index in data.describe_indices()
+            if index.field_names == [self._column]
+            and any(fragments & set(segment.fragment_ids) for segment in index.segments)
+        }
+        first, steps = data.version, 0
+        if covering and _INDICES not in self._metadata(data):
+            recorded = _INDEX_PLANS.dump_json(_index_plans(data, self._column)).decode()
+            data.update_field_metadata({self._column: {_INDICES: recorded}})
+            steps += 1
+        for name in sorted(covering):
+            data.drop_index(name)
+            steps += 1
+        # Each is one version, on top of whatever others wrote meanwhile.
+        return bool(data.version == first + steps)
+
+    def purge(self) -> list[str]:
+        """Files that no version refers to may be of a write in progress, so they stay and are listed."""
+        with self._locked():
+            return self._purge()
+
+    def _purge(self) -> list[str]:
         data = self._open()
         if _MARK not in self._metadata(data):
             raise UnfaceError(f"{self._where}: not sanitised yet; there is nothing to purge")
@@ -148,17 +244,95 @@ class LanceStore:
         if kept:
             raise UnfaceError(f"{self._where}: {', '.join(kept)} would keep raw vectors; delete them and purge again")
         self._rebuild_indices()
-        data = self._open()
+        notes: list[str] = []
         with self._lance_errors():
+            for _ in range(_TRIES):
+                if not self._rewrite_files():
+                    break
+            else:
+                notes.append(
+                    "others wrote to the table during the purge: raw vectors that they wrote and then changed or"
+                    " deleted may be in its files; stop writers and purge again"
+                )
+            notes += self._remove_unreferenced()
+            if not notes:
+                self._open().update_field_metadata({self._column: {_RAW: "purged"}})
+        return notes
+
+    def _rewrite_files(self) -> bool:
+        """Keep only the present table, in new files; whether others wrote to it meanwhile."""
+        data = self._open()
+        clean = self._clean_indices or not self._others_wrote(data)
+        try:
             # Data files keep replaced columns until they are rewritten; a threshold below zero rewrites all of them.
             data.optimize.compact_files(materialize_deletions_threshold=-1.0)
-            data = self._open()
-            files = (file for fragment in data.get_fragments() for file in fragment.data_files())
-            if any(_TOMBSTONE in file.fields for file in files):
-                raise UnfaceError(f"{self._where}: Lance did not rewrite all data files; they still hold raw vectors")
-            self._delete_note()
-            data.cleanup_old_versions(older_than=timedelta(0), delete_unverified=True)
-            data.update_field_metadata({self._column: {_RAW: "purged"}})
+        except (OSError, RuntimeError) as error:
+            if "commit conflict" in str(error):
+                return True
+            raise
+        data = self._open()
+        rewritten = data.version
+        files = (file for fragment in data.get_fragments() for file in fragment.data_files())
+        if any(_TOMBSTONE in file.fields for file in files):
+            raise UnfaceError(f"{self._where}: Lance did not rewrite all data files; they still hold raw vectors")
+        if not clean:
+            # They may hold vectors of rows that were raw when they were built and are deleted now.
+            for plan in _index_plans(data, self._column):
+                plan.build(data, self._column)
+        self._delete_note()
+        data.cleanup_old_versions(older_than=timedelta(0))
+        return self._others_wrote(self._open(), rewritten)
+
+    def _others_wrote(self, data: "LanceDataset", since: int = 0) -> bool:
+        """Whether anybody has changed rows since the swap, or since a version; also if that cannot be seen any more."""
+        for version in range(data.version, since, -1):
+            try:
+                transaction = data.read_transaction(version)
+            except TypeError:
+                continue  # pylance cannot describe a Rewrite of a table with an index
+            except (OSError, ValueError, RuntimeError):
+                return True
+            made = type(getattr(transaction, "operation", None)).__name__
+            if made == "Merge":
+                return False
+            if made not in _WITHOUT_ROWS:
+                return True
+        return since == 0
+
+    def _remove_unreferenced(self) -> list[str]:
+        """Delete data files that a killed run of ours left; list those that a write in progress may own."""
+        files = [path for path in (self._folder / "data").rglob("*") if path.is_file()]
+        now = {file.path for fragment in self._open().get_fragments() for file in fragment.data_files()}
+        left = []
+        for path in sorted(files):
+            name = path.relative_to(self._folder / "data").as_posix()
+            if name in now:
+                continue
+            if self._is_staged_file(path):
+                path.unlink(missing_ok=True)
+            else:
+                left.append(name)
+        if not left:
+            return []
+        listed = ", ".join(left[:_LISTED]) + (f" and {len(left) - _LISTED:,} more" if len(left) > _LISTED else "")
+        return [
+            f"{len(left):,} files of {self._folder.name}/data belong to no version of the table ({listed}): they are of"
+            " a write in progress, or of one that was killed, and may hold raw vectors; delete them when nobody writes"
+        ]
+
+    def _is_staged_file(self, path: Path) -> bool:
+        from lance.file import LanceFileReader
+
+        # Lance panics over a file without its end.
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 4))
+            if file.read() != b"LANC":
+                return False
+        try:
+            names = LanceFileReader(str(path)).metadata().schema.names
+        except (OSError, ValueError, RuntimeError):
+            return False
+        return list(names) == [_staged_name(self._column)]
 
     def _open(self, version: int | None = None) -> "LanceDataset":
         try:
@@ -284,6 +458,7 @@ class LanceStore:
         if recorded is None:
             return
         plans, failed = _INDEX_PLANS.validate_json(recorded), []
+        self._clean_indices = not self._others_wrote(data)
         # Lance lets others build an index from raw vectors up to the swap, and no longer reports its parameters then.
         for name in sorted(set(_index_names(data, self._column)) - {plan.name for plan in plans}):
             with self._lance_errors():
@@ -438,7 +613,7 @@ def _erased_fragment(
             failed.append(error)
             raise
 
-    schema = pa.schema([pa.field(f"{column} erased by unface", kind)])
+    schema = pa.schema([pa.field(_staged_name(column), kind)])
     rows = max(1, _BATCH_BYTES // (kind.list_size * kind.value_type.bit_width // 8))
     try:
         made, _ = fragment.merge_columns(lance.batch_udf(schema)(erased), columns=[column], batch_size=rows)
@@ -454,6 +629,11 @@ def _erased_fragment(
     new["fields"] = [field]
     described["files"] = [file for file in kept if set(file["fields"]) != {_TOMBSTONE}] + [new]
     return described
+
+
+def _staged_name(column: str) -> str:
+    """Of the column in the data files that we write; Lance reads it by its number."""
+    return f"{column} erased by unface"
 
 
 def _vectors_of(lists: pa.FixedSizeListArray, where: str) -> NDArray[np.floating]:

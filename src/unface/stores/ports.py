@@ -28,6 +28,8 @@ class Holding:
     dim: int
     sanitised_with: str | None = None
     """Hash of the projection that erased its vectors, as recorded in the store; None for raw ones."""
+    swapped: bool = False
+    """Whether its vectors are the erased ones although a killed run has not finished, so that it counts as raw."""
     raw_kept: bool = False
     """Whether raw vectors are still kept beside the sanitised ones, for ``purge`` to remove."""
 
@@ -72,12 +74,17 @@ class Exclusive(Protocol):
 
 @runtime_checkable
 class Watched(Protocol):
-    """A store whose writers wait for the swap and write afterwards: what they write may be raw."""
-
-    def reject_raw(self, check: Check) -> None:
-        """From now on, refuse raw vectors from anybody, if the user asked for that; otherwise do nothing."""
-        ...
+    """A store to which others can write raw vectors between the swap and the end of the run."""
 
     def erase_arrivals(self, erase: Erase, is_erased: IsErased) -> int:
         """Look once at every row written since the swap, and erase the raw ones; how many there were."""
+        ...
+
+
+@runtime_checkable
+class Rejecting(Protocol):
+    """A store that can refuse raw vectors itself."""
+
+    def reject_raw(self, check: Check) -> None:
+        """From now on, refuse raw vectors from anybody, if the user asked for that; otherwise do nothing."""
         ...

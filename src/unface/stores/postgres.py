@@ -174,6 +174,7 @@ class PostgresStore:
             with target.transaction():
                 # Writers that waited for the swap come before this lock, which waits until they have committed.
                 target.execute(f"LOCK TABLE {column.table} IN SHARE MODE")
+            target.execute(f"DROP TABLE IF EXISTS {column.staged}")  # of a run that was killed while it replaced rows
             query = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
             if self._swapped_by is not None:
                 query += f" AND xmin <> '{self._swapped_by}'::xid"
@@ -181,7 +182,6 @@ class PostgresStore:
             for records in read_records(source, query, self._layout(source, column), self._where):
                 raw = records[~is_erased(vectors_of(records))]
                 if len(raw) and not arrived:
-                    target.execute(f"DROP TABLE IF EXISTS {column.staged}")
                     _prepare_staged_table(target, column, "rows that arrived raw")
                 if len(raw):
                     raw["vector"] = erase(vectors_of(raw))

@@ -149,13 +149,24 @@ def read_records(connection: Connection, query: str, layout: np.dtype[np.void], 
     pending = bytearray()
     head = len(_COPY_SIGNATURE) + 8
     batch = max(1, _BATCH_BYTES // layout.itemsize) * layout.itemsize
-    with connection.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as chunks:
-        for chunk in chunks:
-            pending += chunk
-            if len(pending) >= head + batch:
-                yield _parse(pending[head : head + batch], layout, where)
-                # The signature stays in front until the stream ends.
-                del pending[head : head + batch]
+    import psycopg
+
+    read_on = True
+    try:
+        with connection.cursor().copy(f"COPY ({query}) TO STDOUT (FORMAT binary)") as chunks:
+            for chunk in chunks:
+                pending += chunk
+                if len(pending) >= head + batch:
+                    read_on = False
+                    yield _parse(pending[head : head + batch], layout, where)
+                    read_on = True
+                    # The signature stays in front until the stream ends.
+                    del pending[head : head + batch]
+    except psycopg.Error:
+        # The caller has failed and does not read on; what ending the stream early reports would be printed.
+        if read_on:
+            raise
+        return
     rest = pending[head : len(pending) - len(_COPY_END)]
     if rest:
         yield _parse(rest, layout, where)

@@ -11,7 +11,7 @@ from unface.progress import Progress, Silent
 from unface.scale import released_vectors
 from unface.scale.receipt import Check, Receipt, Verified
 from unface.scale.released import require_dim
-from unface.stores.ports import Exclusive, Holding, Store, Watched
+from unface.stores.ports import Exclusive, Holding, Rejecting, Store, Watched
 
 _LOOKS = 20
 """How often to look for rows that arrived raw before giving up."""
@@ -31,13 +31,17 @@ def sanitise_store(
 def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Progress) -> Receipt:
     held, mark = store.inspect(), projection.sha256
     if held.sanitised_with is not None:
-        return _purge_sanitised(projection, store, held, purge=purge)
+        return _continue_sanitised(projection, store, held, purge=purge)
     require_dim(projection, held.dim, held.where)
 
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
         return released_vectors(projection, vectors, held.where)
 
     store.stage(erase, mark, progress)
+    arrived = 0
+    if held.swapped:
+        arrived = _erase_arrivals(projection, store, held)
+        held = store.inspect()
     check = _read_back(projection, store)
     check.require(held.rows, held.where)
     unmatched = store.unmatched()
@@ -47,39 +51,42 @@ def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Pr
             " was it written to during the run? stop writers and run it again"
         )
     store.swap(mark)
-    return _finish(projection, store, held, check, purge=purge)
+    return _finish(projection, store, held, check, arrived, purge=purge)
 
 
-def _purge_sanitised(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
-    """Purge the raw vectors that an earlier run kept."""
+def _continue_sanitised(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
+    """Finish what an earlier run left: rows that arrived raw, and with ``purge`` the raw vectors that it kept."""
     if held.sanitised_with != projection.sha256:
         raise UnfaceError(
             f"{held.where}: already sanitised with another projection ({str(held.sanitised_with)[:12]}…);"
             " projections cannot be applied on top of each other, start from the raw vectors"
         )
-    if not held.raw_kept:
+    if isinstance(store, Rejecting):
+        store.reject_raw(Check(projection))
+    arrived = _erase_arrivals(projection, store, held)
+    if not arrived and not held.raw_kept:
         raise UnfaceError(f"{held.where}: already sanitised with this projection; nothing to do")
-    if not purge:
+    if not arrived and not purge:
         raise UnfaceError(
             f"{held.where}: already sanitised with this projection; raw vectors are still kept, --purge removes them"
         )
-    check = _read_back(projection, store)
+    held, check = store.inspect(), _read_back(projection, store)
     if check.rows:
         try:
             check.require(held.rows, held.where)
         except UnfaceError as error:
             raise UnfaceError(f"{error}; were rows added since? erase them with Projection.apply, then purge") from None
-    return _finish(projection, store, held, check, purge=True)
+    return _finish(projection, store, held, check, arrived, purge=purge)
 
 
-def _finish(projection: Projection, store: Store, held: Holding, check: Check, *, purge: bool) -> Receipt:
+def _finish(projection: Projection, store: Store, held: Holding, check: Check, arrived: int, *, purge: bool) -> Receipt:
     """Purge if asked, and erase what others wrote raw meanwhile, until a look finds nothing.
 
     Without a purge one look that finds nothing is enough. A purge may lock the store too, so it is looked at again.
     """
-    if isinstance(store, Watched):
+    if isinstance(store, Rejecting):
         store.reject_raw(Check(projection))
-    arrived = 0 if purge and held.sanitised_with is not None else _erase_arrivals(projection, store, held)
+    arrived += _erase_arrivals(projection, store, held, arrived)
     purged = store.purge() if purge else None
     while purge and (more := _erase_arrivals(projection, store, held, arrived)):
         arrived, purged = arrived + more, store.purge()
@@ -114,7 +121,7 @@ def _receipt(projection: Projection, held: Holding, check: Check, arrived: int, 
     notes = purged or []
     if arrived:
         notes = [
-            f"{arrived:,} rows were written with raw vectors during the run and were erased after the swap;"
+            f"{arrived:,} rows were written with raw vectors since the swap began and were erased after it;"
             " erase vectors before they are written from now on",
             *notes,
         ]

@@ -1,0 +1,74 @@
+"""Fire at runs: ``python -m tests.fire kills --store postgres --kills 100``, or ``python -m tests.fire pairs``."""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.fire.kills import fire
+from tests.fire.pairs import KINDS, fire_pairs
+from tests.fire.target import Target
+
+
+def _target(store: str, how: str, folder: Path) -> Target:
+    if store == "postgres":
+        from tests.fire.postgres import PostgresTarget
+
+        return PostgresTarget(how)
+    from tests.fire.lance import LanceTarget
+
+    return LanceTarget(folder / "lance")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fire")
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    kills = kinds.add_parser("kills", help="kill runs while clients write")
+    kills.add_argument("--store", choices=["postgres", "lance"], required=True)
+    kills.add_argument("--how", choices=["client", "terminate", "backend"], default="client", help="[client]")
+    kills.add_argument("--kills", type=int, default=100, help="[100]")
+    kills.add_argument("--seed", type=int, default=1)
+    pairs = kinds.add_parser("pairs", help="start a second run while the first is in its swap")
+    pairs.add_argument("--store", choices=[*KINDS, "all"], default="all")
+    pairs.add_argument("--pairs", type=int, default=50, help="for each store [50]")
+    pairs.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    return _pairs(asked) if asked.kind == "pairs" else _kills(asked)
+
+
+def _pairs(asked: argparse.Namespace) -> int:
+    found = 0
+    for name in KINDS if asked.store == "all" else [asked.store]:
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            tally = fire_pairs(name, asked.pairs, asked.seed, Path(folder), _say)
+        print("".join(f"    {count} × {end}\n" for end, count in tally.ends.most_common()), end="")
+        print(
+            f"{name}: {tally.pairs} pairs at {len(tally.overlaps)} steps, {len(tally.violations)} violations,"
+            f" {time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
+        found += len(tally.violations)
+    return min(found, 1)
+
+
+def _kills(asked: argparse.Namespace) -> int:
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        tally = fire(_target(asked.store, asked.how, Path(folder)), asked.kills, asked.seed, Path(folder), _say)
+    print(", ".join(f"{count} at {name!r}" for name, count in tally.at.most_common()))
+    print(
+        f"{asked.store}, {asked.how}: {tally.kills} kills in {tally.trials} trials, {tally.changes} changes by clients,"
+        f" {tally.arrived} rows listed as arrived, {len(tally.violations)} violations,"
+        f" {time.monotonic() - begun:.0f} s"
+    )
+    return min(len(tally.violations), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
