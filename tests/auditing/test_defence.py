@@ -259,15 +259,15 @@ def test_energy_takes_as_few_directions_as_hold_that_share_of_the_class_means_va
     spectrum = defender().project("isp", 11).spectrum
     share = np.cumsum(spectrum**2) / np.sum(spectrum**2)
     for energy in (0.3, 0.6, 0.9):
-        rank = plain_rank(RankRule(energy=energy), defender())
+        rank = plain_rank(RankRule(energy=energy), "isp", defender())
         assert share[rank - 1] >= energy
         assert rank == 1 or share[rank - 2] < energy
 
 
 def test_a_given_rank_is_taken_as_it_is_and_none_means_three_eighths_or_what_identities_allow() -> None:
-    assert plain_rank(RankRule(rank=7), defender()) == 7
-    assert plain_rank(RankRule(), Defender(PEOPLE)) == 6
-    assert plain_rank(RankRule(), Defender(PEOPLE.take(PEOPLE.identities < 4))) == 3
+    assert plain_rank(RankRule(rank=7), "isp", defender()) == 7
+    assert plain_rank(RankRule(), "isp", Defender(PEOPLE)) == 6
+    assert plain_rank(RankRule(), "isp", Defender(PEOPLE.take(PEOPLE.identities < 4))) == 3
 
 
 @pytest.mark.parametrize("energy", [0.0, -1.0, 1.5, float("nan")])

@@ -104,7 +104,7 @@ def test_a_projection_of_another_space_is_refused() -> None:
 
 
 def test_an_unknown_eraser_is_refused_with_those_there_are() -> None:
-    known = "isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, utility-pca, utility-leace, random, pca"
+    known = "isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, utility-pca, utility-leace, keeper, random, pca"
     assert refusal(eraser="magic") == f"eraser 'magic' is not known; choose from {known}"
 
 

@@ -189,7 +189,7 @@ def test_what_it_cannot_do_is_refused_in_one_line() -> None:
         Keeper(5, nuisance=noise).fit(made.vectors[:8] * (np.arange(DIM) < 4), np.arange(8) % 2)
     with pytest.raises(FitError, match="no copies"):
         copy_covariance(made.vectors[:0], made.vectors[:0])
-    with pytest.raises(UnfaceError, match="give --copies or --task"):
+    with pytest.raises(UnfaceError, match="needs copies of pictures"):
         make_eraser("keeper", 3)
     with pytest.raises(UnfaceError, match="at least one must be kept"):
         make_eraser("keeper", DIM, nuisance=noise)

@@ -1,7 +1,7 @@
 """The defender: on whom erasers are fitted, how many dimensions go, and the projections with controls of equal rank."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +12,19 @@ from numpy.typing import NDArray
 from unface.auditing.attack import Attack
 from unface.auditing.protocol import Prepared
 from unface.data import EmbeddingSet, Role, require_same_space, split_identities
-from unface.erase import CONTROLS, ISP, FitError, Projection, certificate, fit_projection, make_eraser, usual_rank
+from unface.erase import (
+    CONTROLS,
+    ISP,
+    KEEPER,
+    USUAL_MU,
+    FitError,
+    Projection,
+    certificate,
+    fit_projection,
+    make_eraser,
+    usual_rank,
+    usually_kept,
+)
 from unface.erase.gate import Gate, fit_gate
 from unface.errors import UnfaceError
 from unface.moments import ClassMoments, class_moments
@@ -25,6 +37,9 @@ from unface.result.words import count, percent, rate
 _FEWEST_FIT_IDENTITIES = 3
 _FEWEST_GATED = 4
 _STEPS = 16
+# Of the dimensions: what a keeper that is fitted to a target may keep, and how much people may count.
+_KEPT_SHARES = (1 / 64, 1 / 32, 3 / 64, 1 / 16, 3 / 32, 1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2)
+_MUS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +87,10 @@ class Defender:
     people: EmbeddingSet
     task: NDArray[np.float32] | None = None
     gate_set: GateSet | None = None
+    nuisance: NDArray[np.float64] | None = None
+    """(d, d) of copies, or of the task's classes, for a keeper."""
+    useful: Callable[[Projection], float] | None = None
+    """On calibrate: what a keeper that is fitted to a target must keep most of."""
 
     @cached_property
     def gate(self) -> Gate | None:
@@ -98,9 +117,10 @@ class Defender:
         """How many people."""
         return len(self.people.names)
 
-    def project(self, method: str, rank: int) -> Projection:
-        """Fit a method by its name."""
-        return replace(fit_projection(make_eraser(method, rank, self.task), self.people), gate=self.gate)
+    def project(self, method: str, rank: int, mu: float = USUAL_MU) -> Projection:
+        """Fit a method by its name; ``mu`` is for a keeper."""
+        eraser = make_eraser(method, rank, self.task, nuisance=self.nuisance, mu=mu)
+        return replace(fit_projection(eraser, self.people), gate=self.gate)
 
     def only(self, chosen: NDArray[np.bool_]) -> "Defender":
         """The same with some of the rows."""
@@ -207,9 +227,19 @@ def fit_erasers(
         )
     made = []
     for method in dict.fromkeys(methods):
+        if method == KEEPER:
+            rank, mu = choose_keeper(rule, defender, audited, attack, progress)
+            made.append(_fitted(method, method, rank, f"{_keeper_rule(rule)}; μ = {mu:g}", defender, mu))
+            continue
         rank = choose_rank(rule, method, defender, audited, attack, progress)
         made.append(_fitted(method, method, rank, str(rule), defender))
     return made
+
+
+def _keeper_rule(rule: RankRule) -> str:
+    if rule.target is not None:
+        return f"most useful on calibrate with a worst case there of {rule.target}"
+    return "usual: an eighth of the dimensions is kept" if rule == RankRule() else str(rule)
 
 
 def can_fit(methods: Sequence[str], rule: RankRule, defender: Defender) -> bool:
@@ -220,7 +250,7 @@ def can_fit(methods: Sequence[str], rule: RankRule, defender: Defender) -> bool:
         return True  # a rank that was asked for and cannot be reached is refused, not left out
     try:
         for method in methods:
-            defender.project(method, plain_rank(rule, defender))
+            defender.project(method, plain_rank(rule, method, defender))
     except FitError:
         return False
     return True
@@ -266,6 +296,7 @@ def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:
         control=defence.control,
         rank=projection.rank,
         dim=projection.dim,
+        kept=None if projection.kept is None else projection.kept.shape[1],
         rank_rule=defence.rank_rule,
         fitted_on=defence.fitted_on,
         fit_identities=len(defence.fit.names) if defence.fit else None,
@@ -296,8 +327,8 @@ def _certificate(projection: Projection, prepared: Prepared) -> Certificate | No
         return None
 
 
-def _fitted(name: str, method: str, rank: int, rule: str, defender: Defender) -> Defence:
-    projection = defender.project(method, rank)
+def _fitted(name: str, method: str, rank: int, rule: str, defender: Defender, mu: float = USUAL_MU) -> Defence:
+    projection = defender.project(method, rank, mu)
     people = defender.people
     return Defence(name, method, projection, method in CONTROLS, rule, people.source, people)
 
@@ -307,16 +338,18 @@ def choose_rank(
 ) -> int:
     """The rank at which ``method``, fitted by ``defender``, is to be applied."""
     if rule.target is None:
-        return plain_rank(rule, defender)
+        return plain_rank(rule, method, defender)
     return _smallest(rule.target, method, defender, audited, attack, progress)
 
 
-def plain_rank(rule: RankRule, defender: Defender) -> int:
+def plain_rank(rule: RankRule, method: str, defender: Defender) -> int:
     """By any rule that needs no attack."""
     if rule.rank is not None:
         return rule.rank
     if rule.energy is not None:
         return fit_projection(ISP(energy=rule.energy), defender.people).rank
+    if method == KEEPER:
+        return defender.dim - usually_kept(defender.dim)
     return usual_rank(defender.dim, defender.identities)
 
 
@@ -352,6 +385,54 @@ def _smallest(
         middle = (low + high) // 2
         low, high = (low, middle) if met(middle) else (middle, high)
     return high
+
+
+def choose_keeper(
+    rule: RankRule, defender: Defender, audited: EmbeddingSet, attack: Attack, progress: Progress
+) -> tuple[int, float]:
+    """(rank, μ); to a target, of those that meet it on calibrate the pair that finds most copies there."""
+    target = rule.target
+    if target is None:
+        return plain_rank(rule, KEEPER, defender), USUAL_MU
+    if defender.useful is None:
+        raise UnfaceError(f"{KEEPER}: --target chooses by copies found on calibrate identities; give copies, or --rank")
+    plan = replace(attack.plan, fars=(target.far,))
+    # Of one dimension nothing but a sign is left at length one.
+    sizes = sorted({max(min(2, defender.dim), round(defender.dim * share)) for share in _KEPT_SHARES})
+    progress.start("copies found", len(sizes) * len(_MUS))
+    found = []
+    for mu in _MUS:
+        for kept in sizes:
+            with suppress(FitError):  # pictures that do not vary in so many directions
+                projection = defender.project(KEEPER, defender.dim - kept, mu)
+                found.append((defender.useful(projection), kept, mu, projection))
+            progress.advance("copies found")
+    if not found:
+        raise UnfaceError(
+            f"{KEEPER}: pictures of one person vary in fewer than {sizes[0]} directions; give more images"
+        )
+    # Best first; of equally good ones the smallest, which leaks least. One that fails rules out larger ones of its μ.
+    found.sort(key=lambda one: (-one[0], one[1], -one[2]))
+    progress.start("keeper by target", len(found))
+    failed: dict[float, int] = {}
+    seen: list[tuple[float, int, float]] = []
+    for _, kept, mu, projection in found:
+        progress.advance("keeper by target")
+        if kept >= failed.get(mu, kept + 1):
+            continue
+        vectors = projection.apply(audited.vectors)
+        rates = [calibrate_tar(vectors, attack.roles, attack.probes, plan, k) for k in plan.ks]
+        if not any(rates):
+            raise UnfaceError(f"FAR {rate(target.far)} cannot be resolved on these calibrate identities; raise it")
+        seen.append((max(tar[target.far] for tar in rates if tar), kept, mu))
+        if seen[-1][0] <= target.tar:
+            return defender.dim - kept, mu
+        failed[mu] = min(kept, failed.get(mu, kept))
+    lowest, kept, mu = min(seen)
+    raise UnfaceError(
+        f"{KEEPER}: nothing it can keep brings the worst case to {target}; the lowest seen is {percent(lowest)}, "
+        f"with {kept} dimensions kept and μ = {mu:g}"
+    )
 
 
 def require_disjoint(audited: EmbeddingSet, other: EmbeddingSet) -> None:

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.auditing.attack import Attack
-from unface.auditing.defence import Defender, GateSet, RankRule, choose_rank, plain_rank
+from unface.auditing.copies import Copies, nuisance_of, read_copies, with_copies, without_copies
+from unface.auditing.defence import Defender, GateSet, RankRule, choose_keeper, choose_rank, plain_rank
 from unface.auditing.protocol import Protocol, prepare
 from unface.data import EmbeddingSet, Role, Source, Space, read_embeddings, require_same_space, split_identities
 from unface.data.arrow import list_type, matrix_of
@@ -24,12 +25,14 @@ from unface.erase import (
     CONTROLS,
     ERASERS,
     ISP,
+    KEEPER,
     UTILITY_AWARE,
     ClosedFormEraser,
     Projection,
     certificate,
     make_eraser,
     usual_rank,
+    usually_kept,
 )
 from unface.erase.eraser import chosen_rank
 from unface.erase.gate import MISS
@@ -46,7 +49,6 @@ from unface.scale.sums import Gather, NamesJob, PartSums, SumsJob, cut_identitie
 _MOST_HELD_ROWS = 200_000
 """For the certificate: whole identities up to so many rows are kept, whatever the size of the collection."""
 _ROWS_AT_ONCE = 1 << 10
-Task = NDArray[np.float32] | None
 # The target is met against attackers in closed form; the audit then measures against all.
 _PROBES = tuple(name for name in PROBES if name != "mlp")
 
@@ -59,6 +61,7 @@ def fit_certified(
     spare: Source | None = None,
     gate: Source | None = None,
     miss: float = MISS,
+    copies: Source | None = None,
     hold_out: float = 0.2,
     seed: int = 0,
     threads: int | None = None,
@@ -73,32 +76,56 @@ def fit_certified(
     given = read_embeddings(source)
     rule, method = RankRule.of(rank), eraser
     progress = progress or Silent()
-    if spare is not None and method not in UTILITY_AWARE:
-        raise UnfaceError(f"{method}: spares no task; leave --spare out, or take --eraser {' or '.join(UTILITY_AWARE)}")
+    require_use(method, spare=spare is not None, copies=copies is not None)
+    given, known = without_copies(given)
+    if copies is not None:
+        if known is not None:
+            raise UnfaceError("--copies: SRC itself has copies in 'copy_of'; leave one of them out")
+        known = read_copies(copies, given)
     task = _task(given, spare)
     if rule.target is not None:
         plan = Plan(fars=(rule.target.far,), seed=seed, threads=threads)
-        return _to_target(given, task, _gate_set(given.unit(), gate, miss, seed), method, rule, plan, progress)
+        return _to_target(given, task, _gate_set(given.unit(), gate, miss, seed), known, method, rule, plan, progress)
     people = given.unit()
     gate_set = _gate_set(people, gate, miss, seed)
+    nuisance = None
+    if method == KEEPER and hold_out == 0:
+        nuisance = nuisance_of(known, task)
     if hold_out == 0:
-        return _fitted(Defender(people, task, gate_set), method, rule)
+        return _fitted(Defender(people, _vectors(task), gate_set, nuisance), method, rule)
     shares = {Role.FIT: 1 - hold_out, Role.TEST: hold_out}
     split = split_identities(people.names, shares=shares, seed=seed)
     fit, test = (people.take(split.rows(people, role)) for role in (Role.FIT, Role.TEST))
-    projection = _fitted(Defender(fit, task, gate_set), method, rule)
+    if method == KEEPER:
+        nuisance = nuisance_of(None if known is None else known.of(split, Role.FIT), task)
+    projection = _fitted(Defender(fit, _vectors(task), gate_set, nuisance), method, rule)
     try:
         return replace(projection, certificate=certificate(projection, test.vectors, test.identities))
     except UnfaceError as error:
         raise UnfaceError(f"{error}; raise --hold-out, or take 0 for no certificate") from None
 
 
-def _task(given: EmbeddingSet, source: Source | None) -> Task:
+def require_use(method: str, *, spare: bool, copies: bool) -> None:
+    """Refuse a task or copies that an eraser has no use for."""
+    if spare and method not in (*UTILITY_AWARE, KEEPER):
+        able = " or ".join((*UTILITY_AWARE, KEEPER))
+        raise UnfaceError(f"{method}: spares no task; leave --spare out, or take --eraser {able}")
+    if copies and method != KEEPER:
+        raise UnfaceError(f"{method}: learns nothing from copies; leave --copies out, or take --eraser {KEEPER}")
+    if copies and spare:
+        raise UnfaceError(f"{KEEPER}: learns from copies of pictures or from a task; give --copies or --spare")
+
+
+def _task(given: EmbeddingSet, source: Source | None) -> EmbeddingSet | None:
     if source is None:
         return None
     task = read_embeddings(source).unit()
     require_same_space(given.unit().space, task.space)
-    return task.vectors
+    return task
+
+
+def _vectors(task: EmbeddingSet | None) -> NDArray[np.float32] | None:
+    return None if task is None else task.vectors
 
 
 def _gate_set(people: EmbeddingSet, source: Source | None, miss: float, seed: int) -> GateSet | None:
@@ -106,13 +133,14 @@ def _gate_set(people: EmbeddingSet, source: Source | None, miss: float, seed: in
 
 
 def _fitted(defender: Defender, method: str, rule: RankRule) -> Projection:
-    return defender.project(method, plain_rank(rule, defender))
+    return defender.project(method, plain_rank(rule, method, defender))
 
 
 def _to_target(
     given: EmbeddingSet,
-    task: Task,
+    task: EmbeddingSet | None,
     gate_set: GateSet | None,
+    known: Copies | None,
     method: str,
     rule: RankRule,
     plan: Plan,
@@ -122,9 +150,17 @@ def _to_target(
     roles = prepared.roles
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 2, plan.seed)
     attack = Attack(roles, pick_probes(_PROBES), replace(plan, ks=prepared.ks, everything=prepared.everything), weights)
-    defender = Defender(prepared.embeddings.take(prepared.split.rows(prepared.embeddings, Role.FIT)), task, gate_set)
-    rank = choose_rank(rule, method, defender, prepared.embeddings, attack, progress)
-    projection = defender.project(method, rank)
+    fit = prepared.embeddings.take(prepared.split.rows(prepared.embeddings, Role.FIT))
+    defender = Defender(fit, _vectors(task), gate_set, nuisance_of(None, task) if method == KEEPER else None)
+    if method == KEEPER:
+        if known is not None:
+            defender = with_copies(defender, known, given, prepared)
+        rank, mu = choose_keeper(rule, defender, prepared.embeddings, attack, progress)
+        projection = defender.project(method, rank, mu)
+    else:
+        projection = defender.project(
+            method, choose_rank(rule, method, defender, prepared.embeddings, attack, progress)
+        )
     test = roles.test
     return replace(
         projection, certificate=certificate(projection, prepared.embeddings.vectors[test.rows], test.identities)
@@ -134,7 +170,7 @@ def _to_target(
 def is_streamed(method: str) -> bool:
     """Whether a method is fitted from sums, so that it can be on a collection of any size."""
     known = {**ERASERS, **CONTROLS}
-    return method == "random" or (method in known and isinstance(known[method](1), ClosedFormEraser))
+    return method in ("random", KEEPER) or (method in known and isinstance(known[method](1), ClosedFormEraser))
 
 
 def fit_streamed(
@@ -144,6 +180,8 @@ def fit_streamed(
     rank: int | float | None = None,
     gate: Source | None = None,
     miss: float = MISS,
+    spare: Source | None = None,
+    copies: Source | None = None,
     hold_out: float = 0.2,
     vector: str = "vector",
     identity: str = "identity",
@@ -158,14 +196,23 @@ def fit_streamed(
 
     Holds a sum for each identity and the rows of the certificate, no file. Ids are not looked at. Those rows also set
     the threshold of a face gate.
+    ``copies`` are a file
+    with their originals in it; they and ``spare`` are read whole, and are for a keeper.
     """
     rule, method = RankRule.of(rank), eraser
+    require_use(method, spare=spare is not None, copies=copies is not None)
+    task = None if spare is None else read_embeddings(spare).unit()
+    nuisance = nuisance_of(None if copies is None else read_copies(copies, None), task)
     place = place_at(source)
     files = [found.name for found in place.parquet_files()]
     if not files:
         raise without_parquet(place.shown)
     space = _one_space(place, files, vector)
-    model = make_eraser(method, 1)
+    if nuisance is not None and len(nuisance) != space.dim:
+        raise UnfaceError(
+            f"{method}: copies or task of {len(nuisance)} dimensions, SRC of {space.dim}; encode them alike"
+        )
+    model = make_eraser(method, 1, nuisance=nuisance)
     # What cannot work, whatever the vectors are, is refused before hours of reading.
     chosen_rank(method, np.ones(space.dim), space.dim, space.dim + 1, rule.rank, rule.energy)
     named = [NamesJob(place.address, name, identity) for name in files]
@@ -177,18 +224,22 @@ def fit_streamed(
     scatter = gate is not None or (isinstance(model, ClosedFormEraser) and model.needs_scatter())
     jobs = [SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, skip_bad_rows) for name in files]
     sums = gather(jobs, progress or Silent())
-    projection = replace(_fitted_from_sums(method, rule, sums.moments), space=replace(space, normalised=True))
+    projection = replace(_fitted_from_sums(method, rule, sums.moments, nuisance), space=replace(space, normalised=True))
     return projection if hold_out == 0 else _certified(projection, sums, gate_set)
 
 
-def _fitted_from_sums(method: str, rule: RankRule, moments: MomentStream) -> Projection:
+def _fitted_from_sums(
+    method: str, rule: RankRule, moments: MomentStream, nuisance: NDArray[np.float64] | None
+) -> Projection:
     if rule.rank is not None:
         rank = rule.rank
     elif rule.energy is not None:
         rank = ISP(energy=rule.energy).fit_moments(moments).projection_.rank
+    elif method == KEEPER:
+        rank = moments.dim - usually_kept(moments.dim)
     else:
         rank = usual_rank(moments.dim, moments.identities)
-    eraser = make_eraser(method, rank)
+    eraser = make_eraser(method, rank, nuisance=nuisance)
     if isinstance(eraser, ClosedFormEraser):
         return eraser.fit_moments(moments).projection_
     # Of the vectors it needs their length alone.

@@ -8,16 +8,25 @@ from pydantic import BaseModel
 
 from unface.auditing.attack import Attack
 from unface.auditing.bench import Bench, describe_given
+from unface.auditing.copies import (
+    Copies,
+    copy_set,
+    nuisance_of,
+    pictures_of,
+    read_copies,
+    with_copies,
+    without_copies,
+)
 from unface.auditing.defence import Defender, GateSet, RankRule, fit_set, require_other_vectors
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
-from unface.auditing.protocol import Protocol, Shots, prepare
+from unface.auditing.protocol import Prepared, Protocol, Shots, prepare
 from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
 from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space
-from unface.erase import Projection
+from unface.erase import KEEPER, Projection
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
 from unface.probe import draw_bootstrap
@@ -42,6 +51,7 @@ def audit(
     spare: Source | None = None,
     gate: Source | None = None,
     miss: float = MISS,
+    copies: Source | None = None,
     projections: Sequence[Projection] = (),
     utility: Sequence[Source] = (),
     parts: Part | Sequence[Part] | None = None,
@@ -57,7 +67,9 @@ def audit(
     "sal"; () measures the raw space alone. They are fitted on the set's own fit identities, or on ``fit_on``, at a
     ``rank``: dimensions to remove (12), a share of the class means' variance (0.95), or the smallest rank that meets a
     target ("0.05@1e-4": at most 5 % at FAR 1e-4 on calibrate). Two controls of equal rank are always measured beside
-    them. ``spare`` are vectors of a task that a further eraser may spare; ``projections`` are ready ones to measure.
+    them. ``spare`` are vectors of a task that a further eraser may spare, or that "keeper" keeps; ``copies`` are copies
+    of pictures, by the ids of their originals in ``copy_of``, for "keeper". Rows of ``source`` that name an original
+    there are copies too, and no pictures of their own. ``projections`` are ready ones to measure.
     ``gate`` are vectors without faces: then only what a gate takes for a face is erased, also by the controls, and the
     upper bound of the share of faces it misses is to stay below ``miss``.
 
@@ -79,6 +91,11 @@ def audit(
     )
     probes = protocol.probes()
     plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank)
+    given, known = without_copies(given)
+    if copies is not None:
+        if known is not None:
+            raise UnfaceError("--copies: SRC itself has copies in 'copy_of'; leave one of them out")
+        known = read_copies(copies, given)
     prepared = prepare(given, protocol)
     people = prepared.roles
     weights = draw_bootstrap(scheme, people.calibrate.count, people.test.count, protocol.bootstraps, protocol.seed)
@@ -90,8 +107,16 @@ def audit(
     defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
     if without_faces is not None:
         defender = replace(defender, gate_set=GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed))
-    tasks = utility_tasks_of(prepared.embeddings, sets, plan.seed, weights.level)
     methods = (eraser,) if isinstance(eraser, str) else eraser
+    keeps, useful = methods is not None and KEEPER in methods, sets
+    if keeps and spared is not None:
+        defender = replace(defender, nuisance=nuisance_of(None, spared.unit()))
+    if known is not None:
+        found = _copies_to_find(known, given, prepared)
+        useful = [*sets, *([] if found is None else [found])]
+        if keeps:
+            defender = with_copies(defender, known, given, prepared)
+    tasks = utility_tasks_of(prepared.embeddings, useful, plan.seed, weights.level)
     defences = make_defences(methods, rule, projections, defender, prepared, attack, progress or Silent())
     bench = Bench(given, prepared, attack, defender, defences, tasks, progress or Silent())
     idle = {"--fit-on": other is not None, "--gate": gate is not None, "--rank, --energy or --target": rank is not None}
@@ -135,6 +160,11 @@ def _defender(people: EmbeddingSet, spared: EmbeddingSet | None, audited: Embedd
     require_same_space(people.space, task.space)
     require_other_vectors(audited, task)
     return Defender(people, task.vectors)
+
+
+def _copies_to_find(known: Copies, given: EmbeddingSet, prepared: Prepared) -> EmbeddingSet | None:
+    """Copies of test pictures among all test pictures: what every space is asked to find."""
+    return copy_set(known.of(prepared.split, Role.TEST), pictures_of(given, prepared.split, Role.TEST), "copies")
 
 
 def _concluded(

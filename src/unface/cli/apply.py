@@ -25,6 +25,9 @@ def apply(
     purge: bool = typer.Option(False, "--purge", help="Then remove the raw vectors from the store's own files."),
     lossy_ok: bool = typer.Option(False, "--lossy-ok", help="Rebuild FAISS indexes that hold rounded vectors."),
     receipt: Path | None = typer.Option(None, "--receipt", help="Write what was done to the store as JSON."),
+    keep_dimension: bool = typer.Option(
+        False, "--keep-dimension", help="Release as many dimensions as before, where the projection would keep fewer."
+    ),
     vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors)."),
     verify: bool = typer.Option(False, "--verify", help="Read everything back and see that it is erased."),
     ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to work on: auto, HOST:PORT, …"),
@@ -43,6 +46,8 @@ def apply(
     from unface.scale import sanitise_directory, sanitise_file
 
     loaded = Projection.load(projection)
+    if keep_dimension:
+        loaded = loaded.in_same_dimension()
     if store is not None:
         if source is not None or ray is not None:
             raise UnfaceError("--store: replaces vectors where they are; leave out SRC, OUT and --ray")

@@ -27,7 +27,7 @@ def audit(
     ),
     accept_licence: bool = options.ACCEPT_LICENCE,
     eraser: list[str] = typer.Option(
-        [], "--eraser", help="isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, or none [default: isp]."
+        [], "--eraser", help="isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, keeper, or none [default: isp]."
     ),
     rank: int | None = options.RANK,
     energy: float | None = options.ENERGY,
@@ -38,6 +38,7 @@ def audit(
     spare: Path | None = options.SPARE,
     gate: Path | None = options.GATE,
     miss: float | None = options.MISS,
+    copies: Path | None = options.COPIES,
     transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
     attribute_swap: str | None = typer.Option(
         None, "--attribute-swap", metavar="COLUMN", help="Move vectors to the other value of this column of two values."
@@ -150,6 +151,7 @@ def audit(
             spare=spare,
             gate=gate,
             miss=allowed,
+            copies=copies,
             projections=projections,
             utility=utility,
             parts=(*parts, *more),

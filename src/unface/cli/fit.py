@@ -38,6 +38,7 @@ def fit(
     spare: Path | None = options.SPARE,
     gate: Path | None = options.GATE,
     miss: float | None = options.MISS,
+    copies: Path | None = options.COPIES,
     hold_out: float = typer.Option(
         0.2, "--hold-out", min=0, max=0.9, help="Share of identities kept for the certificate; 0 for none."
     ),
@@ -62,12 +63,15 @@ def fit(
     require_new_file(out, force=force)
     if onnx is not None:
         require_new_file(onnx, force=force, option="--onnx")
-    require_distinct((out, onnx), (Path(source), spare, gate))
+    require_distinct((out, onnx), (Path(source), spare, copies, gate))
     allowed = miss_of(gate, miss)
     if onnx is not None and find_spec("onnx") is None:
         raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
     is_collection = "://" in source or Path(source).is_dir()
-    streamed = is_collection and is_streamed(eraser) and target is None and spare is None
+    with_files = eraser == "keeper" and (spare is not None or copies is not None)
+    streamed = is_collection and target is None and (with_files or (is_streamed(eraser) and spare is None))
+    if eraser == "keeper" and not with_files:
+        streamed = False  # copies in SRC itself are looked up among all of its rows
     if is_collection and not streamed:
         _require_in_memory(source, eraser)
     if ray is not None and not streamed:
@@ -87,6 +91,8 @@ def fit(
                 source,
                 eraser,
                 rank=rank if energy is None else energy,
+                spare=spare if with_files else None,
+                copies=copies,
                 hold_out=hold_out,
                 vector=vector_column,
                 identity=identity_column,
@@ -106,6 +112,7 @@ def fit(
                 spare=spare,
                 gate=gate,
                 miss=allowed,
+                copies=copies,
                 hold_out=hold_out,
                 seed=seed,
                 threads=threads,
@@ -129,7 +136,10 @@ def _lines(projection: "Projection", path: Path) -> Iterator[str]:
     def ratio(estimate: "Estimate") -> str:
         return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
-    yield f"{path}: {projection.kind}, {projection.rank} of {projection.dim} dimensions removed, {projection.space}"
+    removed = f"{projection.rank} of {projection.dim} dimensions removed"
+    if projection.released_dim != projection.dim:
+        removed += f", released in {projection.released_dim} dimensions"
+    yield f"{path}: {projection.kind}, {removed}, {projection.space}"
     if projection.gate is not None:
         from unface.result.face_gate import gate_words
 
@@ -151,7 +161,7 @@ def _require_in_memory(source: str, method: str) -> None:
     from unface.errors import UnfaceError
     from unface.scale import place_at
 
-    if method not in UTILITY_AWARE:
+    if method not in (*UTILITY_AWARE, "keeper"):
         make_eraser(method, 1)  # refuses a name that is not known
     if "://" in source:
         raise UnfaceError(f"{method}: needs all vectors in memory; copy them to a folder of this machine first")

@@ -94,7 +94,8 @@ ENERGY = typer.Option(None, "--energy", help="Remove this share of the class mea
 TARGET = typer.Option(
     None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
 )
-SPARE = typer.Option(None, "--spare", help="Vectors of a task that utility-pca or utility-leace is to spare.")
+SPARE = typer.Option(None, "--spare", help="Vectors of a task that utility-pca, utility-leace or keeper is to spare.")
+COPIES = typer.Option(None, "--copies", help="Copies of pictures for keeper, with their originals' ids in 'copy_of'.")
 GATE = typer.Option(None, "--gate", help="Vectors without faces: erase only what a gate takes for a face.")
 MISS = typer.Option(None, "--miss", help="Upper bound of the share of faces that --gate may miss [default: 1e-3].")
 IDENTITY_COLUMN = typer.Option("identity", "--identity-column", help="Column of identities.")

@@ -6,7 +6,7 @@ from unface.erase.controls import LabelFreePCA, RandomSubspace
 from unface.erase.eraser import ClosedFormEraser, Eraser, FitError, fit_projection
 from unface.erase.inlp import INLP
 from unface.erase.keeper import Keeper, copy_covariance, task_covariance
-from unface.erase.named import CONTROLS, ERASERS, KEEPER, UTILITY_AWARE, make_eraser, usual_rank, usually_kept
+from unface.erase.named import CONTROLS, ERASERS, KEEPER, USUAL_MU, UTILITY_AWARE, make_eraser, usual_rank, usually_kept
 from unface.erase.projection import PrincipalCosines, Projection, chance_cosine, principal_cosines
 from unface.erase.rlace import RLACE
 from unface.erase.utility_aware import UtilityLEACE, UtilityPCA
@@ -20,6 +20,7 @@ __all__ = [
     "LEACE",
     "RLACE",
     "SAL",
+    "USUAL_MU",
     "UTILITY_AWARE",
     "ClosedFormEraser",
     "Eraser",

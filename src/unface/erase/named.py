@@ -52,7 +52,9 @@ def make_eraser(
     """Ours, a control, or what another package registered under the entry point ``unface.erasers``."""
     if name == KEEPER:
         if nuisance is None:
-            raise UnfaceError(f"eraser {name!r} needs copies of pictures, or a task; give --copies or --task")
+            raise UnfaceError(
+                f"eraser {name!r} needs copies of pictures (--copies, or a column copy_of) or a task (--spare)"
+            )
         if rank >= len(nuisance):
             raise UnfaceError(f"{name}: {rank} of {len(nuisance)} dimensions to remove; at least one must be kept")
         return Keeper(len(nuisance) - rank, mu=mu, nuisance=nuisance)

@@ -161,7 +161,7 @@ def _no_better(name: str, change: Change, other: SpaceResult) -> Finding:
 
 def _capped(name: str, erasure: Erasure) -> list[Finding]:
     people = erasure.fit_identities
-    if people is None or erasure.rank < people - 1:
+    if people is None or erasure.rank < people - 1 or erasure.kept is not None:
         return []
     text = f"rank is capped at {erasure.rank} because only {people} people were available to fit on; add people to "
     return [note(name, f"{text}remove more")]
@@ -169,6 +169,8 @@ def _capped(name: str, erasure: Erasure) -> list[Finding]:
 
 def _exhausted(name: str, erasure: Erasure) -> list[Finding]:
     """Some encoders write more numbers than they have directions; past those, only rounding is left to measure."""
+    if erasure.kept is not None:  # its spectrum is of what stays
+        return []
     sizes = erasure.spectrum[: erasure.rank]
     used = sum(size >= _LEAST_SIZE * sizes[0] for size in sizes) if sizes else 0
     if used == len(sizes):

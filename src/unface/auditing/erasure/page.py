@@ -127,12 +127,15 @@ def _outcome(change: Change) -> str:
 
 
 def _spectrum_figures(result: AuditResult) -> list[Figure]:
-    """Singular values with the rank marked; a control whose directions have no order has nothing to draw."""
+    """Singular values with the rank marked; a keeper's are of what stays, and random ones have no order."""
     styles = looks(result)
     return [
         _spectrum(space.erasure, styles[space.name])
         for space in result.spaces
-        if space.erasure and len(space.erasure.spectrum) > 1 and space.erasure.spectrum[0] > space.erasure.spectrum[-1]
+        if space.erasure
+        and space.erasure.kept is None
+        and len(space.erasure.spectrum) > 1
+        and space.erasure.spectrum[0] > space.erasure.spectrum[-1]
     ]
 
 

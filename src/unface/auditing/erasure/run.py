@@ -16,7 +16,7 @@ from unface.auditing.defence import (
 )
 from unface.auditing.leakage.run import space_curves, space_points
 from unface.auditing.protocol import Prepared
-from unface.erase import UTILITY_AWARE, Projection
+from unface.erase import KEEPER, UTILITY_AWARE, Projection
 from unface.errors import UnfaceError
 from unface.probe import Panel, Plan, difference
 from unface.progress import Progress
@@ -46,7 +46,7 @@ def make_defences(
         methods = () if made or not can_fit(_USUAL, rule, defender) else _USUAL
     elif defender.task is not None and not methods:
         raise UnfaceError("--spare: is for an eraser that spares a task, and none is to be fitted; leave it out")
-    if defender.task is not None and not any(method in UTILITY_AWARE for method in methods):
+    if defender.task is not None and not any(method in UTILITY_AWARE or method == KEEPER for method in methods):
         methods = (*methods, _USUAL_AWARE)
     made += fit_erasers(methods, rule, defender, embeddings, attack, progress)
     return [*made, *equal_controls(made, defender)]
