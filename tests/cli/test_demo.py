@@ -18,6 +18,7 @@ from studies.measured import markdown, read_findings
 from tests.cli.command import unface as run
 from unface import AuditResult, audit
 from unface.data import EMBEDDED_ENCODERS, EmbeddingSet, nobody, things
+from unface.result.validation import ValidationResult
 
 NUMBER = r"\d+(?:\.\d+)?"
 SPACES = ["raw", "isp", "leace", "random", "pca"]
@@ -86,7 +87,11 @@ def test_the_demo_leaves_an_audit_of_each_encoder_and_shows_them_side_by_side(
         assert {kept["on"] for kept in found["spaces"][1]["utility"]} == {"people who do not exist", "CIFAR-10"}
         assert f'href="{encoder}/report.html"' in page
         assert (out / encoder / "report.html").exists()
-    assert done.out.endswith("unface-demo/report.html: side by side, with a report for each encoder behind it\n")
+    assert "unface-demo/report.html: side by side, with a report for each encoder behind it\n" in done.out
+    asked = ValidationResult.load(out / "questions" / "validation.json")
+    assert (asked.asked.counted, asked.asked.ended) == (40 * 80, None)
+    assert asked.verdict in " ".join(done.out.partition("200 questions to a face system")[2].split())
+    assert done.out.endswith("unface-demo/questions/validation.html: the page of these questions\n")
     rmtree(out / "sface")
     for there in ("report.html", "sscd-int8/audit.json"):
         again = run("demo")

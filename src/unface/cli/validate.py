@@ -95,7 +95,6 @@ def validate(
     form = HttpForm(score_path, body, _pairs(field, "--field"), _pairs(header_env, "--header-env"), timeout)
     own = encoder or (_RESTRICTED[0] if accept_licence else _PERMISSIVE)
     with progress_bars(quiet=quiet or json) as progress:
-        detector = load_detector(accept_licence=accept_licence)
         loaded: dict[str, Recogniser] = {}
 
         def recogniser(name: str) -> "Recogniser":
@@ -107,9 +106,10 @@ def validate(
             target,
             decisions_only=decisions_only,
             form=form,
-            embed=lambda name: embedder(recogniser(name), detector),
+            embed=lambda name: embedder(recogniser(name), load_detector(accept_licence=accept_licence)),
         )
         require_authorised(opened, authorised_by)
+        detector = load_detector(accept_licence=accept_licence)
         usual = [name for name in (_PERMISSIVE, *_RESTRICTED) if accept_licence or name == _PERMISSIVE]
         judges = [name for name in (names(judge) or usual) if name != opened.encoder]
         seeing = {name: recogniser(name) for name in dict.fromkeys([own, *judges])}

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from unface.data import EmbeddingSet, nobody
+from unface import data
+from unface.data import EmbeddingSet
 from unface.validate.judges import make_judges
 from unface.validate.material import taken
 from unface.validate.ports import Faces, Knowledge, Picture
@@ -19,11 +20,11 @@ def embedded_case() -> Case:
     The one recogniser among the embedded vectors is target, attacker's encoder and judge at once: an attacker with the
     same open weights. Success against other pictures of the person is what counts.
     """
-    people = _faces(nobody(ENCODER))
+    people = _faces(data.nobody(ENCODER))
     number = np.concatenate([np.arange(len(people.rows(at))) for at in range(len(people.names))])
-    enrolled = taken(people, np.flatnonzero((people.identities < _ENROLLED) & (number < _PICTURES)))
-    asked_until = _ENROLLED + _ASKED
-    is_asked = (people.identities >= _ENROLLED) & (people.identities < asked_until) & (number == 0)
+    first, asked_until = min(_ENROLLED, len(people.names) // 4), min(_ENROLLED + _ASKED, len(people.names) * 3 // 4)
+    enrolled = taken(people, np.flatnonzero((people.identities < first) & (number < _PICTURES)))
+    is_asked = (people.identities >= first) & (people.identities < asked_until) & (number == 0)
     asked = taken(people, np.flatnonzero(is_asked))
     calibrate = taken(people, np.flatnonzero(people.identities >= asked_until))
     rows = dict(zip((picture.sha256 for picture in people.pictures), people.vectors[ENCODER], strict=True))
