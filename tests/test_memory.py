@@ -1,5 +1,8 @@
 """If these fail, a small file that declares a large content fills the memory of the machine before it is refused."""
 
+import os
+import subprocess
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +16,7 @@ from PIL import Image
 from tests.data.pictures import encoded
 from unface import Projection, UnfaceError, read_embeddings
 from unface.data import Space, images
+from unface.data import read_images as images_of
 from unface.encode import ahead
 from unface.encode.prepare import Preparer
 from unface.memory import limit_memory, memory_budget
@@ -45,22 +49,127 @@ def test_a_size_is_read_with_its_unit() -> None:
     assert memory_budget() == default
 
 
-@pytest.mark.parametrize("command", ["audit", "apply"])
-def test_an_archive_that_declares_more_than_the_budget_is_not_unpacked(command: str, tmp_path: Path) -> None:
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """40 MB of vectors in 200 kB."""
     path = tmp_path / "faces.npz"
     vectors = np.ones((40_000, 256), np.float32)
     np.savez_compressed(path, vectors=vectors, identities=np.repeat(np.arange(10_000), 4))
-    declared = vectors.nbytes
-    assert path.stat().st_size < declared // 100
+    assert path.stat().st_size < vectors.nbytes // 100
+    return path
+
+
+def test_an_archive_that_declares_more_than_the_budget_is_not_unpacked(archive: Path) -> None:
     limit_memory("64M")
     tracemalloc.start()
     with pytest.raises(UnfaceError, match=r"faces\.npz: needs about 1\d\d MB of memory, the budget is 64 MB; write it"):
-        read_embeddings(path) if command == "audit" else sanitise_file(projection(256), path, tmp_path / "out.npz")
+        read_embeddings(archive)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < declared // 10
+    assert peak < 4_000_000
     limit_memory("256M")
-    read_embeddings(path)
+    read_embeddings(archive)
+
+
+def test_an_archive_is_erased_in_blocks_of_rows(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.scale.sanitise.batch_rows", lambda dim: 1000)
+    tracemalloc.start()
+    done = sanitise_file(projection(256), archive, tmp_path / "out.npz", verify=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert done.rows == 40_000
+    assert peak < 12_000_000
+    with np.load(tmp_path / "out.npz") as out:
+        assert np.array_equal(out["identities"], np.repeat(np.arange(10_000), 4))
+        assert np.array_equal(out["vectors"], projection(256).apply(np.ones((40_000, 256), np.float32) / 16))
+
+
+def test_parquet_that_declares_more_than_the_budget_is_not_read(tmp_path: Path) -> None:
+    rows, path = 40_000, tmp_path / "faces.parquet"
+    same = np.ones(256 * rows, np.float32)
+    identities = pa.array(np.arange(rows) // 4)
+    lists = {
+        "fixed": pa.FixedSizeListArray.from_arrays(pa.array(same), 256),
+        "free": pa.ListArray.from_arrays(pa.array(256 * np.arange(rows + 1), pa.int32()), pa.array(same)),
+    }
+    limit_memory("64M")
+    for kind, vectors in lists.items():
+        pq.write_table(pa.table({"vector": vectors, "identity": identities}), path, store_schema=kind == "fixed")
+        assert path.stat().st_size < same.nbytes // 100
+        with pytest.raises(UnfaceError, match=r"^faces\.parquet: needs about \d+ MB of memory, the budget"):
+            read_embeddings(path)
+
+
+def test_a_name_that_all_rows_share_is_held_once(tmp_path: Path) -> None:
+    rows, path = 30_000, tmp_path / "faces.parquet"
+    words = pa.DictionaryArray.from_arrays(pa.array(np.arange(rows, dtype=np.int32) % 2), pa.array(["x" * 5000, "y"]))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(8 * rows, np.float32)), 8)
+    pq.write_table(pa.table({"vector": vectors, "identity": words, "note": words}), path, store_schema=False)
+    limit_memory("64M")
+    tracemalloc.start()
+    read = read_embeddings(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert read.names == ("x" * 5000, "y")
+    assert peak < 20_000_000
+
+
+def test_pictures_of_parquet_are_read_a_few_rows_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 rows of one picture of 60 kB: 120 MB in 100 kB; and as many of different ones, by pieces of 10."""
+    picture = encoded(Image.fromarray(np.random.default_rng(1).integers(0, 256, (140, 140, 3), np.uint8)), "PNG")
+    same = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2000, np.int32)), pa.array([picture]))
+    different = [picture + number.to_bytes(2, "big") for number in range(200)]
+    before, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    monkeypatch.setattr(sys.modules["unface.data.read_images"], "_PIECE_BYTES", 10 * len(picture))
+    for column in (same, pa.array([{"bytes": content, "path": "x"} for content in different])):
+        path = tmp_path / "pictures.parquet"
+        pq.write_table(pa.table({"image": column, "identity": [0] * len(column)}), path, store_schema=False)
+        pa.set_memory_pool(pool)
+        try:
+            pictures = images_of(path)
+            read = [one.read() for one in pictures]
+        finally:
+            pa.set_memory_pool(before)
+        assert read == ([picture] * 2000 if len(column) == 2000 else different)
+        assert pictures.images[3].read() == read[3], "going back"
+    assert pool.max_memory() < 24 << 20
+
+
+def test_what_waits_between_threads_is_bounded_by_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoded pictures of attribution wait for their turn: two of 30 MB at most in a sixteenth of 1 GB."""
+    limit_memory("1G")
+    begun: list[int] = []
+    held = []
+    for taken, _ in enumerate(ahead(begun.append, range(20), 1, 10, lambda _: 30 << 20), 1):
+        held.append(len(begun) - taken)
+    assert len(begun) == 20
+    assert max(held) <= 1
+
+
+def test_what_no_header_declares_is_refused_by_the_system(tmp_path: Path) -> None:
+    """A text of a megabyte that 4,000 rows share is 4 GB in a piece of rows; a page says so to nobody before."""
+    rows = 4000
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array(["x" * (1 << 20)]))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(8 * rows, np.float32)), 8)
+    table = pa.table({"vector": vectors, "text": text})
+    pq.write_table(table, tmp_path / "faces.parquet", store_schema=False, dictionary_pagesize_limit=1 << 30)
+    assert (tmp_path / "faces.parquet").stat().st_size < 1 << 17
+    projection(8).save(tmp_path / "P")
+    words = ["--memory", "64M", "apply", "P", "faces.parquet", "out.parquet"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "unface", *words], cwd=tmp_path, stderr=subprocess.PIPE, env=os.environ, text=True
+    )
+    assert child.stderr is not None
+    said = child.stderr.read()
+    child.stderr.close()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert (child.returncode, said) == (
+        1,
+        "unface: faces.parquet: needs more memory than the budget of 64 MB; raise --memory\n",
+    )
+    assert used.ru_maxrss << 10 < 1600 << 20
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_long_texts_from_a_dictionary_are_erased_a_few_rows_at_a_time(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from unface.errors import UnfaceError
@@ -10,6 +11,8 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _LEAST = 64 << 20
 # Files in which a container's limit stands, of version 2 and 1 of control groups.
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+# Code, buffers and stacks of threads of what a command imports: torch and Ray take the most, half of this.
+_LIBRARIES = 1 << 30
 _given: int | None = None
 
 
@@ -31,6 +34,30 @@ def limit_memory(size: str | None) -> None:
     if wanted < _LEAST:
         raise UnfaceError(f"--memory: {ascii(size)[:40]} is too little to work with; give at least {_shown(_LEAST)}")
     _given = wanted
+
+
+def enforce_memory() -> Callable[[], None]:
+    """Let the system refuse this process more than the budget and a gigabyte for libraries, which raises MemoryError.
+
+    For what no header declares: a page of Parquet, say, that is unpacked to gigabytes. Only Linux knows such a limit.
+    What is returned ends it.
+    """
+    try:
+        import resource
+
+        used = re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
+        before, most = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = (int(used[1]) << 10 if used else 0) + _LIBRARIES + memory_budget()
+        resource.setrlimit(resource.RLIMIT_DATA, (min(wanted, most) if most >= 0 else wanted, most))
+    except (ImportError, OSError, ValueError):
+        return lambda: None
+    return lambda: resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+
+
+def beyond_memory(source: str = "") -> UnfaceError:
+    """What MemoryError means under such a limit."""
+    where = f"{source}: " if source else ""
+    return UnfaceError(f"{where}needs more memory than the budget of {_shown(memory_budget())}; raise --memory")
 
 
 def require_memory(needed: int, source: str, advice: str) -> None:

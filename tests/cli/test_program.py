@@ -12,6 +12,7 @@ import pytest
 from tests.cli.command import unface
 from tests.cli.quick import QUICK
 from unface import __version__
+from unface.memory import _shown, memory_budget
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_running_out_of_memory_is_one_line(faces: Path, tmp_path: Path, monkeypa
     monkeypatch.setattr("unface.auditing.attack.run_panel", too_much)
     done = unface("audit", faces, "--out", tmp_path / "out", *QUICK)
     assert (done.code, done.out) == (1, "")
-    assert done.err == "unface: out of memory; use fewer images or a machine with more\n"
+    assert done.err == f"unface: needs more memory than the budget of {_shown(memory_budget())}; raise --memory\n"
     assert not (tmp_path / "out").exists()
 
 

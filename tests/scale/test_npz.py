@@ -60,7 +60,7 @@ def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch:
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("unface.data.read.npy.write_array", full)
+    monkeypatch.setattr("unface.data.read.npy.write_array_header_1_0", full)
     with pytest.raises(UnfaceError) as caught:
         sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
     assert str(caught.value) == f"out.npz: cannot be written (No space left on device); {SEE_TO_IT}"

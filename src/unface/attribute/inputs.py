@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.data import BadPicture, ImageRef, ImageSet, decode
-from unface.data.images import PIXELS
+from unface.data.images import PIXELS, declared_pixels
 from unface.encode import Encoder, ahead, aligned, contents
 from unface.errors import UnfaceError
 from unface.faces import Detector, Face, main_face
@@ -46,7 +46,7 @@ def locate(
     progress, threads = progress or Silent(), threads or available_cores()
     progress.start("finding faces", len(images))
     pictures = zip(images, contents(images), strict=True)
-    with closing(ahead(partial(_located, detector=detector), pictures, threads, 4 * threads)) as located:
+    with closing(ahead(partial(_located, detector=detector), pictures, threads, 4 * threads, _weight)) as located:
         for picture in located:
             progress.advance("finding faces")
             yield picture
@@ -59,9 +59,15 @@ def _located(item: tuple[ImageRef, bytes | BadPicture], detector: Detector) -> L
             raise content
         with PIXELS.room_for(content):
             image = decode(content)
+            return LocatedPicture(ref.id, ref.identity, image, main_face(detector.detect(image), image.shape))
     except BadPicture as bad:
         return LocatedPicture(ref.id, ref.identity, None, None, bad.reason)
-    return LocatedPicture(ref.id, ref.identity, image, main_face(detector.detect(image), image.shape))
+
+
+def _weight(item: tuple[ImageRef, bytes | BadPicture]) -> int:
+    """Bytes: pictures wait whole, since their surroundings are looked at too."""
+    content = item[1]
+    return 0 if isinstance(content, BadPicture) else len(content) + 3 * declared_pixels(content)
 
 
 def whole(canvas: Image, face: Face) -> Image:

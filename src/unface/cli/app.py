@@ -14,7 +14,7 @@ from unface.cli.models import models
 from unface.cli.report import report, schema
 from unface.cli.synth import synth
 from unface.cli.validate import validate
-from unface.memory import limit_memory
+from unface.memory import enforce_memory, limit_memory
 
 app = typer.Typer(
     name="unface",
@@ -37,6 +37,7 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _root(
+    context: typer.Context,
     memory: str | None = typer.Option(
         None, "--memory", metavar="SIZE", help="Memory to use at most, as 8G [default: 3/4 of the machine's]."
     ),
@@ -44,3 +45,4 @@ def _root(
 ) -> None:
     """Measure, and cut down, what image embeddings give away about who someone is."""
     limit_memory(memory)
+    context.call_on_close(enforce_memory())

@@ -24,7 +24,9 @@ def main() -> None:
         where = f"{error.filename}: cannot be opened or written" if error.filename else "cannot write the output"
         sys.exit(_said(f"{where} ({reason(error)}); see to that and give the same command again", 1))
     except MemoryError:
-        sys.exit(_said("out of memory; use fewer images or a machine with more", 1))
+        from unface.memory import beyond_memory
+
+        sys.exit(_said(str(beyond_memory()), 1))
     finally:
         signal.signal(signal.SIGINT, before)
 

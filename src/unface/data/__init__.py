@@ -4,7 +4,7 @@ from unface.data.curate import Curation, curate, usual_images
 from unface.data.embeddings import EmbeddingSet, Space, require_same_space
 from unface.data.images import BadPicture, ImageRef, ImageSet, decode
 from unface.data.parquet import write_embeddings
-from unface.data.read import Source, read_embeddings, read_vector_arrays, write_vector_arrays
+from unface.data.read import Source, opened_archive, read_embeddings
 from unface.data.read_images import read_images
 from unface.data.split import (
     DEFAULT_SHARES,
@@ -35,9 +35,9 @@ __all__ = [
     "identity_basis",
     "make_identities",
     "nobody",
+    "opened_archive",
     "read_embeddings",
     "read_images",
-    "read_vector_arrays",
     "require_same_space",
     "split_from_column",
     "split_identities",
@@ -45,5 +45,4 @@ __all__ = [
     "things",
     "usual_images",
     "write_embeddings",
-    "write_vector_arrays",
 ]

@@ -348,7 +348,7 @@ def as_text(values: ArrayLike, what: str) -> NDArray[np.object_]:
         if array.dtype.kind == "S":
             array = np.char.decode(array, "utf-8")
         texts = [_one_text(value, what) for value in array.tolist()]
-        "".join(text for text in texts if text is not None).encode()
+        "".join({text for text in texts if text is not None}).encode()
     except ValueError:  # undecodable bytes, code points beyond Unicode, lone surrogates
         raise UnfaceError(f"{what} holds text that is not valid Unicode; save it again as UTF-8") from None
     return object_array(texts)

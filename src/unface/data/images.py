@@ -108,7 +108,7 @@ class PixelBudget:
     @contextmanager
     def room_for(self, content: bytes) -> Iterator[None]:
         """While a picture is decoded and used; without room it waits, unless it is the only one."""
-        pixels = _declared_pixels(content)
+        pixels = declared_pixels(content)
         with self._changed:
             self._changed.wait_for(lambda: not self._held or self._held + pixels <= self.most())
             self._held += pixels
@@ -123,7 +123,7 @@ class PixelBudget:
 PIXELS = PixelBudget()
 
 
-def _declared_pixels(content: bytes) -> int:
+def declared_pixels(content: bytes) -> int:
     """By its header alone; 0 of what is no picture."""
     from PIL import Image
 

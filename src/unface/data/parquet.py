@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from unface.data.arrow import chosen_columns, left_out
+from unface.data.arrow import chosen_columns, left_out, list_type, lists_of
 from unface.data.embeddings import METADATA_KEY, Columns, EmbeddingSet, require_same_space, space_from_json
 from unface.data.files import kind_of, parquet_files, reason, short_name, written_whole
 from unface.errors import UnfaceError
+from unface.memory import beyond_memory, require_memory
 
 # Far above what a real footer holds, far below what a corrupt one can claim.
 _LONGEST_STRING = 64 << 20
@@ -22,17 +23,36 @@ _LONGEST_LIST = 8 << 20
 # Without one (and with pre_buffer) pyarrow reads all of a row group, gigabytes of vectors, before its first row.
 _BUFFER = 1 << 20
 _ROW_GROUP_BYTES = 64 << 20
+_ROWS_AT_ONCE = 1 << 16
+_WORKED_BYTES = 8  # for each number: twice in single precision, checked and normalised
+_OBJECT_BYTES = 16
 
 
-def read_parquet(path: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
-    """One file as a table; columns that cannot be labels are not even read, and named in the notes beside it."""
+def read_parquet(path: Path, columns: Columns, held: int = 0) -> tuple[pa.Table, tuple[str, ...]]:
+    """One file as a table; columns that cannot be labels are not even read, and named in the notes beside it.
+
+    Refused once it needs more than the memory budget, of which ``held`` bytes are taken already.
+    """
     source = short_name(path)
-    # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
-    with opened_parquet(path, source, buffer=0) as file:
+    with opened_parquet(path, source) as file:
         schema = file.schema_arrow
-        table = file.read(columns=chosen_columns(schema, columns, source))
-        _require_all_rows(table.num_rows, file.metadata.num_rows, source)
-        table.validate(full=True)
+        rows: int = file.metadata.num_rows
+    wanted = chosen_columns(schema, columns, source)
+    kind = list_type(schema.field(columns.vector).type)
+    if pa.types.is_fixed_size_list(kind) and _is_number(kind.value_type):
+        _require_room(held + rows * kind.list_size * (kind.value_type.bit_width // 8 + _WORKED_BYTES), source)
+    # As codes: a name that a million rows share is then held once, however long it is.
+    names = [name for name in wanted if name != columns.id and is_text(schema.field(name).type)]
+    batches: list[pa.RecordBatch] = []
+    # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
+    with opened_parquet(path, source, buffer=0, as_codes=names) as file:
+        for read in row_batches(file, source, _ROWS_AT_ONCE, wanted):
+            columns_used = [_used(read.column(name)) if name in names else read.column(name) for name in wanted]
+            batch = pa.RecordBatch.from_arrays(columns_used, wanted)
+            held += sum(_bytes_in_use(column) for column in batch.columns)
+            _require_room(held, source)
+            batches.append(batch)
+        table = pa.Table.from_batches(batches, batches[0].schema) if batches else file.read(columns=wanted)
     return table.replace_schema_metadata(schema.metadata), left_out(schema, table.column_names)
 
 
@@ -41,12 +61,14 @@ def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table,
     paths = parquet_files(directory)
     tables: list[pa.Table] = []
     notes: dict[str, None] = {}
+    held = 0
     for path in paths:
         if kind_of(path) != "parquet":
             raise UnfaceError(
                 f"{short_name(path)}: not a Parquet file by its first bytes; move it out of the directory"
             )
-        table, skipped = read_parquet(path, columns)
+        table, skipped = read_parquet(path, columns, held)
+        held += sum(_bytes_in_use(chunk) for column in table.columns for chunk in column.chunks)
         tables.append(table)
         notes.update(dict.fromkeys(skipped))
     first = tables[0]
@@ -59,8 +81,13 @@ def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table,
 
 
 @contextmanager
-def opened_parquet(file: Path | pa.NativeFile, source: str, *, buffer: int = _BUFFER) -> Iterator[pq.ParquetFile]:
-    """A file whose footer was read; what fails while it is open is reported as a file that cannot be read."""
+def opened_parquet(
+    file: Path | pa.NativeFile, source: str, *, buffer: int = _BUFFER, as_codes: Sequence[str] = ()
+) -> Iterator[pq.ParquetFile]:
+    """A file whose footer was read; what fails while it is open is reported as a file that cannot be read.
+
+    Columns of text in ``as_codes`` are read as dictionaries, so that a text that many rows share is held once.
+    """
     try:
         with pq.ParquetFile(
             file,
@@ -69,11 +96,14 @@ def opened_parquet(file: Path | pa.NativeFile, source: str, *, buffer: int = _BU
             thrift_string_size_limit=_LONGEST_STRING,
             thrift_container_size_limit=_LONGEST_LIST,
             page_checksum_verification=True,
+            read_dictionary=list(as_codes) or None,
         ) as opened:
             _require_agreement(opened.metadata, source)
             yield opened
     except UnfaceError:
         raise
+    except MemoryError:
+        raise beyond_memory(source) from None
     # A corrupt file makes pyarrow raise nearly anything: OSError, ArrowException, MemoryError, OverflowError.
     except Exception as error:
         raise UnfaceError(f"{source}: not a readable Parquet file ({reason(error)}); write or copy it again") from None
@@ -138,6 +168,32 @@ def _require_agreement(metadata: pq.FileMetaData, source: str) -> None:
         raise UnfaceError(
             f"{source}: the footer promises {metadata.num_rows} rows, its row groups {groups}; copy it again"
         )
+
+
+def _require_room(needed: int, source: str) -> None:
+    require_memory(needed, source, "give fewer rows")
+
+
+def _used(column: pa.DictionaryArray) -> pa.DictionaryArray:
+    """With the words of its own rows alone: pyarrow hands over those of all rows before them too."""
+    codes = column.indices.dictionary_encode()
+    return pa.DictionaryArray.from_arrays(codes.indices, column.dictionary.take(codes.dictionary))
+
+
+def _bytes_in_use(column: pa.Array) -> int:
+    """As it is stored, and what is made of it: floats in single precision twice, texts and codes as objects."""
+    kind = list_type(column.type)
+    if pa.types.is_nested(kind):
+        return int(column.nbytes) + _WORKED_BYTES * len(lists_of(column).flatten())
+    return int(column.nbytes) + _OBJECT_BYTES * len(column)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _require_all_rows(there: int, promised: int, source: str) -> None:

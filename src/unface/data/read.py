@@ -5,6 +5,9 @@ Nothing in an .npz file is ever unpickled, and no header is trusted before its s
 
 import os
 import zipfile
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -18,10 +21,11 @@ from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_
 from unface.data.files import kind_of, reason, short_name
 from unface.data.parquet import read_parquet, read_parquet_directory
 from unface.errors import UnfaceError
-from unface.memory import require_memory
+from unface.memory import beyond_memory, require_memory
 
 Arrays = dict[str, NDArray[np.generic]]
 _BYTES_PER_TEXT = 64  # of a Python string and the places that hold it
+_COPIED_BYTES = 1 << 20
 _BEST_DEFLATE = 1032  # deflate cannot shrink further; a directory that promises more is corrupt
 
 
@@ -70,24 +74,82 @@ def read_embeddings(
     return EmbeddingSet.from_raw(raw, skip_bad_rows=skip_bad_rows)
 
 
-def read_vector_arrays(path: Path, vector: str = "vector") -> tuple[str, Arrays]:
-    """All arrays and the name of the one that holds vectors; no identity is needed."""
-    source, arrays = short_name(path), _read_arrays(path)
-    name = _array_name(arrays, vector, "vectors", source)
-    held = arrays[name]
-    if held.ndim != 2 or held.dtype.kind not in "fiu":
-        raise UnfaceError(f"{source}: {name!r} holds {held.dtype} of shape {held.shape}; expected numbers (n, d)")
-    return name, arrays
+@dataclass(frozen=True)
+class VectorArchive:
+    """An open .npz file of which one array holds vectors: read some rows at a time, or whole if stored by columns."""
+
+    name: str
+    rows: int
+    dim: int
+    dtype: np.dtype[np.generic]
+    _archive: "np.lib.npyio.NpzFile"
+    _source: str
+
+    def blocks(self, rows: int) -> Iterator[NDArray[np.generic]]:
+        """(at most ``rows``, d) of the type that is stored, in order."""
+        with _reading(self._source), self._member(self.name) as file:
+            (_, _), by_column, _ = _header(file, self.name, self._source)
+            if by_column:
+                held = self.rows * self.dim * self.dtype.itemsize
+                require_memory(held, self._source, "write it as Parquet, which is read in pieces")
+        if by_column:
+            with _reading(self._source):
+                array = self._archive[self.name]
+            yield from (array[start : start + rows] for start in range(0, self.rows, rows))
+            return
+        with self._member(self.name) as file:
+            with _reading(self._source):
+                _header(file, self.name, self._source)
+            for start in range(0, self.rows, rows):
+                count = min(rows, self.rows - start)
+                with _reading(self._source):
+                    content = file.read(count * self.dim * self.dtype.itemsize)
+                    block = np.frombuffer(content, self.dtype).reshape(count, self.dim)
+                yield block
+
+    def write(self, path: Path, vectors: Iterator[NDArray[np.float32]], dim: int) -> None:
+        """The archive with these vectors (rows, ``dim``), in half precision if they were stored so, else in single."""
+        number = np.dtype(np.float16 if self.dtype == np.float16 else np.float32)
+        # As np.savez, which takes no array by the name of one of its own arguments, such as "file".
+        with zipfile.ZipFile(path, "w") as copy:
+            for known in self._archive.files:
+                with copy.open(f"{known}.npy", "w", force_zip64=True) as member:
+                    if known == self.name:
+                        shape = {"descr": number.str, "fortran_order": False, "shape": (self.rows, dim)}
+                        npy.write_array_header_1_0(cast(BinaryIO, member), shape)
+                        for block in vectors:
+                            member.write(np.ascontiguousarray(block, number).data.cast("B"))
+                        continue
+                    with self._member(known) as file:
+                        while content := self._read(file):
+                            member.write(content)
+
+    def _member(self, name: str) -> BinaryIO:
+        with _reading(self._source):
+            files = cast(zipfile.ZipFile, self._archive.zip)
+            return cast(BinaryIO, files.open(_member_of(files, name)))
+
+    def _read(self, file: BinaryIO) -> bytes:
+        with _reading(self._source):
+            return file.read(_COPIED_BYTES)
 
 
-def write_vector_arrays(arrays: Arrays, name: str, vectors: NDArray[np.float32], path: Path) -> None:
-    """Write the arrays with ``name`` replaced: in half precision if it was stored so, else in single."""
-    narrow = vectors.astype(np.float16 if arrays[name].dtype == np.float16 else np.float32)
-    # As np.savez, which takes no array by the name of one of its own arguments, such as "file".
-    with zipfile.ZipFile(path, "w") as archive:
-        for known, array in {**arrays, name: narrow}.items():
-            with archive.open(f"{known}.npy", "w", force_zip64=True) as member:
-                npy.write_array(member, array, allow_pickle=False)
+@contextmanager
+def opened_archive(path: Path, vector: str = "vector") -> Iterator[VectorArchive]:
+    """An archive whose headers were checked; no identity is needed."""
+    source = short_name(path)
+    with ExitStack() as stack:
+        with _reading(source):
+            archive = stack.enter_context(_loaded(stack.enter_context(path.open("rb")), source))
+            name = _array_name(archive.files, vector, "vectors", source)
+            for known in archive.files:
+                _declared_bytes(archive, known, source)
+            files = cast(zipfile.ZipFile, archive.zip)
+            with files.open(_member_of(files, name)) as file:
+                shape, _, dtype = _header(cast(BinaryIO, file), name, source)
+        if len(shape) != 2 or dtype.kind not in "fiu":
+            raise UnfaceError(f"{source}: {name!r} holds {dtype} of shape {shape}; expected numbers (n, d)")
+        yield VectorArchive(name, *shape, dtype, archive, source)
 
 
 def _rows_of_path(path: Path, columns: Columns) -> RawRows:
@@ -133,30 +195,44 @@ def _read_npz(path: Path, columns: Columns) -> RawRows:
 def _read_arrays(path: Path) -> Arrays:
     """Every array of an archive."""
     source = short_name(path)
+    # Our own handle: np.load leaves the file open when it fails on one it opened itself.
+    with _reading(source), path.open("rb") as file, _loaded(file, source) as archive:
+        needed = sum(_declared_bytes(archive, name, source) for name in archive.files)
+        require_memory(needed, source, "write it as Parquet, which is read in pieces")
+        return {name: archive[name] for name in archive.files}
+
+
+def _loaded(file: BinaryIO, source: str) -> "np.lib.npyio.NpzFile":
+    archive: np.lib.npyio.NpzFile = np.load(file, allow_pickle=False)
+    members = cast(zipfile.ZipFile, archive.zip).namelist()
+    if members and not any(member.endswith(".npy") for member in members):
+        raise UnfaceError(f"{source}: not a readable .npz file (no array in it); for pictures name an --encoder")
+    return archive
+
+
+@contextmanager
+def _reading(source: str) -> Iterator[None]:
     try:
-        # Our own handle: np.load leaves the file open when it fails on one it opened itself.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            members = cast(zipfile.ZipFile, archive.zip).namelist()
-            if members and not any(member.endswith(".npy") for member in members):
-                raise UnfaceError(
-                    f"{source}: not a readable .npz file (no array in it); for pictures name an --encoder"
-                )
-            needed = sum(_declared_bytes(archive, name, source) for name in archive.files)
-            require_memory(needed, source, "write it as Parquet, which is read in pieces")
-            return {name: archive[name] for name in archive.files}
+        yield
     except UnfaceError:
         raise
-    # A corrupt archive makes zipfile, zlib, numpy's header parser and the allocator raise nearly anything.
+    except MemoryError:
+        raise beyond_memory(source) from None
+    # A corrupt archive makes zipfile, zlib and numpy's header parser raise nearly anything.
     except Exception as error:
         raise UnfaceError(f"{source}: not a readable .npz file ({reason(error)}); write or copy it again") from None
+
+
+def _member_of(files: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    return files.getinfo(name if name in files.namelist() else f"{name}.npy")
 
 
 def _declared_bytes(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> int:
     """Memory that an array takes in use, from its header; refuses what the bytes of the file cannot hold."""
     files = cast(zipfile.ZipFile, archive.zip)
-    info = files.getinfo(name if name in files.namelist() else f"{name}.npy")
+    info = _member_of(files, name)
     with files.open(info) as file:
-        shape, dtype = _header(cast(BinaryIO, file), name, source)
+        shape, _, dtype = _header(cast(BinaryIO, file), name, source)
         header = file.tell()
     if dtype.hasobject:
         raise UnfaceError(f"{source}: {name!r} is an object array, never unpickled; save it as {name}.astype(str)")
@@ -170,22 +246,23 @@ def _declared_bytes(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> 
         )
     if len(shape) == 1:
         return count * (dtype.itemsize + _BYTES_PER_TEXT)
-    # As it is stored, and twice in single precision: checked or erased, and normalised or written.
+    # As it is stored, and twice in single precision: checked and normalised.
     return count * (dtype.itemsize + (8 if dtype.kind in "fiu" else 0))
 
 
-def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
+def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:
+    """The shape, whether columns come one after the other, and the type."""
     version = npy.read_magic(file)
     if version == (1, 0):
-        shape, _, dtype = npy.read_array_header_1_0(file)
+        shape, by_column, dtype = npy.read_array_header_1_0(file)
     elif version == (2, 0):
-        shape, _, dtype = npy.read_array_header_2_0(file)
+        shape, by_column, dtype = npy.read_array_header_2_0(file)
     else:  # (3, 0) exists for record types alone
         raise UnfaceError(f"{source}: {name!r} has .npy version {version[0]}.{version[1]}; expected a plain array")
-    return shape, dtype
+    return shape, by_column, dtype
 
 
-def _array_name(arrays: Arrays, asked: str, usual: str, source: str) -> str:
+def _array_name(arrays: Collection[str], asked: str, usual: str, source: str) -> str:
     """The name asked for; the usual one where that is a default and not there."""
     default = asked in (Columns.vector, Columns.identity, Columns.id)
     for name in (asked, usual) if default else (asked,):

@@ -14,16 +14,20 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from unface.data.files import PARQUET, ZIP, first_bytes, parquet_files, reason, short_name, unopened
 from unface.data.images import BadPicture, ImageRef, ImageSet
+from unface.data.parquet import is_text, opened_parquet, row_batches
 from unface.errors import UnfaceError
+from unface.memory import memory_budget, require_memory
 
 IDENTITY_LIST = "identity_CelebA.txt"
 _PICTURES = frozenset({".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
 _DRIVE = re.compile(r"[A-Za-z]:")
-_LARGEST = 256 << 20  # bytes of one picture's file
+_LARGEST = 256 << 20
+_PIECE_BYTES = 32 << 20
+_PIECE_ROWS = 64
+_NAMES_AT_ONCE = 1 << 14
 Reader = Callable[[], bytes]
 
 
@@ -59,6 +63,11 @@ def read_images(
     owners = _owners(filter(_is_picture, readers), _identity_list(path, readers, identities), name)
     images = tuple(ImageRef(inside, owners[inside], read) for inside, read in readers.items() if inside in owners)
     return ImageSet(images, name, _left_out(readers, owners))
+
+
+def largest_file() -> int:
+    """Bytes of one picture's file; some of them wait at a time."""
+    return min(_LARGEST, memory_budget() // 32)
 
 
 def _kind_of(path: Path) -> str:
@@ -117,7 +126,7 @@ def _folder_readers(folder: Path) -> dict[str, Reader]:
 
 def _read_file(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
+        if path.stat().st_size > largest_file():
             raise BadPicture("file too large")
         return path.read_bytes()
     except OSError:
@@ -138,7 +147,7 @@ def _zip_readers(path: Path) -> dict[str, Reader]:
 
 
 def _read_zip(archive: zipfile.ZipFile, lock: Lock, member: zipfile.ZipInfo) -> bytes:
-    if member.file_size > _LARGEST:
+    if member.file_size > largest_file():
         raise BadPicture("file too large")
     try:
         with lock, archive.open(member) as file:
@@ -160,7 +169,7 @@ def _tar_readers(path: Path) -> dict[str, Reader]:
 
 
 def _read_tar(archive: tarfile.TarFile, lock: Lock, member: tarfile.TarInfo) -> bytes:
-    if member.size > _LARGEST:
+    if member.size > largest_file():
         raise BadPicture("file too large")
     try:
         with lock:
@@ -189,27 +198,30 @@ def _safe_members(archive: Path, members: Iterable[tuple[str, Reader]]) -> dict[
 def _parquet_images(path: Path, *, image: str, identity: str, id: str) -> Iterator[ImageRef]:
     """Pictures as bytes: a binary column, or the {bytes, path} struct in which datasets are often shared."""
     source = short_name(path)
-    try:
-        file = pq.ParquetFile(path)
-        _require_columns(file.schema_arrow, image, identity, id, source)
-        groups = _Groups(file, image)
-        named = file.read(columns=[identity, *([id] if id in file.schema_arrow.names else [])])
-    except (pa.ArrowException, OSError) as error:
-        raise UnfaceError(f"{source}: not a readable Parquet file ({reason(error)}); copy it again") from None
-    owners = named.column(identity).to_pylist()
-    ids = (
-        named.column(id).to_pylist()
-        if id in named.column_names
-        else [f"{path.stem}/{row}" for row in range(len(owners))]
-    )
+    with opened_parquet(path, source) as file:
+        schema = file.schema_arrow
+        _require_columns(schema, image, identity, id, source)
+        groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+        # Pieces of what the footer says are some tens of megabytes; of few rows, which may all share one picture.
+        shapes = [
+            (group.num_rows, max(1, min(_PIECE_ROWS, _PIECE_BYTES * group.num_rows // max(1, group.total_byte_size))))
+            for group in groups
+        ]
+    named = [identity, *([id] if id in schema.names else [])]
+    with opened_parquet(path, source, as_codes=[name for name in named if is_text(schema.field(name).type)]) as file:
+        batches = list(row_batches(file, source, _NAMES_AT_ONCE, named))
+        require_memory(sum(batch.nbytes + 200 * batch.num_rows for batch in batches), source, "give fewer pictures")
+        owners = [name for batch in batches for name in batch.column(identity).to_pylist()]
+        ids = [name for batch in batches for name in batch.column(named[-1]).to_pylist()]
+    pieces = _Pieces(path, image)
     start = 0
-    for number in range(file.metadata.num_row_groups):
-        count = file.metadata.row_group(number).num_rows
+    for number, (count, rows) in enumerate(shapes):
         for row in range(count):
-            owner, called = owners[start + row], ids[start + row]
+            owner = owners[start + row]
+            called = ids[start + row] if len(named) == 2 else f"{path.stem}/{start + row}"
             if owner is None or called is None or owner == "" or called == "":
                 raise UnfaceError(f"{source}: row {start + row} has no {identity!r} or no {id!r}; drop it")
-            yield ImageRef(str(called), str(owner), partial(groups.read, number, row))
+            yield ImageRef(str(called), str(owner), partial(pieces.read, number, row, rows))
         start += count
 
 
@@ -225,26 +237,42 @@ def _require_columns(schema: pa.Schema, image: str, identity: str, id: str, sour
         raise UnfaceError(f"{source}: {image!r} holds {kind}; expected the bytes of pictures")
 
 
-class _Groups:
-    """The pictures of one row group at a time, which is enough for reading in order."""
+class _Pieces:
+    """The pictures of some rows at a time, which is enough for reading in order; going back begins a row group again.
 
-    def __init__(self, file: pq.ParquetFile, column: str) -> None:
-        self._file, self._column = file, column
+    An unfinished pass is closed by the next.
+    """
+
+    def __init__(self, path: Path, column: str) -> None:
+        self._path, self._column = path, column
         self._lock = Lock()
-        self._number = -1
-        self._pictures = pa.chunked_array([], type=pa.binary())
+        self._group, self._first = -1, 0
+        self._piece: pa.Array = pa.array([], type=pa.binary())
+        self._coming: Iterator[pa.RecordBatch] = iter(())
 
-    def read(self, number: int, row: int) -> bytes:
+    def read(self, group: int, row: int, rows: int) -> bytes:
         with self._lock:
-            if number != self._number:
-                try:
-                    table = self._file.read_row_group(number, columns=[self._column])
-                except (pa.ArrowException, OSError):
-                    raise BadPicture("cannot be read") from None
-                self._number, self._pictures = number, table.column(0).combine_chunks()
-            value = self._pictures[row].as_py()
+            try:
+                if group != self._group or row < self._first:
+                    self._coming = self._pass(group, rows)
+                    self._group, self._first, self._piece = group, 0, self._piece[:0]
+                while row >= self._first + len(self._piece):
+                    self._first += len(self._piece)
+                    self._piece = next(self._coming).column(0)
+                value = self._piece[row - self._first].as_py()
+            except (UnfaceError, StopIteration):
+                self._group = -1
+                raise BadPicture("cannot be read") from None
         content = value.get("bytes") if isinstance(value, dict) else value
+        if content is not None and len(content) > largest_file():
+            raise BadPicture("file too large")
         return b"" if content is None else bytes(content)
+
+    def _pass(self, group: int, rows: int) -> Iterator[pa.RecordBatch]:
+        with opened_parquet(self._path, short_name(self._path)) as file:
+            for batch in file.iter_batches(rows, row_groups=[group], columns=[self._column], use_threads=False):
+                batch.validate(full=True)
+                yield batch
 
 
 def _identity_list(

@@ -24,6 +24,7 @@ from unface.encode.prepare import Prepared, Preparer
 from unface.errors import UnfaceError
 from unface.faces import CONTEXT_DIM, Detector
 from unface.faces.face import TINY
+from unface.memory import memory_budget
 from unface.output.write import write_file
 from unface.progress import Progress, Silent
 from unface.threads import available_cores
@@ -105,7 +106,8 @@ def encode_images(
         progress.start("encoding", len(images))
         progress.advance("encoding", len(images) - len(wanted))
         # Two batches and a few: one in the encoder, the next being made.
-        ready = ahead(Preparer(encoder.card.input, detector), contents(wanted), threads, 2 * batch + threads)
+        preparer = Preparer(encoder.card.input, detector)
+        ready = ahead(preparer, contents(wanted), threads, 2 * batch + threads, file_bytes)
         with closing(ready):
             for number in missing:
                 parts.write(number, _part(chunks[number], ready, encoder, batch, progress))
@@ -158,19 +160,37 @@ def contents(refs: Iterable[ImageRef]) -> Iterator[bytes | BadPicture]:
             yield bad
 
 
+def file_bytes(content: bytes | BadPicture) -> int:
+    """Of a picture that waits to be decoded."""
+    return 0 if isinstance(content, BadPicture) else len(content)
+
+
 def ahead(
-    work: Callable[[Item], Result], items: Iterable[Item], threads: int, most: int
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    threads: int,
+    most: int,
+    weight: Callable[[Item], int] = lambda _: 0,
 ) -> Generator[Result, None, None]:
-    """``map(work, items)`` with at most ``most`` results begun and not yet taken; items are drawn on this thread."""
-    waiting: deque[Future[Result]] = deque()
+    """``map(work, items)`` with at most ``most`` results begun and not yet taken; items are drawn on this thread.
+
+    ``weight`` is bytes that an item, or what is made of it, holds: together at most a sixteenth of the memory budget,
+    or one item alone.
+    """
+    waiting: deque[tuple[Future[Result], int]] = deque()
+    held, room = 0, memory_budget() // 16
     pool = ThreadPoolExecutor(threads, thread_name_prefix="unface-ahead")
     try:
         for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) >= most:
-                yield waiting.popleft().result()
+            heavy = weight(item)
+            while waiting and (len(waiting) >= most or held + heavy > room):
+                ended, done = waiting.popleft()
+                held -= done
+                yield ended.result()
+            waiting.append((pool.submit(work, item), heavy))
+            held += heavy
         while waiting:
-            yield waiting.popleft().result()
+            yield waiting.popleft()[0].result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

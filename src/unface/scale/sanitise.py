@@ -5,16 +5,19 @@ A collection is checked first, worked on file by file, resumed by the same call,
 
 import hashlib
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from unface.data import read_vector_arrays, write_vector_arrays
+from unface.data import opened_archive
 from unface.data.files import kind_of, without_parquet
 from unface.data.parquet import opened_parquet, row_batches
+from unface.data.read import VectorArchive
 from unface.erase import Projection
 from unface.erase.file import to_bytes
 from unface.errors import UnfaceError, short_name
@@ -26,7 +29,7 @@ from unface.progress import Progress, Silent
 from unface.scale.executor import Executor, local_executor
 from unface.scale.part import DONE, PartDone, PartJob, ReadBackJob, read_back, sanitise_part, still_done
 from unface.scale.receipt import Check, Receipt, Verified
-from unface.scale.released import released_rows
+from unface.scale.released import bad_rows, require_dim
 from unface.scale.stream import Erased, batch_rows, batch_vectors, checked_space, erase_parquet
 from unface.threads import available_cores
 
@@ -309,10 +312,34 @@ def _sanitise_parquet(
 def _sanitise_arrays(
     projection: Projection, source: Path, unfinished: Path, vector: str, check: Check | None
 ) -> Erased:
-    name, arrays = read_vector_arrays(source, vector)
-    done = released_rows(projection, arrays[name], short_name(source))
-    write_vector_arrays(arrays, name, done.vectors, unfinished)
+    with opened_archive(source, vector) as archive:
+        require_dim(projection, archive.dim, short_name(source))
+        done = _ErasedBlocks(projection, archive, short_name(source))
+        archive.write(unfinished, iter(done), projection.released_dim)
     if check is not None:
-        name, arrays = read_vector_arrays(unfinished, name)
-        check.add(arrays[name])
-    return Erased(len(done.vectors), done.degenerate, False, done.not_faces)
+        with opened_archive(unfinished, archive.name) as written:
+            for block in written.blocks(batch_rows(projection.dim)):
+                check.add(block)
+    return Erased(archive.rows, done.degenerate, False, done.not_faces)
+
+
+class _ErasedBlocks:
+    """The erased vectors of an archive, counted on the way; refused at the end if some are no numbers."""
+
+    def __init__(self, projection: Projection, archive: VectorArchive, source: str) -> None:
+        self._projection, self._archive, self._source = projection, archive, source
+        self.degenerate = self.not_faces = 0
+
+    def __iter__(self) -> Iterator[NDArray[np.float32]]:
+        rows = bad = first_bad = 0
+        for block in self._archive.blocks(batch_rows(self._archive.dim)):
+            done = self._projection.kernel.rows(block)
+            if len(done.bad):
+                first_bad = first_bad if bad else rows + int(done.bad[0])
+                bad += len(done.bad)
+            rows += len(block)
+            self.degenerate += done.degenerate
+            self.not_faces += done.not_faces
+            yield done.vectors
+        if bad:
+            raise bad_rows(self._source, first_bad, bad)

@@ -19,6 +19,7 @@ from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.erase.kernel import ErasedRows
 from unface.errors import UnfaceError, reason
+from unface.memory import beyond_memory
 from unface.output.place import Sink
 from unface.scale.executor import overlapped
 from unface.scale.released import bad_rows, is_named, released_space, require_dim, require_raw
@@ -240,6 +241,8 @@ def row_groups(sink: Sink, schema: pa.Schema, vector: str, rows: int, source: st
             groups = RowGroups(writer, rows)
             yield groups
             groups.flush()
+    except MemoryError:
+        raise beyond_memory(source) from None
     except pa.ArrowException as error:
         raise UnfaceError(f"{source}: its copy cannot be written ({reason(error)})") from None
 
