@@ -101,6 +101,14 @@ def test_pictures_in_parquet_are_read_across_row_groups_in_any_order(tmp_path: P
     assert [(image.id, image.identity) for image in images][-2:] == [("y", "b"), ("z", "c")]
 
 
+def test_a_column_of_parquet_whose_name_is_no_text_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "faces.parquet"
+    pq.write_table(pa.table({"image": [jpeg(1)], "identity": ["a"], "others": [1]}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"others", b"oth\xf4rs"))
+    with pytest.raises(UnfaceError, match=r"^faces\.parquet: not a readable Parquet file \('utf-8' codec"):
+        read_images(path)
+
+
 def test_other_files_are_left_out_and_counted(tmp_path: Path) -> None:
     files = {
         **people(2, 1),

@@ -266,6 +266,40 @@ def _sanitise(path: Path, kind: str) -> None:
     sanitise_store(projection(), store)
 
 
+def _collection(folder: Path) -> tuple[Path, Path]:
+    """A small collection to sanitise, and where its copy is made."""
+    import shutil
+
+    raw, out = folder / "raw", folder / "out"
+    raw.mkdir(exist_ok=True)
+    write_embeddings(embeddings(), raw / "a.parquet")
+    shutil.rmtree(out, ignore_errors=True)
+    return raw, out
+
+
+def _outputs(folder: Path) -> list[bytes]:
+    """What a run leaves in its output and the next one reads."""
+    from unface.scale import sanitise_directory
+
+    raw, out = _collection(folder)
+    sanitise_directory(projection(), raw, out, threads=1)
+    return [(out / "_unface" / name).read_bytes() for name in ("manifest.json", "done/a.parquet.json", "receipt.json")]
+
+
+def _continue(path: Path) -> None:
+    from unface.scale import sanitise_directory
+
+    raw, out = _collection(path.parent)
+    (out / "_unface/done").mkdir(parents=True)
+    content = path.read_bytes()
+    name = next((name for name, key in _RECORDS.items() if key in content), "manifest.json")
+    (out / "_unface" / name).write_bytes(content)
+    sanitise_directory(projection(), raw, out, threads=1, force=True)
+
+
+_RECORDS = {"done/a.parquet.json": b"source_bytes", "receipt.json": b"raw_purged"}
+
+
 def _projections(_: Path) -> list[bytes]:
     return [to_bytes(projection())]
 
@@ -282,6 +316,7 @@ READERS = {
     "audit": Reader(_audits, _read_audit, is_text=True, is_json=True),
     "policy": Reader(lambda _: [_POLICY.encode()], _read_policy, is_text=True),
     "config": Reader(lambda _: [_CONFIG.encode()], _read_config, is_text=True),
+    "output": Reader(_outputs, _continue, is_text=True, is_json=True),
     "npy": Reader(_arrays, lambda path: _sanitise(path, "npy")),
     "faiss": Reader(_indexes, lambda path: _sanitise(path, "faiss")),
 }

@@ -306,6 +306,20 @@ def test_a_file_cut_anywhere_in_its_header_is_one_line(kind: str, path: Path) ->
     FaissStore(path, lossy_ok=True).inspect()
 
 
+def test_numbers_that_end_the_process_when_the_index_is_built_again_are_refused(path: Path) -> None:
+    """Found by fuzzing: FAISS reads both without a word."""
+    content = bytearray(written(faiss.index_factory(DIM, "PQ4x4,RFlat"), path, RAW).read_bytes())
+    content[8:16] = (1 << 60).to_bytes(8, "little")  # how many vectors there are
+    path.write_bytes(content)
+    assert "it declares more than the file holds" in refused(path, lossy_ok=True)
+    scalar = faiss.index_factory(DIM, "SQ8")
+    scalar.train(RAW)
+    scalar.add(RAW)
+    scalar.sq.rangestat = 77
+    faiss.write_index(scalar, str(path))
+    assert "numbers of no known kind" in refused(path, lossy_ok=True)
+
+
 def test_a_size_that_the_file_does_not_hold_is_refused_before_it_is_allocated(path: Path) -> None:
     content = bytearray(written(faiss.IndexIDMap(faiss.IndexFlatL2(DIM)), path, RAW, np.arange(600)).read_bytes())
     content[-8 * 600 - 8 : -8 * 600] = (1 << 34).to_bytes(8, "little")  # how many ids follow

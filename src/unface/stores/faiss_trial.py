@@ -5,8 +5,10 @@ It imports nothing of unface, so that it starts in a fraction of a second. Print
 """
 
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import faiss
 
@@ -25,7 +27,10 @@ def main(path: str) -> int:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        faiss.read_index(path, faiss.IO_FLAG_MMAP_IFC)
+        index = faiss.read_index(path, faiss.IO_FLAG_MMAP_IFC)
+        if not all(_is_sound(part, Path(path).stat().st_size) for part in _parts(index)):
+            print("it declares more than the file holds, or numbers of no known kind")
+            return 1
     except MemoryError:
         print("it declares more than the file holds")
         return 1
@@ -34,6 +39,27 @@ def main(path: str) -> int:
         print(str(error).rpartition(": ")[2])
         return 1
     return 0
+
+
+def _parts(index: Any) -> Iterator[Any]:
+    """The index and those inside it."""
+    index = faiss.downcast_index(index)
+    yield index
+    for name in ("index", "quantizer", "base_index", "refine_index", "storage"):
+        inner = getattr(index, name, None)
+        if isinstance(inner, faiss.Index):
+            yield from _parts(inner)
+
+
+def _is_sound(index: Any, size: int) -> bool:
+    """What FAISS believes when it reads, and ends the process over when the index is built again."""
+    quantizer = getattr(index, "sq", None)
+    known = vars(faiss.ScalarQuantizer).items()
+    types, ranges = ([value for name, value in known if name.startswith(kind)] for kind in ("QT_", "RS_"))
+    # A vector takes a byte at least.
+    return 0 <= index.ntotal <= size and (
+        quantizer is None or (quantizer.qtype in types and quantizer.rangestat in ranges)
+    )
 
 
 if __name__ == "__main__":
