@@ -45,17 +45,22 @@ def shuffled_control(
     """Shuffle identities among the images of each role and run the panel at the k that learns from most images."""
     k = max(plan.ks)
     control_plan = replace(plan, ks=(k,), everything=k, variant=Variant.UNFACE)
-    deal = _part if _one_pair_decides(vectors, roles, control_plan) else _permute
-    shuffled = Roles(
-        *(
-            replace(role, identities=deal(role.identities, stream(plan.seed, "shuffle", name)))
-            for name, role in (("train", roles.train), ("calibrate", roles.calibrate), ("test", roles.test))
-        )
-    )
+    shuffled = shuffled_roles(roles, plan.seed, apart=_one_pair_decides(vectors, roles, control_plan))
     panel = run_panel(vectors, shuffled, probes, control_plan, progress, task="shuffled control")
     strict = replace(bootstrap, level=LEVEL)
     return Control(
         tuple(measure(trial, far, strict, control_plan) for trial in panel.trials.values() for far in trial.thresholds)
+    )
+
+
+def shuffled_roles(roles: Roles, seed: int, *, apart: bool) -> Roles:
+    """Identities shuffled among the images of each role; ``apart``: no two images of a person stay together."""
+    deal = _part if apart else _permute
+    return Roles(
+        *(
+            replace(role, identities=deal(role.identities, stream(seed, "shuffle", name)))
+            for name, role in (("train", roles.train), ("calibrate", roles.calibrate), ("test", roles.test))
+        )
     )
 
 

@@ -23,6 +23,9 @@ class Cosine:
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
         return cosine_of_seen(vectors)
 
+    def embed(self, setting: Setting, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        return vectors
+
 
 def cosine_of_seen(seen: NDArray[np.float32]) -> PairSpace:
     """Cosines of what a probe makes of the pictures; one of which it makes nothing, a row of zeros, resembles none."""

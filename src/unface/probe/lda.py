@@ -34,6 +34,9 @@ class LdaScorer:
         return self.fisher.notes
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
+        return cosine_of_seen(self.embed(setting, vectors))
+
+    def embed(self, setting: Setting, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         basis = self.fisher.basis(setting["shrinkage"])
         kept = max(1, round(setting["keep"] * len(basis.spread)))
-        return cosine_of_seen(basis.apply(vectors)[:, :kept])
+        return basis.apply(vectors)[:, :kept]

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.pairs import PairSpace, quadratic_space
-from unface.probe.fisher import SHRINKAGES, Fisher
+from unface.probe.albums import Dealt, album_means
+from unface.probe.fisher import SHRINKAGES, Fisher, FisherBasis
 from unface.probe.ports import Setting, Support
 
 
@@ -31,17 +32,47 @@ class PldaScorer:
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
         basis = self.fisher.basis(setting["shrinkage"])
-        between = np.maximum(basis.spread - self.fisher.noise, 0)
-        return llr_space(basis.apply(vectors), between)
+        return llr_space(basis.apply(vectors), self._between(basis))
+
+    def seen(self, setting: Setting, vectors: NDArray[np.float32]) -> "WhitenedSeen":
+        """For albums: the ratio of m pictures against m."""
+        basis = self.fisher.basis(setting["shrinkage"])
+        return WhitenedSeen(basis.apply(vectors), self._between(basis))
+
+    def _between(self, basis: FisherBasis) -> NDArray[np.float64]:
+        return np.maximum(basis.spread - self.fisher.noise, 0)
 
 
-def llr_space(whitened: NDArray[np.float32], between: NDArray[np.float64]) -> PairSpace:
-    """Log-likelihood ratios where Σ_w = I and Σ_b = diag(ψ), up to a constant.
+@dataclass(frozen=True, eq=False)
+class WhitenedSeen:
+    """Pictures where Σ_w = I and Σ_b = diag(ψ)."""
 
-    In each direction, from N(0, [[1+ψ, ψ], [ψ, 1+ψ]]) against N(0, (1+ψ) I):
-    ψ/(1+2ψ) · a b − ½ ψ²/((1+ψ)(1+2ψ)) · (a² + b²).
+    whitened: NDArray[np.float32]
+    between: NDArray[np.float64]
+
+    def space(self, dealt: Dealt) -> PairSpace:
+        """Log-likelihood ratios of albums: all that m pictures tell is their mean, whose noise is 1/m."""
+        means, size = album_means(self.whitened, dealt), dealt.size
+        if size.equal:
+            return llr_space(means, self.between, 1 / size.first, 1 / size.first)
+        noise = np.repeat([1 / size.first, 1 / size.second], len(dealt.identities))[:, None]
+        return llr_space(means, self.between, noise, noise[::-1])
+
+
+def llr_space(
+    whitened: NDArray[np.float32],
+    between: NDArray[np.float64],
+    noise: float | NDArray[np.float64] = 1.0,
+    other: float | NDArray[np.float64] = 1.0,
+) -> PairSpace:
+    """Log-likelihood ratios where Σ_b = diag(ψ) and Σ_w is ``noise`` on a row's own side, ``other`` on the other's.
+
+    Up to a constant. With noises α and β, from N(0, [[ψ+α, ψ], [ψ, ψ+β]]) against N(0, diag(ψ+α, ψ+β)), in each
+    direction: ψ/D · a b − ½ ψ²/D · (a²/(ψ+α) + b²/(ψ+β)) with D = ψ(α+β) + αβ.
     """
-    cross = between / (1 + 2 * between)
-    own = -0.5 * between**2 / ((1 + between) * (1 + 2 * between))
+    determinant = between * (noise + other) + noise * other
+    cross = between / determinant
+    own = -0.5 * between**2 / (determinant * (between + noise))
     scaled = (whitened * np.sqrt(cross)).astype(np.float32)
-    return quadratic_space(scaled, scaled, (whitened.astype(np.float64) ** 2) @ own)
+    squares = whitened.astype(np.float64) ** 2
+    return quadratic_space(scaled, scaled, squares @ own if own.ndim == 1 else (squares * own).sum(axis=1))

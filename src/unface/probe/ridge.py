@@ -33,5 +33,8 @@ class RidgeScorer:
     notes: tuple[str, ...] = ()
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
+        return cosine_of_seen(self.embed(setting, vectors))
+
+    def embed(self, setting: Setting, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         weights = self.fit.basis @ self.fit.weights(setting["alpha"])
-        return cosine_of_seen(vectors @ weights.astype(np.float32))
+        return vectors @ weights.astype(np.float32)
