@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 _HOMES = {
+    "Albums": "unface.auditing.albums",
     "Attribution": "unface.auditing.attribution",
     "AttributeSwap": "unface.auditing.attribute_swap",
     "Bench": "unface.auditing.bench",
@@ -26,6 +27,7 @@ _HOMES = {
 __all__ = list(_HOMES)
 
 if TYPE_CHECKING:
+    from unface.auditing.albums import Albums as Albums
     from unface.auditing.attribute_swap import AttributeSwap as AttributeSwap
     from unface.auditing.attribution import Attribution as Attribution
     from unface.auditing.attribution.run import Subjects as Subjects

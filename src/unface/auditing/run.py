@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from unface.auditing.albums import Albums
 from unface.auditing.attack import Attack
 from unface.auditing.bench import Bench, describe_given
 from unface.auditing.copies import (
@@ -74,10 +75,10 @@ def audit(
     upper bound of the share of faces it misses is to stay below ``miss``.
 
     ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``. ``parts``
-    are further measurements, by default ``(Sweeps(), Maps())``; see ``unface.auditing`` for the others.
+    are further measurements, by default ``(Albums(), Sweeps(), Maps())``; see ``unface.auditing`` for the others.
     """
     clock = Clock()
-    further = (Sweeps(), Maps()) if parts is None else (parts,) if isinstance(parts, Part) else tuple(parts)
+    further = (Albums(), Sweeps(), Maps()) if parts is None else (parts,) if isinstance(parts, Part) else tuple(parts)
     _require_readers(further)
     protocol = protocol or Protocol()
     protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)

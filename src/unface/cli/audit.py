@@ -52,6 +52,9 @@ def audit(
     attribution: bool = typer.Option(
         False, "--attribution", help="With pictures: does similarity rest on faces or on what is around them?"
     ),
+    album: list[str] = typer.Option(
+        [], "--album", help="Pictures a side to compare, as 1,2,4,half, or none [default: what fits of 1,2,4,8…,half]."
+    ),
     sweep: bool = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier."),
     fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
     maps: bool = typer.Option(True, "--maps/--no-maps", help="Draw some test identities by t-SNE."),
@@ -121,6 +124,7 @@ def audit(
         attribute_swap,
         whole_numbers(fit_counts, "--fit-counts") if fit_counts else (),
         part,
+        album=names(album),
         sweep=sweep,
         maps=maps,
     )
@@ -257,14 +261,17 @@ def _parts(
     fit_counts: Sequence[int],
     others: list[str],
     *,
+    album: list[str],
     sweep: bool,
     maps: bool,
 ) -> "list[Part]":
     """What is measured beside the spaces themselves."""
-    from unface.auditing import AttributeSwap, Maps, Sweeps, Transfer
+    from unface.auditing import Albums, AttributeSwap, Maps, Sweeps, Transfer
     from unface.result.parts import BUILT_IN, installed_part
 
     parts: list[Part] = []
+    if album != ["none"]:
+        parts.append(Albums([int(one) if one.isdecimal() else one for one in album] or None))
     if sweep or fit_counts:
         parts.append(Sweeps(ranks=sweep, fit_counts=fit_counts))
     if maps:

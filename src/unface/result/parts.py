@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from unface.result.audit import AuditResult
     from unface.result.file import Finding, Given
 
-BUILT_IN = ("leakage", "erasure", "sweeps", "transfer", "maps", "attribute_swap", "translate", "utility", "attribution")
+BUILT_IN = (
+    "leakage",
+    "erasure",
+    "albums",
+    "sweeps",
+    "transfer",
+    "maps",
+    "attribute_swap",
+    "translate",
+    "utility",
+    "attribution",
+)
 """In the order in which a reader meets them."""
 
 
@@ -82,6 +93,11 @@ class Part:
     def findings(cls, result: "AuditResult") -> "list[Finding]":
         """What the reader must know."""
         return []
+
+    @classmethod
+    def verdict(cls, result: "AuditResult") -> str:
+        """A sentence that the conclusion of the audit needs; most parts have none."""
+        return ""
 
     @classmethod
     def not_measured(cls, result: "AuditResult") -> list[str]:

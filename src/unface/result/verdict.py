@@ -2,6 +2,7 @@
 
 from unface.result.audit import AuditResult, Headline, Point, SpaceResult
 from unface.result.numbers import Kept
+from unface.result.parts import parts_of
 from unface.result.words import count, interval, one_in, percent, times
 
 # What a reader cares for most, first; the neighbours are always there.
@@ -27,7 +28,9 @@ def verdict(result: AuditResult) -> str:
     )
     if not head.raw.above_chance:
         return f"{linked}: no measurable difference from chance, which is {percent(head.raw.chance)}.{coarse}"
-    return f"{linked}: {times(head.raw.times_chance)} chance.{coarse} {_after(result, head)}".rstrip()
+    sentences = [f"{linked}: {times(head.raw.times_chance)} chance.{coarse}", _after(result, head)]
+    sentences += [part.verdict(result) for part in parts_of(result)]
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def eraser_title(space: SpaceResult) -> str:
