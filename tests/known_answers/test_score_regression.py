@@ -55,13 +55,13 @@ def cosine(found: Matrix, true: Matrix) -> float:
 def test_as_many_independent_answers_as_unknowns_give_the_template_exactly(n: int) -> None:
     """40 dimensions and an offset are 41 unknowns."""
     vectors, templates, scores = asked(n, 40)
-    found = ScoreRegression.of(vectors).templates(0.3 * scores + 0.7, 0)
+    found = ScoreRegression.of(vectors).templates(0.3 * scores + 0.7, [0])[0]
     np.testing.assert_allclose(found, 0.3 * templates, atol=1e-9)
 
 
 def test_one_answer_fewer_leaves_one_direction_open() -> None:
     vectors, templates, scores = asked(40, 40)
-    found = ScoreRegression.of(vectors).templates(scores, 0)
+    found = ScoreRegression.of(vectors).templates(scores, [0])[0]
     assert ((found - templates) ** 2).sum(axis=1).mean() == pytest.approx(1 / 40, rel=0.3)
     misses = found @ vectors.T - scores
     np.testing.assert_allclose(misses - misses.mean(axis=1, keepdims=True), 0, atol=1e-9)
@@ -76,7 +76,7 @@ def test_without_ridge_the_error_is_that_of_an_inverse_wishart(n: int, d: int, n
         fresh = stream(draw, "noise", n)
         templates, faces = fresh.standard_normal((200, d)), fresh.standard_normal((n, d))
         answers = templates @ faces.T + noise * fresh.standard_normal((200, n))
-        found = ScoreRegression.of(faces).templates(answers, 0)
+        found = ScoreRegression.of(faces).templates(answers, [0])[0]
         errors.append(((found - templates) ** 2).sum(axis=1).mean())
     assert np.mean(errors) == pytest.approx(noise**2 * d / (n - 1 - d - 1), rel=0.06)
 
@@ -87,7 +87,7 @@ def test_without_ridge_the_error_is_that_of_an_inverse_wishart(n: int, d: int, n
 def test_error_and_cosine_follow_the_ridge_formula(n: int, d: int, noise: float, strength: float) -> None:
     vectors, templates, scores = asked(n, d)
     answers = scores + noise * stream(1, "noise", n).standard_normal(scores.shape)
-    found = ScoreRegression.of(vectors).templates(answers, strength)
+    found = ScoreRegression.of(vectors).templates(answers, [strength])[0]
     law = Law.of(n - 1, d, strength * max(n - 1, d), noise)
     assert ((found - templates) ** 2).sum(axis=1).mean() == pytest.approx(law.error, rel=0.06)
     assert cosine(found, templates) == pytest.approx(law.cosine, rel=0.03)
@@ -98,7 +98,7 @@ def test_rounding_to_a_step_is_noise_of_its_square_over_twelve(step: float) -> N
     n, d, strength = 480, 120, 0.1
     vectors, templates, scores = asked(n, d)
     rounded = np.round(scores / step) * step
-    found = ScoreRegression.of(vectors).templates(rounded, strength)
+    found = ScoreRegression.of(vectors).templates(rounded, [strength])[0]
     law = Law.of(n, d, strength * n, step / math.sqrt(12))
     assert ((found - templates) ** 2).sum(axis=1).mean() == pytest.approx(law.error, rel=0.06)
 
@@ -111,14 +111,14 @@ def test_decisions_hold_what_a_noisy_score_holds(far: float) -> None:
     threshold = norm.isf(far)
     slope = norm.pdf(threshold)
     rest = math.sqrt(far * (1 - far) - slope**2)
-    found = ScoreRegression.of(vectors).templates((scores >= threshold).astype(float), strength)
+    found = ScoreRegression.of(vectors).templates((scores >= threshold).astype(float), [strength])[0]
     assert cosine(found, templates) == pytest.approx(Law.of(n, d, strength * n, rest / slope).cosine, rel=0.04)
 
 
 def test_answers_in_another_order_hold_nothing() -> None:
     vectors, templates, scores = asked(300, 100)
     order = stream(2, "shuffle").permutation(300)
-    found = ScoreRegression.of(vectors).templates(scores[:, order], 0.1)
+    found = ScoreRegression.of(vectors).templates(scores[:, order], [0.1])[0]
     # Of 200 people the mean cosine varies by 1/√(200 d).
     assert abs(cosine(found, templates)) < 4 / math.sqrt(200 * 100)
 
@@ -130,7 +130,7 @@ def test_a_prior_covariance_finds_what_the_faces_at_hand_do_not_span() -> None:
     templates, faces = (draw.standard_normal((people, 20)) @ basis.T for people in (50, 30))
     faces = faces + 0.1 * draw.standard_normal(faces.shape)
     answers = templates @ faces.T
-    blind = ScoreRegression.of(faces).templates(answers, 1e-6)
-    knowing = ScoreRegression.of(faces, basis @ basis.T).templates(answers, 1e-9)
+    blind = ScoreRegression.of(faces).templates(answers, [1e-6])[0]
+    knowing = ScoreRegression.of(faces, basis @ basis.T).templates(answers, [1e-9])[0]
     np.testing.assert_allclose(knowing, templates, atol=1e-4)
     assert cosine(blind, templates) < 0.99

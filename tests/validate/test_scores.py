@@ -112,7 +112,7 @@ def test_logistic_regression_reaches_the_optimum_of_a_peer(made: World) -> None:
     faces = made.knowledge.vectors[:160]
     decided = (made.scores[0, :160] >= np.quantile(made.scores[0, :160], 0.8)).astype(float)
     fit = ScoreRegression.of(faces)
-    ours = fit.logistic(decided, np.array([0.1]))[0]
+    ours = fit.logistic(decided[None], [0.1])[0, 0]
     strength = 0.1 * float((fit.values**2).mean())
     peer = LogisticRegression(C=1 / strength, tol=1e-8).fit(faces - faces.mean(axis=0), decided).coef_[0]
     np.testing.assert_allclose(ours, peer, atol=0.02 * np.abs(peer).max())

@@ -16,6 +16,7 @@ from unface.validate.attacks import load_attack, usual_attacks
 from unface.validate.measure import Verdicts, judge_recovered, worst_curve
 from unface.validate.oracle import Replayed
 from unface.validate.ports import Attack, Faces, Knowledge, TemplateJudge
+from unface.validate.scores import Scores
 
 Answers = NDArray[np.float64]
 _FEWEST_ACCEPTED = 30
@@ -29,6 +30,13 @@ class Measure:
     words: str
     change: Callable[[Answers], Answers]
     decisions_only: bool = False
+    cut: bool = False
+    """Whether all rejected faces get the same answer."""
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """Names of those that make sense."""
+        return usual_attacks(decisions_only=self.decisions_only or self.cut)
 
 
 def usual_measures(answers: Answers, seed: int) -> list[Measure]:
@@ -70,9 +78,9 @@ def harden(
     decided = len(np.unique(answers[np.isfinite(answers)])) <= 2
     rows = []
     for measure in (Measure("as it is", np.copy, decided), *usual_measures(answers, seed)):
-        panel = [attacks[name] for name in usual_attacks(decisions_only=measure.decisions_only)]
+        panel = [attacks[name] for name in measure.attacks]
         curve = worst_curve(
-            [_judged(attack, measure, answers, knowledge, faces, judges, queries) for attack in panel], seed
+            [judged_measure(attack, measure, answers, knowledge, faces, judges, queries) for attack in panel], seed
         )
         at, everybody = curve.verdicts.fars.index(far), list(range(len(judges)))
         half, note = curve.queries_to_half(far)
@@ -102,7 +110,7 @@ def harden(
     return rows
 
 
-def _judged(
+def judged_measure(
     attack: Attack,
     measure: Measure,
     answers: Answers,
@@ -111,11 +119,16 @@ def _judged(
     judges: Sequence[TemplateJudge],
     queries: Sequence[int],
 ) -> Verdicts:
-    pictures = knowledge.pictures[: answers.shape[1]]
-    recovered = [
-        attack.run(Replayed(pictures, row, decisions_only=measure.decisions_only), knowledge, queries)
-        for row in measure.change(answers)
-    ]
+    """One attack on changed answers."""
+    changed = measure.change(answers)
+    if isinstance(attack, Scores):
+        recovered = attack.recover(changed, knowledge, queries)
+    else:
+        pictures = knowledge.pictures[: answers.shape[1]]
+        recovered = [
+            attack.run(Replayed(pictures, row, decisions_only=measure.decisions_only), knowledge, queries)
+            for row in changed
+        ]
     return judge_recovered(attack.settings, recovered, faces, judges)
 
 
@@ -131,12 +144,12 @@ def _noisy(deviation: float, seed: int) -> Measure:
 
 
 def _above(cut: float, far: float) -> Measure:
-    """The attacker takes a score that is held back for the lowest one that is given."""
+    """A score that is held back is taken for the threshold."""
 
     def change(answers: Answers) -> Answers:
         return np.where(np.isnan(answers), np.nan, np.maximum(answers, cut))
 
-    return Measure(f"a score only from the threshold at FAR {rate(far)} on", change)
+    return Measure(f"a score only for accepted faces, at FAR {rate(far)}", change, cut=True)
 
 
 def _decided(cut: float, far: float) -> Measure:

@@ -31,18 +31,20 @@ class VectorJudge:
 
     def compare(
         self, templates: NDArray[np.float64], pictures: Sequence[Picture | None], faces: Faces
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.float32]:
         """(m, n) cosines of template i, or of picture i where there is one, with each picture of ``faces``."""
         inside = unit_rows(templates)
         recovered = inside if self.translation is None else unit_rows(self.translation(inside))
         for at, picture in enumerate(pictures):
             if picture is not None:
                 recovered[at] = unit_rows(self.asked[picture.sha256])
-        return recovered @ unit_rows(faces.vectors[self.name]).T
+        shown = unit_rows(faces.vectors[self.name])
+        cosines: NDArray[np.float32] = recovered.astype(np.float32) @ shown.astype(np.float32).T
+        return cosines
 
-    def compare_pictures(self, faces: Faces) -> NDArray[np.float64]:
+    def compare_pictures(self, faces: Faces) -> NDArray[np.float32]:
         """(n, n) cosines of the pictures of ``faces`` with each other."""
-        vectors = unit_rows(faces.vectors[self.name])
+        vectors = unit_rows(faces.vectors[self.name]).astype(np.float32)
         return vectors @ vectors.T
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,13 @@ from unface.metrics import Replicates, Scheme, identity_weights, rate_interval
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.validation import ALL_JUDGES, AttackResult, Ceiling, Success
 from unface.seeds import stream
-from unface.validate.ports import Faces, Recovered, Setting, TemplateJudge
+from unface.validate.ports import Faces, Picture, Recovered, Setting, TemplateJudge
 
 WORST = "worst"
 """The name of the attack that is, at each number of questions, the best one of the panel on other people."""
 _LEVEL = 0.95
 _REPLICATES = 2000
+_PEOPLE_AT_ONCE = 16
 Counts = NDArray[np.int64]
 
 
@@ -54,25 +56,33 @@ def judge_recovered(
     people, queries = len(faces.names), recovered[0].queries
     counts = np.zeros((3, len(judges), len(fars), len(settings), len(queries), people), np.int64)
     compared = np.zeros((3, len(judges), people), np.int64)
+    each = len(settings) * len(queries)
     own = [faces.rows(person) for person in range(people)]
     for at, judge in enumerate(judges):
         cosines = {threshold.far: threshold.cosine for threshold in judge.thresholds}
         seen = np.asarray(faces.vectors[judge.name].any(axis=1))
-        for person, (found, rows) in enumerate(zip(recovered, own, strict=True)):
-            mine, others = int(seen[rows[0]]), int(seen[rows[1:]].sum())
-            compared[:, at, person] = mine, others, int(seen.sum()) - mine - others
-            templates = found.templates.reshape(len(settings) * len(queries), -1)
-            pictures = [picture for row in found.pictures for picture in row] or [None] * len(templates)
-            scores = judge.compare(templates, pictures, faces).astype(np.float32)
+        for start in range(0, people, _PEOPLE_AT_ONCE):
+            some = range(start, min(start + _PEOPLE_AT_ONCE, people))
+            templates = np.concatenate([recovered[person].templates.reshape(each, -1) for person in some])
+            pictures = [picture for person in some for picture in _pictures(recovered[person], each)]
+            scores = judge.compare(templates, pictures, faces)
             for number, far in enumerate(fars):
-                accepted = scores >= np.float32(cosines[far])
-                hits = accepted[:, rows[0]], accepted[:, rows[1:]].sum(axis=1)
-                every = accepted.sum(axis=1)
-                for kind, hit in enumerate((*hits, every - hits[0] - hits[1])):
-                    counts[kind, at, number, :, :, person] = hit.reshape(len(settings), len(queries))
+                accepted = (scores >= np.float32(cosines[far])).reshape(len(some), each, -1)
+                for person, hits in zip(some, accepted, strict=True):
+                    rows = own[person]
+                    itself, others = hits[:, rows[0]], hits[:, rows[1:]].sum(axis=1)
+                    found = np.stack([itself, others, hits.sum(axis=1) - itself - others])
+                    counts[:, at, number, :, :, person] = found.reshape(3, len(settings), len(queries))
+        for person, rows in enumerate(own):
+            mine, further = int(seen[rows[0]]), int(seen[rows[1:]].sum())
+            compared[:, at, person] = mine, further, int(seen.sum()) - mine - further
     names = tuple(judge.name for judge in judges)
     same, other, stranger = counts
     return Verdicts(names, fars, tuple(settings), queries, same, other, stranger, compared)
+
+
+def _pictures(found: Recovered, each: int) -> list[Picture | None]:
+    return [picture for row in found.pictures for picture in row] or [None] * each
 
 
 def shared_fars(judges: Sequence[TemplateJudge]) -> tuple[float, ...]:
@@ -156,7 +166,7 @@ class Curve:
     def share(self, kind: str, judges: list[int], far: int, query: int) -> Share | None:
         """Accepted by some of the judges; None where there is nothing to compare with."""
         compared = self.verdicts.compared[("same", "other").index(kind)][judges].sum(axis=0)
-        return _share(self.counts(kind)[judges, far, query].sum(axis=0), compared, self.seed)
+        return people_share(self.counts(kind)[judges, far, query].sum(axis=0), compared, self.seed)
 
     def _benches(self) -> list[tuple[list[int], str]]:
         names = self.verdicts.judges
@@ -179,34 +189,53 @@ def worst_curve(panel: Sequence[Verdicts], seed: int) -> Curve:
     return Curve.of(panel[0].joined(panel[1:]), seed)
 
 
+def pooled(curves: Sequence[Curve]) -> Curve:
+    """The same attack on other people each time, as one; settings stay as they were chosen."""
+    every = [curve.verdicts for curve in curves]
+    same, other, stranger, compared = (
+        np.concatenate([getattr(one, kind) for one in every], axis=-1)
+        for kind in ("same", "other", "stranger", "compared")
+    )
+    verdicts = replace(every[0], same=same, other=other, stranger=stranger, compared=compared)
+    return Curve(verdicts, np.concatenate([curve.chosen for curve in curves], axis=1), curves[0].seed)
+
+
 def ceilings(faces: Faces, judges: Sequence[TemplateJudge], seed: int) -> list[Ceiling]:
     """Real other pictures of each person against the enrolled one, each judge alone and all together."""
+    accepted, compared = ceiling_counts(faces, judges)
+    benches = [([at], judge.name) for at, judge in enumerate(judges)] + [(list(range(len(judges))), ALL_JUDGES)]
+    return [
+        Ceiling(far=far, judge=name, other=share)
+        for at, name in benches
+        for number, far in enumerate(shared_fars(judges))
+        if (share := people_share(accepted[at, number].sum(axis=0), compared[at].sum(axis=0), seed)) is not None
+    ]
+
+
+def ceiling_counts(faces: Faces, judges: Sequence[TemplateJudge]) -> tuple[Counts, Counts]:
+    """Accepted (judges, FARs, people) and compared (judges, people) real other pictures."""
     fars = shared_fars(judges)
     accepted = np.zeros((len(judges), len(fars), len(faces.names)), np.int64)
     compared = np.zeros((len(judges), len(faces.names)), np.int64)
     for at, judge in enumerate(judges):
         cosines = {threshold.far: threshold.cosine for threshold in judge.thresholds}
-        scores = judge.compare_pictures(faces).astype(np.float32)
+        scores = judge.compare_pictures(faces)
         for person in range(len(faces.names)):
             rows = faces.rows(person)
             found = scores[rows[0], rows[1:]]
             compared[at, person] = np.isfinite(found).sum()
             accepted[at, :, person] = [(found >= np.float32(cosines[far])).sum() for far in fars]
-    benches = [([at], judge.name) for at, judge in enumerate(judges)] + [(list(range(len(judges))), ALL_JUDGES)]
-    return [
-        Ceiling(far=far, judge=name, other=share)
-        for at, name in benches
-        for number, far in enumerate(fars)
-        if (share := _share(accepted[at, number].sum(axis=0), compared[at].sum(axis=0), seed)) is not None
-    ]
+    return accepted, compared
 
 
+@lru_cache(maxsize=4)
 def enrolled_weights(people: int, seed: int) -> NDArray[np.float64]:
     """(replicates, people): the same ones for every attack, so that differences are paired."""
     return identity_weights(Scheme.DOUBLE_OR_NOTHING, people, _REPLICATES, seed, "enrolled")
 
 
-def _share(accepted: Counts, compared: Counts, seed: int) -> Share | None:
+def people_share(accepted: Counts, compared: Counts, seed: int) -> Share | None:
+    """Of (people,) counts, with an interval that resamples people; None where nothing was compared."""
     total = int(compared.sum())
     if not total:
         return None

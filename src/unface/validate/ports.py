@@ -174,14 +174,14 @@ class TemplateJudge(Protocol):
 
     def compare(
         self, templates: NDArray[np.float64], pictures: Sequence[Picture | None], faces: Faces
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.float32]:
         """(m, n) cosines of template i (m, d), or of picture i where there is one, with each picture of ``faces``.
 
         NaN where nothing was recovered or there is no face.
         """
         ...
 
-    def compare_pictures(self, faces: Faces) -> NDArray[np.float64]:
+    def compare_pictures(self, faces: Faces) -> NDArray[np.float32]:
         """(n, n) cosines of the pictures of ``faces`` with each other, for the ceiling."""
         ...
 

@@ -17,9 +17,10 @@ from unface.validate.ports import Knowledge, Oracle, Recovered, Setting
 
 Matrix = NDArray[np.float64]
 
-_STRENGTHS = (1.0, 0.3, 3.0, 0.1, 10.0, 0.03, 30.0)
-_DECISION_STRENGTHS = (0.1, 0.03, 0.3, 0.01, 1.0)
-_STEPS = 60
+# Whether the prior is used, and strengths; the first wins ties.
+_STRENGTHS = {1.0: (0.1, 0.3, 0.03, 1.0, 10.0), 0.0: (1.0, 0.3, 10.0)}
+_DECISION_STRENGTHS = (0.1, 0.03, 0.3, 0.01)
+_STEPS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,37 +44,38 @@ class ScoreRegression:
         real = values > values[0] * max(exact.shape) * np.finfo(float).eps
         return cls(left[:, real], values[real], right[real] if root is None else right[real] @ root)
 
-    def templates(self, answers: NDArray[np.floating], strength: float) -> Matrix:
-        """(m, d) of (m, n) answers, up to length; λ is ``strength`` times the mean squared singular value."""
+    def templates(self, answers: NDArray[np.floating], strengths: Sequence[float]) -> Matrix:
+        """(strengths, m, d) of (m, n) answers, up to length; λ is a strength times the mean squared singular value."""
         exact = np.asarray(answers, np.float64)
         squares = self.values**2
-        shrunk = self.values / (squares + strength * squares.mean())
-        found: Matrix = ((exact - exact.mean(axis=1, keepdims=True)) @ self.left) * shrunk @ self.right
+        ridge = np.asarray(strengths, np.float64)[:, None, None] * squares.mean()
+        along = (exact - exact.mean(axis=1, keepdims=True)) @ self.left
+        found: Matrix = (along * self.values / (squares + ridge)) @ self.right
         return found
 
-    def logistic(self, accepted: NDArray[np.floating], strengths: NDArray[np.float64]) -> Matrix:
-        """(strengths, d) of one person's (n,) decisions: penalised logistic regression instead of least squares.
+    def logistic(self, accepted: NDArray[np.bool_], strengths: Sequence[float]) -> Matrix:
+        """(strengths, m, d) of (m, n) decisions: penalised logistic regression instead of least squares.
 
         Its curvature is at most a quarter of that of least squares (Böhning and Lindsay 1988), so that steps with this
         bound never overshoot and need no further decomposition.
         """
-        decided = np.asarray(accepted, np.float64)
-        squares = self.values**2
-        ridge = strengths[:, None] * squares.mean()
-        bound = squares / 4 + ridge
-        found, offset = np.zeros((len(strengths), len(squares))), np.zeros((len(strengths), 1))
-        share = np.clip(decided.mean(), 1e-6, 1 - 1e-6)
-        offset += np.log(share / (1 - share))
+        left, values = self.left.astype(np.float32), self.values.astype(np.float32)
+        people, scale = len(accepted), float((self.values**2).mean())
+        ridge = np.repeat(np.asarray(strengths, np.float32) * scale, people)[:, None]
+        decided = np.tile(np.asarray(accepted, np.float32), (len(strengths), 1))
+        bound = values**2 / 4 + ridge
+        share = np.clip(decided.mean(axis=1, keepdims=True), 1e-6, 1 - 1e-6)
+        found, offset = np.zeros((len(decided), len(values)), np.float32), np.log(share / (1 - share))
         ahead, ahead_offset = found, offset
         for step in range(_STEPS):
-            missed = decided - 1 / (1 + np.exp(-((ahead * self.values) @ self.left.T + ahead_offset)))
-            nearer = ahead + ((missed @ self.left) * self.values - ridge * ahead) / bound
+            missed = decided - 1 / (1 + np.exp(-((ahead * values) @ left.T + ahead_offset)))
+            nearer = ahead + ((missed @ left) * values - ridge * ahead) / bound
             nearer_offset = ahead_offset + 4 * missed.mean(axis=1, keepdims=True)
             momentum = step / (step + 3)
             ahead = nearer + momentum * (nearer - found)
             ahead_offset = nearer_offset + momentum * (nearer_offset - offset)
             found, offset = nearer, nearer_offset
-        templates: Matrix = found @ self.right
+        templates: Matrix = (found @ self.right).reshape(len(strengths), people, -1)
         return templates
 
 
@@ -110,7 +112,7 @@ class Scores:
     name = "scores"
     adaptive = False
     settings: tuple[Setting, ...] = tuple(
-        {"ridge": strength, "prior": prior} for strength in _STRENGTHS for prior in (1.0, 0.0)
+        {"prior": prior, "ridge": strength} for prior, strengths in _STRENGTHS.items() for strength in strengths
     )
 
     def __init__(self) -> None:
@@ -118,17 +120,36 @@ class Scores:
 
     def run(self, oracle: Oracle, knowledge: Knowledge, queries: Sequence[int]) -> Recovered:
         """Ask the first faces once; every n uses the first n answers."""
-        answers = oracle.ask(knowledge.pictures[: max(queries)])
-        templates = np.full((len(self.settings), len(queries), knowledge.vectors.shape[1]), np.nan)
+        (found,) = self.recover(oracle.ask(knowledge.pictures[: max(queries)])[None], knowledge, queries)
+        return found
+
+    def recover(self, answers: NDArray[np.float64], knowledge: Knowledge, queries: Sequence[int]) -> list[Recovered]:
+        """Of many people at once: (m, n) answers to the first n faces, NaN where there is none."""
+        templates = np.full((len(answers), len(self.settings), len(queries), knowledge.vectors.shape[1]), np.nan)
         for at, n in enumerate(queries):
-            there = np.isfinite(answers[:n])
-            given = answers[:n][there]
-            if len(np.unique(given)) < 2:
-                continue  # the same answer to everything says nothing
-            for number, setting in enumerate(self.settings):
-                fit = self._of(knowledge).of(there, prior=bool(setting["prior"]))
-                templates[number, at] = fit.templates(given[None], setting["ridge"])[0]
-        return Recovered(tuple(queries), templates)
+            there = np.isfinite(answers[:, :n])
+            telling = np.array([self._tells(row[known]) for row, known in zip(answers[:, :n], there, strict=True)])
+            whole = telling & there.all(axis=1)
+            groups = [np.flatnonzero(whole), *np.flatnonzero(telling & ~whole)[:, None]]
+            for people in groups:
+                if len(people):
+                    given = answers[people, :n][:, there[people[0]]]
+                    found = self._templates(self._of(knowledge), there[people[0]], given)
+                    templates[people, :, at] = found.transpose(1, 0, 2)
+        return [Recovered(tuple(queries), found) for found in templates]
+
+    def _tells(self, answers: NDArray[np.float64]) -> bool:
+        """The same answer to everything says nothing."""
+        return len(answers) > 1 and bool((answers != answers[0]).any())
+
+    def _templates(self, regressions: "Regressions", there: NDArray[np.bool_], answers: NDArray[np.float64]) -> Matrix:
+        """(settings, m, d)."""
+        return np.concatenate(
+            [
+                regressions.of(there, prior=bool(prior)).templates(answers, strengths)
+                for prior, strengths in _STRENGTHS.items()
+            ]
+        )
 
     def _of(self, knowledge: Knowledge) -> Regressions:
         if self._regressions is None or self._regressions.knowledge is not knowledge:
@@ -137,19 +158,16 @@ class Scores:
 
 
 class Decisions(Scores):
-    """Logistic regression, for systems that answer with accepted or rejected alone."""
+    """Logistic regression, for systems that answer with accepted or rejected alone, or with a score if accepted."""
 
     name = "decisions"
     settings: tuple[Setting, ...] = tuple({"ridge": strength} for strength in _DECISION_STRENGTHS)
 
-    def run(self, oracle: Oracle, knowledge: Knowledge, queries: Sequence[int]) -> Recovered:
-        """Nothing is recovered before a first face was accepted, nor from answers that are no decisions."""
-        answers = oracle.ask(knowledge.pictures[: max(queries)])
-        strengths = np.array([setting["ridge"] for setting in self.settings])
-        templates = np.full((len(self.settings), len(queries), knowledge.vectors.shape[1]), np.nan)
-        for at, n in enumerate(queries):
-            there = np.isfinite(answers[:n])
-            if np.unique(answers[:n][there]).tolist() == [0, 1]:
-                fit = self._of(knowledge).of(there, prior=True)
-                templates[:, at] = fit.logistic(answers[:n][there], strengths)
-        return Recovered(tuple(queries), templates)
+    def _tells(self, answers: NDArray[np.float64]) -> bool:
+        """Nothing is recovered before a first face was accepted, nor where no answer stands for rejected."""
+        rejected = (answers == answers.min(initial=np.inf)).mean() if len(answers) else 1.0
+        return bool(0.5 <= rejected < 1)
+
+    def _templates(self, regressions: "Regressions", there: NDArray[np.bool_], answers: NDArray[np.float64]) -> Matrix:
+        accepted = answers > answers.min(axis=1, keepdims=True)
+        return regressions.of(there, prior=True).logistic(accepted, _DECISION_STRENGTHS)
