@@ -16,7 +16,7 @@ from typing import TypeVar
 from studies.measured import heading, row
 from studies.record import HOME, Difference, LeftOut, Measured, Record, RecordedSpace, Swept, Tar, read_records
 from unface import UnfaceError
-from unface.probe import PROBES
+from unface.probe import PAPER_PROBES
 from unface.result.words import interval, percent, rate
 
 Records = Mapping[str, Record]
@@ -450,7 +450,7 @@ def _all_and_left_out(record: Record, space: str, far: float) -> list[Tar | Left
 def _cases(records: Records) -> Iterator[tuple[Record, str]]:
     """Spaces that every probe attacked; audits that differ in whom erasers were fitted on share a raw one."""
     for name, record in records.items():
-        if set(PROBES) <= set(record.probes) and not name.endswith("_beyond"):
+        if set(PAPER_PROBES) <= set(record.probes) and not name.endswith("_beyond"):
             yield from ((record, space) for space in ("raw", "isp", "leace") if space != "raw" or "_on-" not in name)
 
 

@@ -55,7 +55,11 @@ def test_the_identities_said_to_be_needed_do_resolve_it() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"probe": ["cosine", "forest"]}, "probe 'forest' is not known; choose from cosine, ridge, lda, plda, mlp"),
+        (
+            {"probe": ["cosine", "forest"]},
+            "probe 'forest' is not known; choose from cosine, ridge, lda, plda, net, mlp",
+        ),
+        ({"probe": "mlp"}, "probe 'mlp' belongs to the paper variant; take 'net', or --variant paper"),
         ({"variant": "mine"}, "variant 'mine' is not known; use unface or paper"),
         ({"bootstrap": "jackknife"}, "bootstrap 'jackknife' is not known; use double-or-nothing or multinomial"),
         ({"device": "tpu"}, "device 'tpu' is not known; use 'cpu' or 'cuda'"),

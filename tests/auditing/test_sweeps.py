@@ -58,7 +58,7 @@ def test_ranks_that_the_fit_identities_do_not_allow_and_the_slow_attackers_are_l
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Twelve fit identities: no eraser beyond eleven, but controls go on. The MLP itself would take long here."""
-    assert attack._SLOW == ("mlp",)
+    assert attack._SLOW == ("mlp", "net")
     monkeypatch.setattr(attack, "_SLOW", ("lda",))
     few = make_identities(40, 6, 16, between=2.0, seed=1)
     result = quick(few, far=0.05, parts=(Sweeps(),))

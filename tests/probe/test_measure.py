@@ -58,13 +58,13 @@ def test_rates_are_the_counts_of_all_seeds() -> None:
     assert found.achieved_far == trial.false_accepts[0.1] / trial.impostors
 
 
-def test_chance_is_the_achieved_rate_or_the_target_where_no_impostor_was_accepted() -> None:
+def test_a_multiple_of_chance_falls_with_the_tar_however_few_impostors_were_accepted() -> None:
+    """Divided by achieved rates, 90.0 % at 1.57e-4 would be 5,732 times chance and 59.9 % at 8.3e-5 7,217 times."""
     found = measured()
-    assert found.chance == found.achieved_far
-    assert found.times_chance == found.tar / found.achieved_far
-    none = replace(found, false_accepts=0)
-    assert none.chance == 0.1
-    assert none.times_chance == found.tar / 0.1
+    assert found.achieved_far != found.far == found.chance == 0.1
+    before, after = replace(found, false_accepts=157), replace(found, false_accepts=83, accepted=found.accepted // 2)
+    assert before.times_chance == found.tar / 0.1
+    assert after.times_chance < before.times_chance
 
 
 def test_the_interval_holds_the_rate_and_effective_n_lies_between_one_and_the_distinct_pairs() -> None:

@@ -89,4 +89,4 @@ def test_an_unknown_probe_is_refused_with_those_that_are_known() -> None:
     with pytest.raises(UnfaceError) as error:
         pick_probes(["cosine", "oracle"])
     assert str(error.value).startswith("probe 'oracle' is not known; choose from ")
-    assert str(error.value).endswith("cosine, ridge, lda, plda, mlp")
+    assert str(error.value).endswith("cosine, ridge, lda, plda, net, mlp")

@@ -113,7 +113,8 @@ def test_the_sentence_after_erasure_says_the_numbers_of_the_points() -> None:
         f" After ISP (3 of 16 dimensions removed): {percent(isp.tar.value)} {interval(isp.tar.low, isp.tar.high)}, "
         f"{times(isp.times_chance)} chance; {percent(random.tar.value)} after a random subspace and "
         f"{percent(pca.tar.value)} after label-free PCA of equal rank; "
-        f"{percent(stay.value)} {interval(stay.low, stay.high)} of nearest neighbours stay."
+        f"{percent(stay.value)} {interval(stay.low, stay.high)} of nearest neighbours among the audited "
+        "pictures stay."
     )
 
 

@@ -12,7 +12,7 @@ from unface.utility import tasks as module
 def test_in_the_raw_space_every_neighbour_is_kept() -> None:
     task = neighbour_task(classes())
     (before,) = task.outcomes(task.vectors)
-    assert before.measure == "overlap@10"
+    assert before.measure == "neighbour overlap@10"
     assert (before.per_query == 1).all()
     found = kept(before, before)
     assert (found.raw.value, found.erased.value, found.retained.value) == (1, 1, 1)

@@ -58,8 +58,8 @@ class Attack:
         return replace(self, probes=probes, plan=replace(self.plan, ks=(k,)))
 
 
-# Where many points are wanted, only attackers in closed form: this one takes most of a panel's time.
-_SLOW = ("mlp",)
+# Where many points are wanted, only attackers in closed form: networks take most of a panel's time.
+_SLOW = ("mlp", "net")
 
 
 def tar_share(measured: Measurement) -> Share:

@@ -23,7 +23,8 @@ from unface.data import (
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
 from unface.probe import (
-    PROBES,
+    PAPER_PROBES,
+    USUAL_PROBES,
     Context,
     GroupContext,
     Plan,
@@ -53,8 +54,8 @@ class Protocol:
     k: Shots | Sequence[Shots] | None = None
     """Pictures of each of their own people that attackers learn from, or "all"; None: those of 1, 4, 16 that the set
     allows, and all."""
-    probe: str | Sequence[str] = tuple(PROBES)
-    """Attackers by name."""
+    probe: str | Sequence[str] | None = None
+    """Attackers by name; None: cosine, ridge, lda and plda, in the paper variant also its mlp."""
     seeds: int = 5
     """Draws of the pictures that attackers learn from."""
     images: int | None = None
@@ -90,7 +91,11 @@ class Protocol:
 
     def probes(self) -> list[Probe]:
         """The attackers."""
-        return pick_probes((self.probe,) if isinstance(self.probe, str) else self.probe)
+        paper = _named(Variant, self.variant, "variant") is Variant.PAPER
+        named = (self.probe,) if isinstance(self.probe, str) else self.probe
+        if named and "mlp" in named and not paper:
+            raise UnfaceError("probe 'mlp' belongs to the paper variant; take 'net', or --variant paper")
+        return pick_probes(named or (PAPER_PROBES if paper else USUAL_PROBES))
 
     def plan(self) -> Plan:
         """For the panel; k is filled in when the set is known."""

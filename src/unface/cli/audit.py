@@ -64,7 +64,9 @@ def audit(
         [], "--k", help="Pictures of each person attackers learn from [default: of 1,4,16 what fits, and all]."
     ),
     seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of the pictures to learn from."),
-    probe: list[str] = typer.Option([], "--probe", help="cosine, ridge, lda, plda, mlp [default: all]."),
+    probe: list[str] = typer.Option(
+        [], "--probe", help="cosine, ridge, lda, plda [default: these]; net, with PyTorch."
+    ),
     images: int | None = typer.Option(
         None, "--images", min=2, help="Images for each identity [default: their median, at most 20]."
     ),
@@ -96,7 +98,6 @@ def audit(
     from unface.cli.show import keep, progress_bars, show_audit, show_side_by_side
     from unface.data import EmbeddingSet, read_embeddings, read_images
     from unface.erase import Projection
-    from unface.probe import PROBES
     from unface.progress import Progress
     from unface.result.audit import AuditResult, require_no_audit
 
@@ -131,7 +132,7 @@ def audit(
     protocol = Protocol(
         far=numbers(far, "--far"),
         k=[one if one == "all" else whole_numbers([one], "--k")[0] for one in names(k)] or None,
-        probe=names(probe) or list(PROBES),
+        probe=names(probe) or None,
         seeds=seeds,
         images=images,
         variant=variant,

@@ -83,11 +83,15 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
         case ValidationRule():
             outcomes = [inconclusive("this file is an audit; success_max is about what 'unface validate' wrote")]
         case UtilityRule():
-            kept = [one for one in space.utility if one.measure == rule.utility and rule.on in (None, one.on)]
+            useful = [one for one in space.utility if one.is_usefulness]
+            kept = [one for one in useful if one.measure == rule.utility and rule.on in (None, one.on)]
             outcomes = [_utility(rule, one) for one in kept]
-            if not kept:
+            if "overlap@" in rule.utility:
+                text = f"{rule.utility} is measured among the audited pictures, which is no usefulness"
+                outcomes = [inconclusive(f"{text}; audit with --utility and name a measure such as knn")]
+            elif not kept:
                 where = f" on {rule.on}" if rule.on is not None else ""
-                there = listed(f"{one.measure} on {one.on}" for one in space.utility)
+                there = listed(f"{one.measure} on {one.on}" for one in useful)
                 text = f"{rule.utility}{where} was not measured in {space.name}; the audit has {there}"
                 outcomes = [inconclusive(text)]
     return max(

@@ -5,13 +5,15 @@ from unface.probe.control import Control, shuffled_control
 from unface.probe.defects import Lookalike, NearDuplicates, Stray, lookalikes, near_duplicates, strays
 from unface.probe.kshot import RoleRows, role_rows
 from unface.probe.measure import Bootstrap, Measurement, difference, draw_bootstrap, measure
-from unface.probe.panel import PROBES, Panel, Roles, calibrate_tar, pick_probes, run_panel
+from unface.probe.panel import PAPER_PROBES, PROBES, USUAL_PROBES, Panel, Roles, calibrate_tar, pick_probes, run_panel
 from unface.probe.plan import Plan, Resolved, Variant
 from unface.probe.ports import Probe, Scorer, Setting, Support
 from unface.probe.trial import Trial
 
 __all__ = [
+    "PAPER_PROBES",
     "PROBES",
+    "USUAL_PROBES",
     "Bootstrap",
     "Context",
     "ContextAdjusted",

@@ -28,9 +28,11 @@ class Control:
 
     @property
     def failures(self) -> tuple[Measurement, ...]:
-        """Measurements whose whole interval lies above chance, and above the target if fewer than that came through."""
+        """Measurements whose whole interval lies above chance, and above the achieved FAR where that is higher."""
         return tuple(
-            found for found in self.measurements if found.accepted and found.interval.low > max(found.chance, found.far)
+            found
+            for found in self.measurements
+            if found.accepted and found.interval.low > max(found.achieved_far, found.far)
         )
 
 

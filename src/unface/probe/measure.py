@@ -79,16 +79,16 @@ class Measurement:
 
     @property
     def chance(self) -> float:
-        """What a probe that knows nothing would accept of mated pairs: the achieved FAR.
+        """What a probe that knows nothing would accept of mated pairs: the target FAR.
 
-        Where fewer than three false accepts make that a matter of luck, no less than the target.
+        The achieved one is a count of a few accepts: a multiple of it may rise while TAR falls.
         """
-        return self.achieved_far if self.false_accepts >= 3 else max(self.achieved_far, self.far)
+        return self.far
 
     @property
     def times_chance(self) -> float:
         """TAR as a multiple of chance."""
-        return self.tar / self.chance
+        return self.tar / self.far
 
 
 def draw_bootstrap(

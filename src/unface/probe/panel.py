@@ -13,6 +13,7 @@ from unface.probe.cosine import Cosine
 from unface.probe.kshot import RoleRows, Shot, draw_shot
 from unface.probe.lda import Lda
 from unface.probe.mlp import Mlp
+from unface.probe.net import Net
 from unface.probe.plan import Plan, Resolved, resolve
 from unface.probe.plda import Plda
 from unface.probe.ports import Probe
@@ -21,7 +22,9 @@ from unface.probe.trial import Trial, run_trial
 from unface.progress import Progress, Silent
 from unface.threads import one_blas_thread
 
-PROBES: Mapping[str, Probe] = {probe.name: probe for probe in (Cosine(), Ridge(), Lda(), Plda(), Mlp())}
+PROBES: Mapping[str, Probe] = {probe.name: probe for probe in (Cosine(), Ridge(), Lda(), Plda(), Net(), Mlp())}
+USUAL_PROBES = ("cosine", "ridge", "lda", "plda")
+PAPER_PROBES = (*USUAL_PROBES, "mlp")
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,7 +85,8 @@ def _chance(spaces: list[SpaceResult], head: Headline | None) -> KeyFigure:
         names.append(space.name)
         values.append(factor(point.tar.value / point.chance))
         ends.append(f"[{factor(point.tar.low / point.chance)}, {factor(point.tar.high / point.chance)}]")
-        counted.append(f"{space.name}: chance {percent(point.chance)}, {pairs(point.achieved_far)} strangers accepted")
+        achieved = f"{percent(point.achieved_far.value)} achieved, {pairs(point.achieved_far)} pairs of strangers"
+        counted.append(f"{space.name}: chance is the target FAR {rate(point.far)}; {achieved}")
     if not names:
         return KeyFigure("Times chance", "not resolved")
     title = "Times chance" if len(names) == 1 else f"Times chance: {' → '.join(names)}"
@@ -94,12 +95,13 @@ def _chance(spaces: list[SpaceResult], head: Headline | None) -> KeyFigure:
 
 def _useful(space: SpaceResult) -> KeyFigure:
     title = f"Usefulness kept after {space.name}"
-    if not space.utility:
-        return KeyFigure(title, NOT_MEASURED)
-    least: Kept = min(space.utility, key=lambda kept: kept.retained.value)
+    useful = [kept for kept in space.utility if kept.is_usefulness]
+    if not useful:
+        return KeyFigure(title, NOT_MEASURED, counted="needs vectors of a task: --utility")
+    least: Kept = min(useful, key=lambda kept: kept.retained.value)
     which = f"{least.measure} on {least.on}, {least.queries:,} queries"
-    if len(space.utility) > 1:
-        which += f"; the least of {len(space.utility)} measures"
+    if len(useful) > 1:
+        which += f"; the least of {len(useful)} measures"
     return KeyFigure(title, percent(least.retained.value), interval(least.retained.low, least.retained.high), which)
 
 

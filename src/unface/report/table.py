@@ -10,7 +10,7 @@ from unface.page.tables import print_safely
 from unface.result.audit import AuditResult
 from unface.result.file import Finding
 from unface.result.parts import parts_of
-from unface.result.words import count
+from unface.result.words import count, rate
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
@@ -52,6 +52,11 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         + (". ~: coarse." if any(p.resolution == "coarse" for p in result.raw.points) else "."),
         style="dim",
     )
+    head = result.headline
+    if head is not None:
+        reached = {space.name: point.achieved_far for space in result.spaces if (point := head.of(space))}
+        listed = ", ".join(f"{name} {rate(float(f'{far.value:.2g}'))}" for name, far in reached.items() if far)
+        yield Text(f"× chance: TAR / target FAR. Achieved where the target is {rate(head.far)}: {listed}.", style="dim")
     yield Text(
         f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",

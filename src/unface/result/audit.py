@@ -69,13 +69,13 @@ class Point(Frozen):
 
     probe: str
     k: int = Field(description="pictures of each of its own people that the attacker learns from")
-    far: float = Field(description="target false-accept rate")
+    far: float = Field(description="target false-accept rate, FMR in ISO/IEC 19795")
     resolution: Literal["resolved", "coarse", "refused"]
     worst: bool = Field(description="the panel's best on calibrate at this k and FAR")
-    tar: Tar | None = Field(description="pairs are counted once for each draw; null when the rate is refused")
-    achieved_far: Rate | None
-    chance: float | None = Field(description="TAR of a probe that knows nothing")
-    times_chance: float | None
+    tar: Tar | None = Field(description="true-accept rate, 1 − FNMR in ISO/IEC 19795; pairs count once for each draw")
+    achieved_far: Rate | None = Field(description="false-accept rate (FMR) on test identities at this threshold")
+    chance: float | None = Field(description="TAR of a probe that knows nothing: the target FAR")
+    times_chance: float | None = Field(description="TAR / target FAR")
     threshold: float | None
     calibrate_tar: float | None = Field(description="TAR on calibrate, by which the worst case is chosen")
     setting: dict[str, float]
@@ -93,7 +93,12 @@ class Point(Frozen):
     @property
     def above_chance(self) -> bool:
         """Whether the whole interval lies above what a probe that knows nothing reaches."""
-        return self.tar is not None and self.chance is not None and self.tar.low > max(self.chance, self.far)
+        return self.tar is not None and self.tar.low > self.baseline
+
+    @property
+    def baseline(self) -> float:
+        """The achieved FAR, itself a count, and no less than the target: what must be exceeded to be above chance."""
+        return self.far if self.achieved_far is None else max(self.achieved_far.value, self.far)
 
 
 class Curve(Frozen):

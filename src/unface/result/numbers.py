@@ -95,12 +95,12 @@ class Share(Estimate):
 
 @dataclass(frozen=True)
 class Kept:
-    """One measure of usefulness on the same queries, before and after erasure."""
+    """One measure of usefulness, or of the neighbours of the audited, on the same queries before and after erasure."""
 
     __pydantic_config__: ClassVar[Any] = _STRICT
 
     measure: str = field(
-        metadata={"description": "knn, linear, copy recall@1, copy µAP, overlap@10 (of nearest neighbours) …"}
+        metadata={"description": "knn, linear, copy recall@1 …; neighbour overlap@10 of the audited is no usefulness"}
     )
     on: str
     queries: int
@@ -109,6 +109,11 @@ class Kept:
     retained: Estimate = field(
         metadata={"description": "erased as a share of raw, which may exceed 1; the interval is paired"}
     )
+
+    @property
+    def is_usefulness(self) -> bool:
+        """Measured on a set that says what the vectors are for, not on the neighbours of the audited."""
+        return "overlap@" not in self.measure
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,8 @@ def eraser_title(space: SpaceResult) -> str:
 def kept_words(kept: Kept) -> str:
     """k-NN keeps 87 % of its accuracy, in one clause."""
     share = f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
-    if kept.measure.startswith("overlap"):
-        return f"{share} of nearest neighbours stay"
+    if not kept.is_usefulness:
+        return f"{share} of nearest neighbours among the audited pictures stay"
     return f"{kept.measure} on {kept.on} keeps {share} of its {percent(kept.raw.value)}"
 
 

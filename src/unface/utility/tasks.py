@@ -174,12 +174,12 @@ class NeighbourTask:
     groups: NDArray[np.int64]  # (q,) identities: images of one person have neighbours in common
 
     def outcomes(self, vectors: NDArray[np.float32]) -> tuple[Outcome, ...]:
-        """``overlap@k``: the share of each query's raw neighbours kept; all of them in the raw space itself."""
+        """``neighbour overlap@k``: the share of each query's raw neighbours kept; all in the raw space itself."""
         _require_rows(self, vectors)
         k = self.neighbours.shape[1]
         neighbours = nearest(vectors[self.queries], vectors, k, own=self.queries)
         kept = (self.neighbours[:, :, None] == neighbours[:, None, :]).any(axis=2)
-        return (Outcome(f"overlap@{k}", self.on, kept.mean(axis=1), self.groups),)
+        return (Outcome(f"neighbour overlap@{k}", self.on, kept.mean(axis=1), self.groups),)
 
 
 def neighbour_task(embeddings: EmbeddingSet, *, k: int = 10, seed: int = 0) -> NeighbourTask:

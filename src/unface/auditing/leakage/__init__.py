@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SUSPECTS_FILE = "suspects.csv"
 # The probes that an audit has unless others are named.
-_USUAL_PROBES = ("cosine", "ridge", "lda", "plda", "mlp")
+_USUAL_PROBES = ("cosine", "ridge", "lda", "plda")
 # Of many numbers some lie above chance by luck; one that is to speak for all of them must be this certain.
 _CERTAIN_Z = 3.2905267314918945  # of 99.9 %, two-sided
 # Duplicates are a warning where they make up this share of the mated pairs.
@@ -49,7 +49,8 @@ class Leakage(Part):
                 "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
                 "name a --group or --context column"
             )
-        left_out = [name for name in _USUAL_PROBES if name not in result.protocol.probe]
+        usual = (*_USUAL_PROBES, "mlp") if result.protocol.variant == "paper" else _USUAL_PROBES
+        left_out = [name for name in usual if name not in result.protocol.probe]
         if left_out:
             missing.append(f"probes left out: {', '.join(left_out)}")
         return missing
@@ -135,14 +136,14 @@ def _labels(points: list[Point], head: Point | None) -> list[Finding]:
 
 def _certainly_above_chance(point: Point) -> bool:
     """Also beside the other numbers, and also if the achieved FAR, itself a count, came out low by luck."""
-    if point.tar is None or point.chance is None:
+    if point.tar is None:
         return False
     assert point.tar.effective_n is not None
     trials, z = point.tar.effective_n, _CERTAIN_Z
     rate, pull = point.tar.value, z * z / trials
     # The lower end of Wilson's interval, as in unface.metrics, which needs SciPy.
     half = z * math.sqrt(max(rate * (1 - rate), 0) / trials + z * z / (4 * trials * trials)) / (1 + pull)
-    return (rate + pull / 2) / (1 + pull) - half > max(point.chance, point.far)
+    return (rate + pull / 2) / (1 + pull) - half > point.baseline
 
 
 def _duplicates(controls: Controls) -> list[Finding]:

@@ -40,7 +40,9 @@ def sections(result: AuditResult, sweeps: list[Sweep]) -> list[Section | str]:
     found: list[Section | str] = []
     if frontiers or identities:
         body = render("unface.auditing.sweeps:section.jinja", frontiers=frontiers, identities=identities)
-        found.append(Section("frontier", "Privacy against usefulness", body, order=1))
+        useful = any(kept.is_usefulness for sweep in sweeps for point in sweep.points for kept in point.utility)
+        title = "Privacy against usefulness" if useful else "Privacy over rank"
+        found.append(Section("frontier", title, body, order=1))
     if not any(sweep.over == "rank" for sweep in sweeps):
         found.append("the frontier of privacy and usefulness over rank")
     if not any(sweep.over == "identities" for sweep in sweeps):
@@ -119,7 +121,9 @@ def _against(sweep: Sweep, measure: str, shown: list[Look]) -> Figure:
         if _measure(kept) == measure
     ]
     rows += [_row(point, 1.0) for point in sweep.points if not point.rank]
-    x = alt.X("x:Q", title="share of usefulness kept", axis=alt.Axis(format="~%"), scale=alt.Scale(zero=False))
+    nearest = "overlap@" in measure
+    kept_words = "share of nearest neighbours kept" if nearest else "share of usefulness kept"
+    x = alt.X("x:Q", title=kept_words, axis=alt.Axis(format="~%"), scale=alt.Scale(zero=False))
     label = f"Worst-case TAR against {measure} kept; lower and further right is better. " + _tails(sweep, "rank")
     return Figure(f"Against {measure}", draw(_layers(rows, x, shown), label), tuple(shown))
 

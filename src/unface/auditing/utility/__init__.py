@@ -29,7 +29,10 @@ class UtilitySets(Frozen):
 
 
 class Utility(Part):
-    """``sets``: classes as identities, or copies by a column ``copy_of``; always also the neighbours of the audited."""
+    """``sets``: classes as identities, or copies by a column ``copy_of``.
+
+    Beside them always the overlap of nearest neighbours among the audited vectors, which is not a usefulness.
+    """
 
     name = "utility"
     schema = UtilitySets
@@ -105,14 +108,23 @@ class Utility(Part):
             kept_cell = Cell(bounded(kept.retained), strong=True)
             return Cell(name, kept.measure), on, bounded(kept.raw), bounded(kept.erased), kept_cell
 
-        rows = [row(space.name, kept) for space in result.spaces for kept in space.utility]
-        if not rows:
-            return ["usefulness kept"]
         columns = ("space", "measured on", "raw", "erased", "kept")
-        caption = "Usefulness before and after; the interval of what is kept is paired"
-        body = render("tables.jinja", tables=[table(caption, columns, rows)])
-        sources = tuple(("Usefulness on", one) for one in cls.of(result).sources)
-        return [Section("utility", "Usefulness", body, order=1, sources=sources)]
+        measured = [(space.name, kept) for space in result.spaces for kept in space.utility]
+        useful = [row(name, kept) for name, kept in measured if kept.is_usefulness]
+        nearest = [row(name, kept) for name, kept in measured if not kept.is_usefulness]
+        tables = []
+        if useful:
+            caption = "Usefulness before and after; the interval of what is kept is paired"
+            tables.append(table(caption, columns, useful))
+        if nearest:
+            tables.append(table("Nearest neighbours among the audited pictures; no usefulness", columns, nearest))
+        found: list[Section | str] = [] if useful else ["usefulness kept"]
+        if tables:
+            sources = tuple(("Usefulness on", one) for one in cls.of(result).sources)
+            title = "Usefulness" if useful else "Nearest neighbours"
+            body = render("tables.jinja", tables=tables)
+            found.append(Section("utility", title, body, order=1, sources=sources))
+        return found
 
     @classmethod
     def repeat(cls, result: AuditResult) -> list[Option]:

@@ -1,0 +1,63 @@
+"""If these fail, the non-linear attacker is weaker than the linear one it starts from, or learns nothing of its own."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from tests.probe.sign_people import best_tar
+from tests.probe.small import gaussian_support, people, roles_of, score_matrix
+from unface.data import EmbeddingSet
+from unface.errors import UnfaceError
+from unface.probe import Panel, Plan, pick_probes, run_panel
+from unface.probe.lda import Lda
+from unface.probe.net import Net, train
+from unface.seeds import stream
+from unface.threads import one_blas_thread
+
+pytest.importorskip("torch")
+PLAN = Plan(fars=(0.1, 0.02), ks=(1, 5), everything=5, seeds=2, threads=1)
+
+
+def panel(embeddings: EmbeddingSet) -> Panel:
+    return run_panel(embeddings.vectors, roles_of(embeddings), pick_probes(("lda", "net")), PLAN)
+
+
+@pytest.mark.parametrize(("seed", "between"), [(0, 1.2), (1, 0.4), (2, 3.0), (3, 0.0)])
+def test_on_calibrate_it_is_never_worse_than_lda_at_the_rate_where_settings_are_chosen(
+    seed: int, between: float
+) -> None:
+    found = panel(people(60, 5, 10, seed=seed, between=between))
+    for k in PLAN.ks:
+        far = found.resolved[k].reference
+        lda, net = (found.trials[name, k].calibrate_tar[far] for name in ("lda", "net"))
+        assert net >= lda
+
+
+def test_without_an_epoch_it_is_lda_itself() -> None:
+    support, queries = gaussian_support(20, 4, 6), gaussian_support(5, 3, 6, seed=1).vectors
+    net, lda = Net().fit(support), Lda().fit(support)
+    for setting in Lda().settings:
+        scores = [score_matrix(one.space({**setting, "epochs": 0}, queries)) for one in (net, lda)]
+        assert np.array_equal(*scores)
+
+
+def test_it_learns_identities_that_no_linear_probe_can_see() -> None:
+    """Whose picture it is lies in which hidden coordinates are large; their signs are drawn for each picture."""
+    with one_blas_thread():
+        lda, net = best_tar(Lda()), best_tar(Net())
+    assert lda < 0.1
+    assert net > 0.5
+
+
+def test_the_same_seed_trains_the_same_and_another_does_not() -> None:
+    support = gaussian_support(12, 4, 5)
+    first, again, other = (dict(train(support.vectors, support.identities, stream(seed, "net"))) for seed in (0, 0, 1))
+    assert all(np.array_equal(a, b) for epochs in first for a, b in zip(first[epochs], again[epochs], strict=True))
+    assert not np.array_equal(first[5][0], other[5][0])
+
+
+def test_without_pytorch_it_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(UnfaceError, match=r"probe 'net' needs PyTorch; pip install 'unface\[torch\]', or leave it out"):
+        Net().fit(gaussian_support(4, 2, 3))
