@@ -92,6 +92,11 @@ class MomentStream:
         """How many were seen so far."""
         return len(self._codes)
 
+    @property
+    def names(self) -> list[Hashable]:
+        """What the identities seen so far are called."""
+        return list(self._codes)
+
     def add(
         self,
         vectors: NDArray[np.number],

@@ -19,6 +19,7 @@ _HOMES = {
     "Translate": "unface.auditing.translate",
     "attribute_pictures": "unface.auditing.attribution.run",
     "audit": "unface.auditing.run",
+    "fit_audited": "unface.auditing.refit",
     "fit_certified": "unface.auditing.fit",
     "fit_streamed": "unface.auditing.fit",
     "is_streamed": "unface.auditing.fit",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from unface.auditing.fit import is_streamed as is_streamed
     from unface.auditing.maps import Maps as Maps
     from unface.auditing.protocol import Protocol as Protocol
+    from unface.auditing.refit import fit_audited as fit_audited
     from unface.auditing.run import audit as audit
     from unface.auditing.sweeps import Sweeps as Sweeps
     from unface.auditing.transfer import Transfer as Transfer

@@ -10,7 +10,7 @@ from unface.auditing.utility.run import UtilityTasks
 from unface.data import EmbeddingSet, Space
 from unface.models import cards
 from unface.progress import Progress
-from unface.result.audit import Headline, SpaceResult
+from unface.result.audit import ErasedSource, Headline, SpaceResult
 from unface.result.file import Finding, Given, Listing
 
 
@@ -26,6 +26,8 @@ class Bench:
     """Erasers, then controls of equal rank."""
     utility: UtilityTasks
     progress: Progress
+    erased_by: ErasedSource | None = None
+    """What the audited vectors went through before; None for raw ones."""
     spaces: Sequence[SpaceResult] = ()
     """Empty before the attack."""
     findings: list[Finding] = field(default_factory=list)

@@ -1,5 +1,6 @@
 """The defender: on whom erasers are fitted, how many dimensions go, and the projections with controls of equal rank."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,12 +26,13 @@ from unface.erase import (
     usual_rank,
     usually_kept,
 )
+from unface.erase.fitted_on import FittedOn, too_many
 from unface.erase.gate import Gate, fit_gate
 from unface.errors import UnfaceError
 from unface.moments import ClassMoments, class_moments
 from unface.probe import Variant, calibrate_tar
 from unface.progress import Progress
-from unface.result.audit import Erasure, GateUse
+from unface.result.audit import ErasedSource, Erasure, FitOverlap, GateUse
 from unface.result.numbers import Certificate, Rate
 from unface.result.words import count, percent, rate
 
@@ -236,6 +238,11 @@ def fit_erasers(
     return made
 
 
+def fit_again(erasure: Erasure, defender: Defender) -> Defence:
+    """What an audit measured, by its method and rank."""
+    return _fitted(erasure.method, erasure.method, erasure.rank, erasure.rank_rule, defender)
+
+
 def _keeper_rule(rule: RankRule) -> str:
     if rule.target is not None:
         return f"most useful on calibrate with a worst case there of {rule.target}"
@@ -304,9 +311,71 @@ def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:
         projection_sha256=projection.sha256,
         degenerate=projection.count_degenerate(embeddings.vectors),
         spectrum=projection.spectrum.tolist(),
-        certificate=_certificate(projection, prepared),
+        certificate=projection.certificate if defence.fit else measured_certificate(projection, prepared),
+        overlap=None if defence.fit else fit_overlap(projection.fitted_on, prepared),
         gate=_gate_use(projection, prepared),
     )
+
+
+def certified(defence: Defence, prepared: Prepared) -> Defence:
+    """A fitted one with the certificate that it is shipped with."""
+    found = measured_certificate(defence.projection, prepared)
+    return replace(defence, projection=replace(defence.projection, certificate=found))
+
+
+def fit_overlap(record: FittedOn | None, prepared: Prepared) -> FitOverlap | None:
+    """Of those who set thresholds and those who are judged; an attacker may well know whom the defender knew."""
+    if record is None:
+        return None
+    people, split = prepared.embeddings, prepared.split
+    judged = [people.take(split.rows(people, role)).names for role in (Role.CALIBRATE, Role.TEST)]
+    names = [name for some in judged for name in some]
+    matches = int(np.count_nonzero(record.matches(names)))
+    return FitOverlap(
+        people=record.people,
+        compared=len(names),
+        matches=matches,
+        chance=record.chance,
+        overlap=too_many(matches, len(names), record.chance),
+    )
+
+
+def erased_source(
+    prepared: Prepared, projections: Sequence[Projection]
+) -> tuple[ErasedSource | None, list[Projection]]:
+    """What erased the audited vectors, by their file or by its name of before; and the projections that did not."""
+    given = prepared.embeddings
+    applied = [one for one in projections if one.sha256 == given.space.weights_sha256]
+    others = [one for one in projections if one.sha256 != given.space.weights_sha256]
+    named = re.search(r" after (gated )?(\S+) (\d+)$", given.space.encoder or "")
+    fields: dict[str, object] = {}
+    if given.erased is not None:
+        try:
+            fields = json.loads(given.erased)
+            fields = {
+                "kind": str(fields["kind"]),
+                "rank": int(str(fields["rank"])),
+                "gated": fields["gated"] is True,
+                "projection_sha256": str(fields["projection_sha256"]),
+                "fitted_on": fields["fitted_on"],
+            }
+        except (ValueError, KeyError, TypeError):
+            raise UnfaceError(
+                f"{given.source}: metadata 'unface.erased' is damaged; apply the projection again"
+            ) from None
+    elif named is not None:
+        fields = {
+            "kind": named[2],
+            "rank": int(named[3]),
+            "gated": named[1] is not None,
+            "projection_sha256": given.space.weights_sha256,
+            "fitted_on": None,
+        }
+    else:
+        return None, others
+    said = fields.pop("fitted_on")
+    record = applied[0].fitted_on if applied else None if said is None else FittedOn.from_fields(said)
+    return ErasedSource.model_validate({**fields, "overlap": fit_overlap(record, prepared)}), others
 
 
 def _gate_use(projection: Projection, prepared: Prepared) -> GateUse | None:
@@ -319,7 +388,7 @@ def _gate_use(projection: Projection, prepared: Prepared) -> GateUse | None:
     )
 
 
-def _certificate(projection: Projection, prepared: Prepared) -> Certificate | None:
+def measured_certificate(projection: Projection, prepared: Prepared) -> Certificate | None:
     test = prepared.roles.test
     try:
         return certificate(projection, prepared.embeddings.vectors[test.rows], test.identities)

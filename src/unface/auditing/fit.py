@@ -35,6 +35,7 @@ from unface.erase import (
     usually_kept,
 )
 from unface.erase.eraser import chosen_rank
+from unface.erase.fitted_on import FittedOn
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
@@ -223,7 +224,9 @@ def fit_streamed(
     scatter = gate is not None or (isinstance(model, ClosedFormEraser) and model.needs_scatter())
     jobs = [SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, skip_bad_rows) for name in files]
     sums = gather(jobs, progress or Silent())
-    projection = replace(_fitted_from_sums(method, rule, sums.moments, nuisance), space=replace(space, normalised=True))
+    found = _fitted_from_sums(method, rule, sums.moments, nuisance)
+    record = FittedOn.of(map(str, sums.moments.names), found.directions)
+    projection = replace(found, space=replace(space, normalised=True), fitted_on=record)
     return projection if hold_out == 0 else _certified(projection, sums, gate_set)
 
 

@@ -18,7 +18,7 @@ from unface.auditing.copies import (
     with_copies,
     without_copies,
 )
-from unface.auditing.defence import Defender, GateSet, RankRule, fit_set, require_other_vectors
+from unface.auditing.defence import Defender, GateSet, RankRule, erased_source, fit_set, require_other_vectors
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
@@ -28,6 +28,7 @@ from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
 from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space
 from unface.erase import KEEPER, Projection
+from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
 from unface.probe import draw_bootstrap
@@ -118,8 +119,9 @@ def audit(
         if keeps:
             defender = with_copies(defender, known, given, prepared)
     tasks = utility_tasks_of(prepared.embeddings, useful, plan.seed, weights.level)
-    defences = make_defences(methods, rule, projections, defender, prepared, attack, progress or Silent())
-    bench = Bench(given, prepared, attack, defender, defences, tasks, progress or Silent())
+    erased_by, ready_made = erased_source(prepared, projections)
+    defences = make_defences(methods, rule, ready_made, defender, prepared, attack, progress or Silent())
+    bench = Bench(given, prepared, attack, defender, defences, tasks, progress or Silent(), erased_by)
     idle = {"--fit-on": other is not None, "--gate": gate is not None, "--rank, --energy or --target": rank is not None}
     for option, is_given in idle.items():
         if is_given and not bench.fitted:
@@ -212,6 +214,8 @@ def _concluded(
         spaces=list(bench.spaces),
         fit_source=fit_on,
         gate_source=gate_set,
+        erased_by=bench.erased_by,
+        projections={defence.name: to_bytes(defence.projection) for defence in bench.fitted},
         controls=controls,
         parts=sections,
         run=clock.run(),

@@ -1,6 +1,6 @@
 """``unface audit``: measure, erase, measure again; write audit.json and report.html, show the table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from unface.cli.options import miss_of, names, numbers, rank_of, whole_numbers
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
+    from unface.result.audit import AuditResult
     from unface.result.parts import Part
 
 
@@ -34,6 +35,9 @@ def audit(
     target: str | None = options.TARGET,
     fit_on: Path | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
     projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
+    save_projection: Path | None = typer.Option(
+        None, "--save-projection", help="Keep what was audited: a .safetensors file, or a folder for several erasers."
+    ),
     utility: list[Path] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
     spare: Path | None = options.SPARE,
     gate: Path | None = options.GATE,
@@ -114,11 +118,12 @@ def audit(
     )
 
     # What is wrong with these is refused before anything is fetched or encoded.
-    amount, erasers, projections, allowed = (
+    amount, erasers, projections, allowed, saved = (
         rank_of(rank, energy, target),
         _erasers(eraser),
         [Projection.load(path) for path in projection],
         miss_of(gate, miss),
+        _saver(save_projection, encoders, (source, *projection, *utility), force=force),
     )
     parts = _parts(
         transfer,
@@ -148,20 +153,22 @@ def audit(
     )
 
     def run(embeddings: EmbeddingSet, protocol: Protocol, more: "Sequence[Part]", progress: Progress) -> AuditResult:
-        return run_audit(
-            embeddings,
-            eraser=erasers,
-            rank=amount,
-            fit_on=fit_on,
-            spare=spare,
-            gate=gate,
-            miss=allowed,
-            copies=copies,
-            projections=projections,
-            utility=utility,
-            parts=(*parts, *more),
-            protocol=protocol,
-            progress=progress,
+        return saved(
+            run_audit(
+                embeddings,
+                eraser=erasers,
+                rank=amount,
+                fit_on=fit_on,
+                spare=spare,
+                gate=gate,
+                miss=allowed,
+                copies=copies,
+                projections=projections,
+                utility=utility,
+                parts=(*parts, *more),
+                protocol=protocol,
+                progress=progress,
+            )
         )
 
     if not encoders:
@@ -219,6 +226,39 @@ def audit(
         show_audit(*results.popitem()[1], force=force, json=json, quiet=quiet)
     else:
         show_side_by_side(results, out, json=json, quiet=quiet)
+
+
+def _saver(
+    path: Path | None, encoders: Sequence[str], read: Sequence[Path], *, force: bool
+) -> "Callable[[AuditResult], AuditResult]":
+    """What keeps the projections of an audit; refuses before it what can be."""
+    from unface.output.taken import require_distinct, require_new_file
+    from unface.output.write import write_file
+
+    one_file = path is not None and path.suffix == ".safetensors"
+    if path is not None and len(encoders) > 1:
+        raise UnfaceError("--save-projection: keeps the projections of one encoder; audit each on its own")
+    if path is not None and one_file:
+        require_distinct((path,), read)
+        require_new_file(path, force=force, option="--save-projection")
+    elif path is not None and not force and any(path.glob("*.safetensors")):
+        raise UnfaceError(f"--save-projection {path}: holds projections already; choose another folder or pass --force")
+
+    def saved(result: "AuditResult") -> "AuditResult":
+        if path is None:
+            return result
+        if not result.projections:
+            raise UnfaceError("--save-projection: no eraser is fitted in this audit; name one with --eraser")
+        if one_file and len(result.projections) > 1:
+            raise UnfaceError(
+                f"--save-projection {path}: is one file, and {', '.join(result.projections)} were fitted; name a folder"
+            )
+        (path.parent if one_file else path).mkdir(parents=True, exist_ok=True)
+        for name, content in result.projections.items():
+            write_file(path if one_file else path / f"{name}.safetensors", content)
+        return result
+
+    return saved
 
 
 def _refuse_idle(with_encoder: bool, *, vectors: dict[str, object], pictures: dict[str, object]) -> None:

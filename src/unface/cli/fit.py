@@ -31,7 +31,10 @@ def fit(
         ..., metavar="SRC", help="Parquet or .npz file, a folder of Parquet files, or its URL."
     ),
     out: Path = typer.Option(..., "--out", help="The projection, a .safetensors file."),
-    eraser: str = typer.Option("isp", "--eraser", help="isp, leace, sal and others, as of audit."),
+    audited: Path | None = typer.Option(
+        None, "--from", metavar="AUDIT.JSON", help="Fit again exactly what this audit measured on SRC."
+    ),
+    eraser: str | None = typer.Option(None, "--eraser", help="isp, leace, sal and others, as of audit [default: isp]."),
     rank: int | None = options.RANK,
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
@@ -67,6 +70,18 @@ def fit(
     allowed = miss_of(gate, miss)
     if onnx is not None and find_spec("onnx") is None:
         raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
+    if audited is not None:
+        given = {"--rank, --energy or --target": amount, "--miss": miss, "--ray": ray}
+        for option, value in given.items():
+            if value is not None:
+                raise UnfaceError(f"{option}: the audit says that already; leave it out with --from")
+        from unface.auditing import fit_audited
+        from unface.result.audit import AuditResult
+
+        people = read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows)
+        _keep(fit_audited(AuditResult.load(audited), people, eraser, spare=spare, gate=gate), out, onnx, quiet=quiet)
+        return
+    eraser = eraser or "isp"
     is_collection = "://" in source or Path(source).is_dir()
     with_files = eraser == "keeper" and (spare is not None or copies is not None)
     streamed = is_collection and target is None and (with_files or (is_streamed(eraser) and spare is None))
@@ -118,6 +133,10 @@ def fit(
                 threads=threads,
                 progress=progress,
             )
+    _keep(projection, out, onnx, quiet=quiet)
+
+
+def _keep(projection: "Projection", out: Path, onnx: Path | None, *, quiet: bool) -> None:
     projection.save(out)
     if onnx is not None:
         projection.export(onnx)

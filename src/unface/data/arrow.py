@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from unface.data.embeddings import (
+    ERASED_KEY,
     METADATA_KEY,
     Columns,
     RawRows,
@@ -45,6 +46,7 @@ def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[s
         nulls=nulls,
         space=None if described is None else space_from_json(described, source),
         notes=(*notes, *left_out(table.schema, wanted)),
+        erased=(table.schema.metadata or {}).get(ERASED_KEY, b"").decode(errors="replace") or None,
     )
 
 

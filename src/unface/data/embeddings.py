@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from unface.errors import UnfaceError
 
 METADATA_KEY = b"unface.space"
+ERASED_KEY = b"unface.erased"
 _BLOCK_BYTES = 1 << 24
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
@@ -62,6 +63,7 @@ class RawRows:
     nulls: NDArray[np.bool_] | None = None  # (n,) rows whose vector is null or holds one
     space: Space | None = None
     notes: tuple[str, ...] = ()
+    erased: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +81,7 @@ class EmbeddingSet:
     space: Space
     notes: tuple[str, ...] = ()  # what reading changed
     source: str = "arrays"  # a short name, never a path
+    erased: str | None = None  # what the file says of the projection that erased it, as JSON
 
     @classmethod
     def from_arrays(
@@ -122,7 +125,15 @@ class EmbeddingSet:
         codes, names = codes_of(rows.identities)
         space = rows.space or Space(encoder=None, weights_sha256=None, dim=vectors.shape[1], normalised=False)
         return cls(
-            _frozen(vectors), _frozen(codes), names, _frozen(rows.ids), rows.labels, space, rows.notes, rows.source
+            _frozen(vectors),
+            _frozen(codes),
+            names,
+            _frozen(rows.ids),
+            rows.labels,
+            space,
+            rows.notes,
+            rows.source,
+            rows.erased,
         )
 
     def __len__(self) -> int:

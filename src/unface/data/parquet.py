@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data.arrow import chosen_columns, left_out, list_type, lists_of
-from unface.data.embeddings import METADATA_KEY, Columns, EmbeddingSet, require_same_space, space_from_json
+from unface.data.embeddings import ERASED_KEY, METADATA_KEY, Columns, EmbeddingSet, require_same_space, space_from_json
 from unface.data.files import kind_of, parquet_files, reason, short_name, written_whole
 from unface.errors import UnfaceError
 from unface.memory import beyond_memory, require_memory
@@ -220,7 +220,10 @@ def _table(embeddings: EmbeddingSet, dtype: Literal["float32", "float16"], name:
             columns[label] = flat if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise UnfaceError(f"{name}: label {label!r} cannot be written ({reason(error)})") from None
-    return pa.table(columns).replace_schema_metadata({METADATA_KEY: embeddings.space.to_json()})
+    described = {METADATA_KEY: embeddings.space.to_json()}
+    if embeddings.erased is not None:
+        described[ERASED_KEY] = embeddings.erased
+    return pa.table(columns).replace_schema_metadata(described)
 
 
 def _narrowed(vectors: NDArray[np.float32], name: str) -> NDArray[np.float16]:

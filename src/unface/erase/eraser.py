@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from unface.data import EmbeddingSet, Space
+from unface.erase.fitted_on import FittedOn
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
 from unface.moments import MomentStream
@@ -178,9 +179,10 @@ class ClosedFormEraser(Eraser):
 
 
 def fit_projection(eraser: Eraser, embeddings: EmbeddingSet) -> Projection:
-    """Fit on a set and name its space in the projection."""
+    """Fit on a set; the projection names its space and records its people."""
     eraser.fit(embeddings.vectors, embeddings.identities)
-    return replace(eraser.projection_, space=embeddings.space)
+    found = eraser.projection_
+    return replace(found, space=embeddings.space, fitted_on=FittedOn.of(embeddings.names, found.directions))
 
 
 def chosen_rank(

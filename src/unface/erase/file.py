@@ -16,6 +16,7 @@ from safetensors.numpy import save as tensor_bytes
 
 from unface.data import Space
 from unface.data.files import unopened
+from unface.erase.fitted_on import FittedOn
 from unface.erase.gate import Gate
 from unface.erase.projection import Projection, complement
 from unface.errors import UnfaceError, reason, short_name
@@ -38,6 +39,15 @@ class GateHeader(BaseModel):
     certificate: GateCertificate
 
 
+class FittedOnHeader(BaseModel):
+    """Whom it was fitted on, but for the bits."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    people: int
+    salt: str = Field(max_length=64)
+
+
 class Header(BaseModel):
     """The metadata: everything but the arrays, and a hash over both."""
 
@@ -51,6 +61,7 @@ class Header(BaseModel):
     space: Space
     certificate: Certificate | None
     gate: GateHeader | None = None
+    fitted_on: FittedOnHeader | None = None
     keep_dimension: bool = False
     content_sha256: str
 
@@ -90,6 +101,8 @@ def to_bytes(projection: Projection) -> bytes:
         fields["gate"] = {"offset": projection.gate.offset, "certificate": asdict(projection.gate.certificate)}
     if projection.keep_dimension:
         fields["keep_dimension"] = True
+    if projection.fitted_on is not None:
+        fields["fitted_on"] = {"people": projection.fitted_on.people, "salt": projection.fitted_on.salt}
     fields["content_sha256"] = _content_hash(fields, arrays)
     return tensor_bytes(arrays, {KEY: json.dumps(fields, sort_keys=True)})
 
@@ -124,7 +137,9 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
         raise UnfaceError(
             f"{source}: its metadata and its arrays disagree on whether there is a face gate; save it again"
         )
-    weights = arrays.pop("gate", None)
+    if ("people" in arrays) != (header.fitted_on is not None):
+        raise UnfaceError(f"{source}: its metadata and its arrays disagree on whom it was fitted on; save it again")
+    weights, people = arrays.pop("gate", None), arrays.pop("people", None)
     needed, allowed = {"directions", "spectrum"}, {"directions", "spectrum", "readers", "mean"}
     if not needed <= arrays.keys() <= allowed and arrays.keys() != {"kept", "spectrum"}:
         names = ", ".join(sorted(arrays))[:120]
@@ -145,6 +160,7 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
             normalise=header.normalise,
             space=header.space,
             certificate=header.certificate,
+            fitted_on=_fitted_on(header.fitted_on, people),
             gate=None if header.gate is None or weights is None else Gate(np.array(weights), **dict(header.gate)),
             keep_dimension=header.keep_dimension,
             **{name: np.array(array) for name, array in arrays.items()},
@@ -153,11 +169,18 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
         raise UnfaceError(f"{source}: {error}") from None
 
 
+def _fitted_on(header: FittedOnHeader | None, bits: NDArray[np.generic] | None) -> FittedOn | None:
+    if header is None or bits is None:
+        return None
+    return FittedOn(header.people, header.salt, np.array(bits))
+
+
 def _arrays(projection: Projection) -> dict[str, NDArray[np.float64]]:
     # What is kept says what is removed, in fewer numbers.
     names = ("directions", "readers", "mean", "spectrum") if projection.kept is None else ("kept", "spectrum")
     arrays = {name: getattr(projection, name) for name in names}
     arrays["gate"] = None if projection.gate is None else projection.gate.weights
+    arrays["people"] = None if projection.fitted_on is None else projection.fitted_on.bits
     return {name: np.ascontiguousarray(array) for name, array in arrays.items() if array is not None}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unface.data import Space
+from unface.erase.fitted_on import FittedOn
 from unface.erase.gate import Gate
 from unface.erase.kernel import Kernel, LinearMap, cheapest_map
 from unface.errors import UnfaceError
@@ -52,6 +53,8 @@ class Projection:
     gate: Gate | None = None
     kept: NDArray[np.float64] | None = None
     keep_dimension: bool = False
+    fitted_on: FittedOn | None = None
+    """Lets an audit notice the people it was fitted on; None where nobody recorded them."""
 
     def __post_init__(self) -> None:
         _require_projection(self)

@@ -103,7 +103,7 @@ def _cell(result: AuditResult, space: SpaceResult, far: float) -> Cell:
 
 def _space(space: SpaceResult) -> Cell:
     if space.erasure is None:
-        return Cell("raw")
+        return Cell(space.name)
     return Cell(space.name, f"{space.erasure.rank} of {space.erasure.dim} removed")
 
 

@@ -117,6 +117,36 @@ class Curve(Frozen):
         return self
 
 
+class FitOverlap(Frozen):
+    """Whether people whom a ready projection was fitted on are among those who are judged here."""
+
+    people: int = Field(description="whom the projection was fitted on")
+    compared: int = Field(description="calibrate and test identities that were looked up")
+    matches: int = Field(description="of them, those that its record matches")
+    chance: float = Field(description="share of other people that match by chance")
+    overlap: bool = Field(description="more match than chance explains, at odds of one in a million")
+
+    @property
+    def estimate(self) -> int:
+        """About how many of those compared were fitted on."""
+        return max(0, round((self.matches - self.chance * self.compared) / (1 - self.chance)))
+
+
+class ErasedSource(Frozen):
+    """The audited vectors themselves are released ones."""
+
+    kind: str
+    rank: int
+    gated: bool
+    projection_sha256: str | None
+    overlap: FitOverlap | None = Field(description="null where it is not known whom the projection was fitted on")
+
+    @property
+    def name(self) -> str:
+        """Of the space."""
+        return f"erased by {'gated ' if self.gated else ''}{self.kind} {self.rank}"
+
+
 class Erasure(Frozen):
     """How a space was made from the raw one."""
 
@@ -133,6 +163,9 @@ class Erasure(Frozen):
     degenerate: int = Field(description="audited vectors of which nothing was left")
     spectrum: list[float] = Field(description="singular values, falling; the first belong to what was removed")
     certificate: Certificate | None
+    overlap: FitOverlap | None = Field(
+        default=None, description="of a ready projection; null where it does not record whom it was fitted on"
+    )
     gate: "GateUse | None" = Field(default=None, description="null where every vector is erased")
 
 
@@ -297,6 +330,7 @@ class AuditResult(Frozen):
     roles: RoleCounts
     protocol: MeasuredProtocol
     spaces: list[SpaceResult] = Field(min_length=1, description="raw first, then erasers, then the controls")
+    erased_by: ErasedSource | None = Field(default=None, description="null for vectors as an encoder made them")
     fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
     gate_source: Given | None = Field(default=None, description="vectors without faces that the face gate learned from")
     controls: Controls
@@ -304,6 +338,8 @@ class AuditResult(Frozen):
     run: Run
     listings: dict[str, Listing] = Field(default={}, exclude=True, repr=False)
     """By file name; written beside audit.json."""
+    projections: dict[str, bytes] = Field(default={}, exclude=True, repr=False)
+    """By space: the projections that were fitted for this audit, as ``Projection.save`` writes them."""
 
     @field_validator("parts")
     @classmethod

@@ -1,5 +1,7 @@
 """Vectors as they are released: refused where they cannot be erased, and in a space of their own afterwards."""
 
+import json
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,6 +9,8 @@ from unface.data import Space
 from unface.erase import Projection
 from unface.erase.kernel import ErasedRows
 from unface.errors import UnfaceError
+
+_MOST_PEOPLE = 1 << 16
 
 
 def released_vectors(projection: Projection, vectors: NDArray[np.generic], source: str) -> NDArray[np.float32]:
@@ -40,6 +44,20 @@ def released_space(projection: Projection, given: Space | None) -> Space:
     gated = "" if projection.gate is None else "gated "
     encoder = f"{space.encoder or 'unknown encoder'} after {gated}{projection.kind} {projection.rank}"
     return Space(encoder, projection.sha256, projection.released_dim, projection.normalise)
+
+
+def erased_by(projection: Projection) -> str:
+    """What a file of released vectors says of the projection, as JSON: an audit of it reads whom that was fitted on."""
+    record = projection.fitted_on
+    fields = {
+        "kind": projection.kind,
+        "rank": projection.rank,
+        "gated": projection.gate is not None,
+        "projection_sha256": projection.sha256,
+        # In every file of a collection; of more people only the projection itself tells.
+        "fitted_on": None if record is None or record.people > _MOST_PEOPLE else record.to_fields(),
+    }
+    return json.dumps(fields, sort_keys=True)
 
 
 def require_raw(projection: Projection, given: Space | None) -> None:

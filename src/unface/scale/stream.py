@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unface.data import Space
 from unface.data.arrow import list_type, lists_of, matrix_of
-from unface.data.embeddings import METADATA_KEY, space_from_json
+from unface.data.embeddings import ERASED_KEY, METADATA_KEY, space_from_json
 from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.erase.kernel import ErasedRows
@@ -22,7 +22,7 @@ from unface.errors import UnfaceError, reason
 from unface.memory import beyond_memory
 from unface.output.place import Sink
 from unface.scale.executor import overlapped
-from unface.scale.released import bad_rows, is_named, released_space, require_dim, require_raw
+from unface.scale.released import bad_rows, erased_by, is_named, released_space, require_dim, require_raw
 from unface.threads import one_blas_thread
 
 _BATCH_BYTES = 16 << 20
@@ -190,7 +190,11 @@ def _released_schema(projection: Projection, schema: pa.Schema, vector: str, spa
         pa.types.is_fixed_size_list(field.type) and field.type.value_type == number and field.type.list_size == dim
     ):
         field = field.with_type(pa.list_(number, dim))
-    metadata = {**(schema.metadata or {}), METADATA_KEY: released_space(projection, space).to_json()}
+    metadata = {
+        **(schema.metadata or {}),
+        METADATA_KEY: released_space(projection, space).to_json(),
+        ERASED_KEY: erased_by(projection),
+    }
     return schema.set(index, field).with_metadata(metadata)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from unface.result.audit import AuditResult, Change, Erasure, SpaceResult
+from unface.result.audit import AuditResult, Change, Erasure, FitOverlap, SpaceResult
 from unface.result.face_gate import gate_words
 from unface.result.file import Finding, note, warning
 from unface.result.parts import Option, Part, Section
 from unface.result.verdict import CONTROL_NAMES
-from unface.result.words import percent, rate, signed_points
+from unface.result.words import count, percent, rate, signed_points
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,7 +53,7 @@ class ErasurePart(Part):
         for space in result.spaces:
             name = f"{space.name} (control)" if space.is_control else space.name
             removed = "–" if space.erasure is None else f"{space.erasure.rank} of {space.erasure.dim}"
-            cells = [cell for far in result.protocol.far for cell in _cells(space, k, far)]
+            cells = [cell for far in result.protocol.far for cell in _cells(result, space, k, far)]
             table.add_row(Text(name), Text(removed), *cells, style="dim" if space.is_control else "")
         yield table
 
@@ -87,13 +87,13 @@ class ErasurePart(Part):
 PART = ErasurePart
 
 
-def _cells(space: SpaceResult, k: int, far: float) -> tuple[Text, Text, Text]:
+def _cells(result: AuditResult, space: SpaceResult, k: int, far: float) -> tuple[Text, Text, Text]:
     from rich.text import Text
 
     from unface.page.tables import tar_cells
 
     point = space.worst_at(k, far)
-    change = next((c for c in space.changes if (c.against, c.k, c.far) == ("raw", k, far)), None)
+    change = next((c for c in space.changes if (c.against, c.k, c.far) == (result.raw.name, k, far)), None)
     changed = ""
     if point is not None and change is not None:
         certain = change.high < 0 or change.low > 0
@@ -103,7 +103,7 @@ def _cells(space: SpaceResult, k: int, far: float) -> tuple[Text, Text, Text]:
 
 def _findings(result: AuditResult) -> list[Finding]:
     """Erasers that do no better than a control, or than nothing."""
-    findings = _gates(result)
+    findings = [*_released(result), *_gates(result)]
     head = result.headline
     for space in result.spaces:
         erasure = space.erasure
@@ -113,8 +113,7 @@ def _findings(result: AuditResult) -> list[Finding]:
             text = f"{erasure.degenerate:,} vectors have nothing left after erasure; they become zero and match nobody"
             findings.append(warning(space.name, text))
         if erasure.fit_identities is None:
-            text = "this projection does not record who it was fitted on; if those people are in this set, the results "
-            findings.append(warning(space.name, f"{text}are optimistic"))
+            findings += _fit_overlap(space.name, erasure.overlap)
         if erasure.control or head is None:
             continue
         for change in head.changes(space):
@@ -123,6 +122,27 @@ def _findings(result: AuditResult) -> list[Finding]:
                 findings.append(_no_better(space.name, change, other))
         findings += [*_capped(space.name, erasure), *_exhausted(space.name, erasure)]
     return findings
+
+
+def _released(result: AuditResult) -> list[Finding]:
+    """Where the audited vectors themselves are released ones."""
+    return [] if result.erased_by is None else _fit_overlap(result.erased_by.name, result.erased_by.overlap)
+
+
+def _fit_overlap(name: str, overlap: FitOverlap | None) -> list[Finding]:
+    if overlap is None:
+        text = "this projection does not record who it was fitted on; if those people are in this set, the results "
+        return [warning(name, f"{text}are optimistic")]
+    by_chance = (
+        f"{overlap.matches:,} of {overlap.compared:,} match its record, {overlap.chance * overlap.compared:.1f} "
+    )
+    by_chance += "would by chance"
+    if not overlap.overlap:
+        text = f"fitted on {count(overlap.people, 'person', 'people')}, who are not found among the calibrate and test "
+        return [note(name, f"{text}identities ({by_chance})")]
+    text = f"about {overlap.estimate:,} of the {overlap.compared:,} calibrate and test identities are people this "
+    text += f"projection was fitted on ({by_chance}), so its results are too good; audit other people"
+    return [Finding(severity="invalid", about=name, text=text)]
 
 
 def _gates(result: AuditResult) -> list[Finding]:

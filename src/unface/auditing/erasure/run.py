@@ -9,6 +9,7 @@ from unface.auditing.defence import (
     Defender,
     RankRule,
     can_fit,
+    certified,
     describe_erasure,
     equal_controls,
     fit_erasers,
@@ -48,28 +49,30 @@ def make_defences(
         raise UnfaceError("--spare: is for an eraser that spares a task, and none is to be fitted; leave it out")
     if defender.task is not None and not any(method in UTILITY_AWARE or method == KEEPER for method in methods):
         methods = (*methods, _USUAL_AWARE)
-    made += fit_erasers(methods, rule, defender, embeddings, attack, progress)
-    return [*made, *equal_controls(made, defender)]
+    fitted = fit_erasers(methods, rule, defender, embeddings, attack, progress)
+    made += [certified(defence, prepared) for defence in fitted]
+    return [*made, *(certified(control, prepared) for control in equal_controls(made, defender))]
 
 
 def attack_spaces(bench: Bench) -> list[SpaceResult]:
     """The raw space, then each eraser's and each control's."""
     prepared, attack, defences = bench.prepared, bench.attack, bench.defences
     vectors = prepared.embeddings.vectors
-    raw = attack.run(vectors, bench.progress, "raw")
+    own = "raw" if bench.erased_by is None else bench.erased_by.name
+    raw = attack.run(vectors, bench.progress, own)
     _require_some_rate(raw.panel, attack.plan)
-    attacked = {"raw": raw}
+    attacked = {own: raw}
     for defence in defences:
         attacked[defence.name] = attack.run(defence.apply(vectors), bench.progress, defence.name)
     return [
-        SpaceResult(name="raw", points=space_points(raw, attack, prepared.context), curves=space_curves(raw)),
+        SpaceResult(name=own, points=space_points(raw, attack, prepared.context), curves=space_curves(raw)),
         *(
             SpaceResult(
                 name=defence.name,
                 erasure=describe_erasure(defence, prepared),
                 points=space_points(attacked[defence.name], attack, prepared.context),
                 curves=space_curves(attacked[defence.name]),
-                changes=_changes(_rivals(defence, defences, attacked), attacked[defence.name], attack),
+                changes=_changes(_rivals(defence, defences, attacked, own), attacked[defence.name], attack),
                 utility=bench.utility.kept(defence.projection),
             )
             for defence in defences
@@ -77,11 +80,13 @@ def attack_spaces(bench: Bench) -> list[SpaceResult]:
     ]
 
 
-def _rivals(defence: Defence, defences: Sequence[Defence], attacked: Mapping[str, Attacked]) -> dict[str, Attacked]:
+def _rivals(
+    defence: Defence, defences: Sequence[Defence], attacked: Mapping[str, Attacked], own: str
+) -> dict[str, Attacked]:
     """What a space is compared with: the raw one, and whatever else removed as many dimensions."""
     rank = defence.projection.rank
     equal = [other.name for other in defences if other.projection.rank == rank and other is not defence]
-    return {name: attacked[name] for name in ("raw", *equal)}
+    return {name: attacked[name] for name in (own, *equal)}
 
 
 def _changes(others: Mapping[str, Attacked], attacked: Attacked, attack: Attack) -> list[Change]:

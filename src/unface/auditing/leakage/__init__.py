@@ -60,7 +60,9 @@ class Leakage(Part):
         from unface.page.tables import terminal_table
 
         protocol = result.protocol
-        table = terminal_table("raw space, probe by probe" if len(result.spaces) > 1 else None)
+        table = terminal_table(
+            f"{result.raw.name}, probe by probe".replace("raw,", "raw space,") if len(result.spaces) > 1 else None
+        )
         table.add_column("probe")
         for far in protocol.far:
             table.add_column(f"TAR % at FAR {rate(far)}")
