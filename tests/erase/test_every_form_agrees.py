@@ -199,7 +199,15 @@ def test_a_faiss_transform_behind_a_gate_is_refused_with_the_reason() -> None:
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize(
     ("kind", "on_unit"),
-    [("isp", True), ("isp", False), ("leace", True), ("leace", False), ("gated isp", True)],
+    [
+        ("isp", True),
+        ("isp", False),
+        ("leace", True),
+        ("leace", False),
+        ("gated isp", True),
+        (KEEPER, True),
+        (IN_SAME_DIMENSION, True),
+    ],
 )
 def test_every_store_holds_the_same_vectors(kind: str, on_unit: bool, store: str, tmp_path: Path) -> None:
     projection, vectors = fitted(kind, on_unit, STORE_DIM), given(STORE_DIM)

@@ -42,7 +42,7 @@ def table(kind: str, index: str | None = None) -> Maker:
             return {str(name): np.array(str(seen)[1:-1].split(","), np.float32) for name, seen in found}
 
         def search(vector: Vectors) -> Hashable:
-            ordered = f"SELECT name FROM faces ORDER BY seen <-> %s::{kind}({DIM}) LIMIT 1"
+            ordered = f"SELECT name FROM faces ORDER BY seen <-> %s::{kind}({len(vector)}) LIMIT 1"
             return str(execute(ordered, (str(vector.astype(np.float64).tolist()),))[0][0])
 
         def files() -> Sequence[Path]:

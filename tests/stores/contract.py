@@ -1,14 +1,14 @@
 """What a store must let the contract tests do with it, and the vectors and projections that they use."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.data import Space
-from unface.erase import ISP, Projection
+from unface.erase import ISP, Keeper, Projection
 from unface.scale import released_vectors
 from unface.seeds import stream
 from unface.stores import Store
@@ -62,6 +62,13 @@ def projection(seed: int = 0, dim: int = DIM) -> Projection:
     people = stream(seed, "people for a store").normal(size=(60, dim))
     fitted = ISP(RANK).fit(people, np.arange(60) // 3).projection_
     return Projection(fitted.kind, fitted.directions, fitted.spectrum, Space(None, None, dim, normalised=True))
+
+
+def shorter(seed: int = 0, kept: int = 12) -> Projection:
+    """One that releases fewer dimensions."""
+    drawn = stream(seed, "people for a keeper").normal(size=(240, DIM))
+    fitted = Keeper(kept, nuisance=np.eye(DIM)).fit(drawn, np.arange(240) // 4).projection_
+    return replace(fitted, space=Space(None, None, DIM, normalised=True))
 
 
 def erased(by: Projection, raw: Vectors, dtype: str) -> NDArray[np.floating]:

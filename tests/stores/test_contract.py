@@ -2,20 +2,22 @@
 
 import importlib
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.stores.contract import DIM, ROWS, Maker, StoreCase, Vectors, erased, projection, raw_vectors
+from tests.stores.contract import DIM, ROWS, Maker, StoreCase, Vectors, erased, projection, raw_vectors, shorter
 from unface import Projection, UnfaceError
 from unface.data import Space
 from unface.progress import Silent
 from unface.scale import released_vectors
 from unface.scale.receipt import Check
 from unface.stores import sanitise_store
+from unface.stores.npy import NpyStore
+from unface.stores.ports import Holding
 
 # Cases lie beside this file, one file for each kind of store.
 MAKERS: dict[str, Maker] = {
@@ -87,6 +89,38 @@ def test_it_is_searched_by_erased_vectors_after_as_by_raw_ones_before(filled: Fi
     sanitise_store(PROJECTION, filled.case.open(), purge=True)
     after = [filled.case.search(vector) for vector in PROJECTION.apply(filled.raw[:20])]
     assert after == filled.ids[:20]
+
+
+def test_vectors_become_shorter_where_the_projection_keeps_fewer_dimensions(filled: Filled) -> None:
+    made = shorter()
+    receipt = sanitise_store(made, filled.case.open(), purge=True)
+    assert (receipt.dim, receipt.released_dim, receipt.rows) == (DIM, 12, ROWS)
+    wanted: Held = dict(zip(filled.ids, erased(made, filled.raw, filled.case.dtype), strict=True))
+    assert same(filled.case.read(), wanted, filled.case.dtype)
+    held = filled.case.open().inspect()
+    assert (held.rows, held.dim, held.sanitised_with, held.raw_kept) == (ROWS, 12, made.sha256, False)
+    assert [filled.case.search(vector) for vector in made.apply(filled.raw[:20])] == filled.ids[:20]
+    assert not any(filled.in_files(vector) for vector in filled.raw[:5])
+
+
+def test_an_interrupted_run_with_shorter_vectors_continues(filled: Filled) -> None:
+    made = shorter()
+    filled.case.open().stage(lambda vectors: released_vectors(made, vectors, "here"), made.sha256, Silent())
+    assert filled.holds_raw()
+    sanitise_store(made, filled.case.open())
+    assert filled.case.open().inspect().dim == 12
+
+
+def test_a_store_of_one_dimension_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    class OfOneDimension(NpyStore):
+        def inspect(self) -> Holding:
+            return replace(super().inspect(), resizable=False)
+
+    np.save(tmp_path / "faces.npy", raw_vectors())
+    with pytest.raises(UnfaceError, match="cannot hold vectors of 12 dimensions in place of 32; pass --keep-dimension"):
+        sanitise_store(shorter(), OfOneDimension(tmp_path / "faces.npy"))
+    sanitise_store(shorter().in_same_dimension(), OfOneDimension(tmp_path / "faces.npy"))
+    assert np.load(tmp_path / "faces.npy").shape == (ROWS, DIM)
 
 
 def test_the_store_tells_where_it_stands(filled: Filled) -> None:

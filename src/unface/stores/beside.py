@@ -67,7 +67,7 @@ class BesideFile:
     def holding(self, rows: int, dim: int) -> Holding:
         """For this many vectors; the rest is read from the files beside."""
         mark = self.sanitised_with()
-        return Holding(self.name, rows, dim, mark, raw_kept=mark is not None and self.raw.exists())
+        return Holding(self.name, rows, dim, mark, raw_kept=mark is not None and self.raw.exists(), resizable=True)
 
     def sanitised_with(self) -> str | None:
         """Hash of the projection that erased the live file; refuses if it is unclear or data would be lost."""

@@ -18,7 +18,8 @@ from unface.output.write import new_file
 from unface.progress import Progress
 from unface.seeds import stream
 from unface.stores.beside import BesideFile, new_array
-from unface.stores.ports import Erase, Holding
+from unface.stores.faiss_resized import resized
+from unface.stores.ports import Erase, Holding, released_dim
 
 with suppress(ImportError):  # FaissStore says what to install
     import faiss
@@ -68,6 +69,8 @@ class FaissStore:
             index = self._read(self._file.path)
             try:
                 ids, erased = _erased_rows(index, erase, rows, progress)
+                if erased.shape[1] != index.d:
+                    index = resized(index, erased.shape[1], self._file.name)
                 _refill(index, ids, erased)
                 new_file(unfinished, private=True)
                 faiss.write_index(index, str(unfinished))
@@ -157,7 +160,7 @@ def _read_problem(path: Path, stamp: tuple[int, int, int]) -> str | None:
 def _erased_rows(index: Index, erase: Erase, path: Path, progress: Progress) -> tuple[Ids, Vectors]:
     """The ids of an index in its own order, and its erased vectors as a memory map of a file."""
     ids = np.empty(index.ntotal, np.int64)
-    erased = new_array(path, np.dtype(np.float32), (index.ntotal, index.d))
+    erased = new_array(path, np.dtype(np.float32), (index.ntotal, released_dim(erase, index.d)))
     progress.start("erase", index.ntotal)
     start = 0
     for batch_ids, vectors in _batches(index):

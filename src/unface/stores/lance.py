@@ -1,6 +1,7 @@
 """A LanceDB table: erased vectors go into data files beside the raw ones, and one commit replaces the column."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +18,11 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from unface.errors import UnfaceError, reason
 from unface.output.write import write_file
 from unface.progress import Progress, Silent
-from unface.stores.ports import Erase, Holding, IsErased
+from unface.stores.ports import Erase, Holding, IsErased, released_dim
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment, LanceOperation
+    from lance.schema import LanceSchema
 
 # Lance reads this when it is imported; it would print warnings beside our one line.
 os.environ.setdefault("LANCE_LOG", "error")
@@ -77,6 +79,7 @@ class LanceStore:
             sanitised_with=None if _INDICES in metadata else metadata.get(_MARK),
             swapped=_INDICES in metadata,
             raw_kept=metadata.get(_RAW) == "kept",
+            resizable=True,
         )
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
@@ -88,6 +91,7 @@ class LanceStore:
         if self._is_swapped(data, mark):
             return
         note = self._resume_or_begin(data, mark)
+        note.dim = released_dim(erase, data.schema.field(self._column).type.list_size)
         progress.start("erase", data.count_rows())
         with self._lance_errors():
             for fragment in data.get_fragments():
@@ -426,7 +430,8 @@ class LanceStore:
         metadata: dict[str, str | None] = {_MARK: note.mark, _RAW: "kept", _INDICES: indices}
         changed = {_field_id(data, self._column): lance.LanceOperation.UpdateMap(metadata)}
         marked = self._commit_detached(lance.LanceOperation.UpdateConfig(field_metadata_updates=changed), note.version)
-        note.read_back = self._commit_detached(_replacement(note, marked), note.version).version
+        replacement = _replacement(note, marked, self._column)
+        note.read_back = self._commit_detached(replacement, note.version).version
         note.save(self._note)
 
     def _commit_detached(self, operation: "LanceOperation.BaseOperation", version: int) -> "LanceDataset":
@@ -444,7 +449,7 @@ class LanceStore:
         try:
             lance.LanceDataset.commit(
                 self._folder,
-                _replacement(note, self._open(note.read_back)),
+                _replacement(note, self._open(note.read_back), self._column),
                 read_version=note.version,
                 max_retries=0,
             )
@@ -528,6 +533,10 @@ class IndexPlan(BaseModel):
 
     def build(self, data: "LanceDataset", column: str) -> None:
         parameters: dict[str, Any] = dict(self.parameters)
+        if "num_sub_vectors" in parameters:
+            # Vectors of fewer dimensions may not be cut into as many parts.
+            dim = data.schema.field(column).type.list_size
+            parameters["num_sub_vectors"] = math.gcd(parameters["num_sub_vectors"], dim)
         data.create_index(column, self.kind, name=self.name, metric=self.metric, replace=True, **parameters)
 
     def describe(self) -> str:
@@ -550,6 +559,8 @@ class Staging(BaseModel):
     """By number: Lance's description of each fragment as it will be."""
     indices: list[IndexPlan] = []
     """Recorded here before they are dropped."""
+    dim: int | None = None
+    """Of the erased vectors."""
     read_back: int | None = None
     """Detached version that shows the whole table as it will be."""
 
@@ -600,6 +611,7 @@ def _erased_fragment(
     import lance
 
     kind = fragment.schema.field(column).type
+    released = pa.list_(kind.value_type, released_dim(erase, kind.list_size))
     failed: list[BaseException] = []
 
     def erased(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -607,13 +619,13 @@ def _erased_fragment(
             values = erase(_vectors_of(batch.column(0), where))
             progress.advance("erase", len(values))
             numbers = values.astype(kind.value_type.to_pandas_dtype(), copy=False)
-            lists = pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), type=kind)
+            lists = pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), type=released)
             return pa.record_batch([lists], schema=schema)
         except BaseException as error:
             failed.append(error)
             raise
 
-    schema = pa.schema([pa.field(_staged_name(column), kind)])
+    schema = pa.schema([pa.field(_staged_name(column), released)])
     rows = max(1, _BATCH_BYTES // (kind.list_size * kind.value_type.bit_width // 8))
     try:
         made, _ = fragment.merge_columns(lance.batch_udf(schema)(erased), columns=[column], batch_size=rows)
@@ -645,12 +657,36 @@ def _vectors_of(lists: pa.FixedSizeListArray, where: str) -> NDArray[np.floating
     return values.reshape(-1, lists.type.list_size)
 
 
-def _replacement(note: Staging, marked: "LanceDataset") -> "LanceOperation.Merge":
+def _replacement(note: Staging, marked: "LanceDataset", column: str) -> "LanceOperation.Merge":
     """The table with erased vectors and the mark, otherwise unchanged."""
     import lance
 
     made = [lance.FragmentMetadata.from_json(json.dumps(described)) for described in note.fragments.values()]
-    return lance.LanceOperation.Merge(made, marked.lance_schema)
+    before = marked.schema.field(column).type.list_size
+    after = note.dim or before
+    schema = marked.lance_schema if after == before else _resized(marked.lance_schema, column, before, after)
+    return lance.LanceOperation.Merge(made, schema)
+
+
+def _resized(schema: "LanceSchema", column: str, before: int, after: int) -> "LanceSchema":
+    """The same fields and numbers of fields, with vectors of another dimension in a column.
+
+    Lance makes no such schema itself: it is taken apart and put together as for a copy, and the type's name changed.
+    """
+    taken_apart: Any = schema.__reduce__()
+    build, (metadata, *fields) = taken_apart
+    at = [field.name() for field in schema.fields()].index(column)
+    old = f":{before}".encode()
+    # Of the text of a type, its length comes before it.
+    start = fields[at].index(b"fixed_size_list:")
+    length = fields[at][start - 1]
+    kind = fields[at][start : start + length]
+    if not kind.endswith(old):
+        raise UnfaceError(f"column {column!r}: this version of Lance cannot change its dimension; use --keep-dimension")
+    renamed = kind[: -len(old)] + f":{after}".encode()
+    fields[at] = fields[at][: start - 1] + bytes([len(renamed)]) + renamed + fields[at][start + length :]
+    made: LanceSchema = build(metadata, *fields)
+    return made
 
 
 def _field_id(data: "LanceDataset", column: str) -> int:

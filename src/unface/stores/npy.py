@@ -10,7 +10,7 @@ from unface.data.files import unopened
 from unface.errors import UnfaceError, short_name
 from unface.progress import Progress
 from unface.stores.beside import BesideFile, new_array
-from unface.stores.ports import Erase, Holding
+from unface.stores.ports import Erase, Holding, released_dim
 
 _BLOCK_BYTES = 1 << 24
 
@@ -32,7 +32,8 @@ class NpyStore:
             raw = _open(self._file.path)
             column_by_column = raw.flags.f_contiguous and not raw.flags.c_contiguous
             progress.start("erase", len(raw))
-            out = new_array(unfinished, raw.dtype, raw.shape, column_by_column=column_by_column)
+            shape = (len(raw), released_dim(erase, raw.shape[1]))
+            out = new_array(unfinished, raw.dtype, shape, column_by_column=column_by_column)
             for rows in _blocks(raw):
                 out[rows] = erase(raw[rows])
                 progress.advance("erase", len(raw[rows]))

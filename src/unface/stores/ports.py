@@ -18,6 +18,11 @@ IsErased = Callable[[NDArray[np.generic]], NDArray[np.bool_]]
 """Which of the stored vectors (n, d) are erased already, row by row."""
 
 
+def released_dim(erase: Erase, dim: int) -> int:
+    """Of the vectors that come out where vectors of ``dim`` dimensions go in."""
+    return int(erase(np.empty((0, dim), np.float32)).shape[1])
+
+
 @dataclass(frozen=True)
 class Holding:
     """What a store holds now."""
@@ -32,6 +37,8 @@ class Holding:
     """Whether its vectors are the erased ones although a killed run has not finished, so that it counts as raw."""
     raw_kept: bool = False
     """Whether raw vectors are still kept beside the sanitised ones, for ``purge`` to remove."""
+    resizable: bool = False
+    """Whether its vectors may have another dimension after ``swap``: ``stage`` asks ``released_dim`` which."""
 
 
 class Store(Protocol):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unface.errors import UnfaceError
 from unface.progress import Progress
 from unface.scale.receipt import Check
-from unface.stores.ports import Erase, Holding, IsErased
+from unface.stores.ports import Erase, Holding, IsErased, released_dim
 from unface.stores.postgres_reject import TRIGGER, rejecting_function
 from unface.stores.postgres_session import (
     ROW_VERSION,
@@ -31,6 +31,7 @@ from unface.stores.postgres_session import (
     read_records,
     record_type,
     vectors_of,
+    with_vectors,
     write_records,
 )
 from unface.stores.postgres_table import (
@@ -42,6 +43,7 @@ from unface.stores.postgres_table import (
     key_columns,
     primary_key,
     set_comment,
+    staged_dim,
     tables_of,
     vector_column,
 )
@@ -104,21 +106,23 @@ class PostgresStore:
                 raise self._unmarked(column)
             rows, dim = count_vectors(connection, column), dim_of(connection, column, self._where)
         mark = column.sanitised_with
-        return Holding(self._where, rows, dim, mark, raw_kept=raw_kept and mark is not None)
+        # A column of any dimension would take raw vectors afterwards, too.
+        resizable = column.declared_dim != -1
+        return Holding(self._where, rows, dim, mark, raw_kept=raw_kept and mark is not None, resizable=resizable)
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         with self._connect() as source, self._connect_alone() as target:
             with target.transaction():
                 column = self._lock_raw(target, "ACCESS SHARE")
-                _prepare_staged_table(target, column, mark)
+                dim = released_dim(erase, dim_of(target, column, self._where))
+                _prepare_staged_table(target, column, mark, dim)
             progress.start("stage", count_vectors(target, column))
             progress.advance("stage", count(target, f"SELECT count(*) FROM {column.staged}"))
             raw = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
             missing = f"SELECT raw.* FROM ({raw}) raw LEFT JOIN {column.staged} s USING ({ROW_VERSION})"
             missing += " WHERE s.part IS NULL"
             for records in read_records(source, missing, self._layout(source, column), self._where):
-                records["vector"] = erase(vectors_of(records))
-                write_records(target, column.staged, records)
+                write_records(target, column.staged, with_vectors(records, erase(vectors_of(records))))
                 progress.advance("stage", len(records))
             target.execute(f"CREATE UNIQUE INDEX ON {column.staged} (part, at)")
 
@@ -126,9 +130,12 @@ class PostgresStore:
         with self._connect() as connection:
             column = self._look_up(connection)
             query = f"SELECT {ROW_VERSION}, vector FROM {column.staged}"
+            layout = self._layout(connection, column)
             if column.sanitised_with is not None:
                 query = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
-            for records in read_records(connection, query, self._layout(connection, column), self._where):
+            elif (dim := staged_dim(connection, column)) != -1:
+                layout = record_type(dim, half=column.half)
+            for records in read_records(connection, query, layout, self._where):
                 yield vectors_of(records)
 
     def unmatched(self) -> int:
@@ -158,7 +165,8 @@ class PostgresStore:
 
     def reject_raw(self, check: Check) -> None:
         """By a trigger. What was written before it exists is for ``erase_arrivals`` to find."""
-        if self._reject_raw:
+        # A column of fewer dimensions rejects them by itself.
+        if self._reject_raw and check.projection.released_dim == check.projection.dim:
             with self._connect_alone() as connection, connection.transaction():
                 column = self._look_up(connection)
                 connection.execute(rejecting_function(connection, column, check))
@@ -182,7 +190,7 @@ class PostgresStore:
             for records in read_records(source, query, self._layout(source, column), self._where):
                 raw = records[~is_erased(vectors_of(records))]
                 if len(raw) and not arrived:
-                    _prepare_staged_table(target, column, "rows that arrived raw")
+                    _prepare_staged_table(target, column, "rows that arrived raw", column.declared_dim)
                 if len(raw):
                     raw["vector"] = erase(vectors_of(raw))
                     write_records(target, column.staged, raw)
@@ -253,14 +261,14 @@ class PostgresStore:
         return record_type(dim_of(connection, column, self._where), half=column.half)
 
 
-def _prepare_staged_table(connection: Connection, column: VectorColumn, mark: str) -> None:
+def _prepare_staged_table(connection: Connection, column: VectorColumn, mark: str, dim: int) -> None:
     """Afterwards the staged table holds only vectors of this mark whose rows have not changed, or none."""
     if comment_of(connection, column.staged) != mark:
         connection.execute(f"DROP TABLE IF EXISTS {column.staged}")
         # Unlogged: after a crash of the server, vectors are just staged again. Never analysed: statistics would be
         # another place that holds vectors.
         connection.execute(
-            f"CREATE UNLOGGED TABLE {column.staged} ({ROW_VERSION_TYPES}, vector {column.type} NOT NULL)"
+            f"CREATE UNLOGGED TABLE {column.staged} ({ROW_VERSION_TYPES}, vector {column.type_of(dim)} NOT NULL)"
             " WITH (autovacuum_enabled = false)"
         )
         set_comment(connection, f"TABLE {column.staged}", mark)
@@ -343,13 +351,14 @@ def _count_unmatched(connection: Connection, column: VectorColumn) -> int:
 def _rewrite(connection: Connection, column: VectorColumn) -> None:
     """Replace the vector of every row; PostgreSQL then rebuilds all indexes."""
     function = f"{column.schema}.unface_erased(oid, tid)"
-    body = f"""DECLARE erased {column.type}; BEGIN
+    kind = column.type_of(staged_dim(connection, column))
+    body = f"""DECLARE erased {kind}; BEGIN
         SELECT vector INTO STRICT erased FROM {column.staged} WHERE part = $1 AND at = $2; RETURN erased; END"""
     connection.execute(
-        f"CREATE FUNCTION {function} RETURNS {column.type} LANGUAGE plpgsql STABLE AS {literal(connection, body)}"
+        f"CREATE FUNCTION {function} RETURNS {kind} LANGUAGE plpgsql STABLE AS {literal(connection, body)}"
     )
     connection.execute(
-        f"ALTER TABLE {column.table} ALTER COLUMN {column.column} TYPE {column.type} USING CASE"
+        f"ALTER TABLE {column.table} ALTER COLUMN {column.column} TYPE {kind} USING CASE"
         f" WHEN {column.column} IS NOT NULL THEN {column.schema}.unface_erased(tableoid, ctid) END,"
         # Without these two, the column falls back to the storage settings of its type.
         f" ALTER COLUMN {column.column} SET STORAGE {column.storage},"

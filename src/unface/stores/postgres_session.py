@@ -180,6 +180,17 @@ def write_records(connection: Connection, table: str, records: Records) -> None:
         stream.write(_COPY_END)
 
 
+def with_vectors(records: Records, vectors: NDArray[np.floating]) -> Records:
+    """The same rows with other vectors (n, k), in the type that they are stored in."""
+    dim, number = vectors.shape[1], records.dtype["vector"].base
+    layout = record_type(dim, half=number.itemsize == 2)
+    made = np.empty(len(records), layout)
+    for field in ("fields", "version", "unused"):
+        made[field] = records[field]
+    made["length"], made["dim"], made["vector"] = 4 + dim * number.itemsize, dim, vectors
+    return made
+
+
 def vectors_of(records: Records) -> NDArray[np.floating]:
     """(n, d) as stored, float16 or float32, in native byte order."""
     stored: NDArray[np.floating] = records["vector"]

@@ -96,6 +96,10 @@ class VectorColumn:
         """The end of a SELECT over all rows that have a vector."""
         return f"FROM {self.table} WHERE {self.column} IS NOT NULL"
 
+    def type_of(self, dim: int) -> str:
+        """The column's type for vectors of so many dimensions; as it is where it names none."""
+        return self.type if self.declared_dim == -1 else self.type.replace(f"({self.declared_dim})", f"({dim})")
+
     @property
     def sanitised_with(self) -> str | None:
         """The mark is a line of the column's comment: it stays with the column through renames, dumps and restores."""
@@ -148,6 +152,13 @@ def dim_of(connection: Connection, column: VectorColumn, where: str) -> int:
     if least != most:
         raise UnfaceError(f"{where}: vectors of {least} and of {most} dimensions; keep those of one dimension only")
     return int(str(least))
+
+
+def staged_dim(connection: Connection, column: VectorColumn) -> int:
+    """That of the staged vectors by their declared type, or −1."""
+    query = "SELECT atttypmod FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = 'vector'"
+    (dim,) = connection.execute(query, (column.staged,)).fetchone() or (-1,)
+    return int(str(dim))
 
 
 def exists(connection: Connection, table: str) -> bool:

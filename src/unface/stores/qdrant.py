@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from unface.errors import UnfaceError, reason
 from unface.progress import Progress
-from unface.stores.ports import Erase, Holding
+from unface.stores.ports import Erase, Holding, released_dim
 from unface.stores.qdrant_folder import open_folder
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class QdrantStore:
                 dim=_vector_params(collection, self._vector, self._where).size,
                 sanitised_with=state.get("vectors", {}).get(self._vector),
                 raw_kept=any(client.collection_exists(name) for name in state.get("raw", [])),
+                resizable=True,
             )
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
@@ -73,7 +74,9 @@ class QdrantStore:
             source, target = self._source(client), self._target(mark)
             if self._mark_of(client, source) == mark:
                 return
-            if client.collection_exists(target) and not self._fits(client, source, target, mark):
+            before = _vector_params(client.get_collection(source), self._vector, self._where).size
+            sizes = {self._vector: released_dim(erase, before)}
+            if client.collection_exists(target) and not self._fits(client, source, target, mark, sizes):
                 client.delete_collection(target)
             if not client.collection_exists(target):
                 earlier = _state_of(client.get_collection(source))
@@ -82,7 +85,7 @@ class QdrantStore:
                     "vectors": {**earlier.get("vectors", {}), self._vector: mark},
                     "raw": [*earlier.get("raw", []), raw],
                 }
-                _create_like(client, source, target, state)
+                _create_like(client, source, target, state, sizes)
             for name in self._unused(client, source) - {target}:
                 client.delete_collection(name)  # staged with another projection
             indexed = client.get_collection(target).payload_schema
@@ -170,10 +173,10 @@ class QdrantStore:
         kept = {raw for name in used for raw in _state_of(client.get_collection(name)).get("raw", [])}
         return {name for name in free - kept if pattern.fullmatch(name)}
 
-    def _fits(self, client: "QdrantClient", source: str, target: str, mark: str) -> bool:
+    def _fits(self, client: "QdrantClient", source: str, target: str, mark: str, sizes: dict[str, int]) -> bool:
         """Whether it was staged with this very projection, and the source was not created again with other vectors."""
         raw, staged = (client.get_collection(name).config.params for name in (source, target))
-        same = (raw.vectors, raw.sparse_vectors) == (staged.vectors, staged.sparse_vectors)
+        same = (_resized(raw.vectors, sizes), raw.sparse_vectors) == (staged.vectors, staged.sparse_vectors)
         return same and self._mark_of(client, target) == mark
 
     def _mark_of(self, client: "QdrantClient", name: str) -> str | None:
@@ -275,8 +278,17 @@ def _vector_params(collection: "CollectionInfo", name: str, where: str) -> "Vect
     return vector
 
 
-def _create_like(client: "QdrantClient", source: str, name: str, state: dict[str, Any]) -> None:
-    """An empty collection with the settings of another one, and ``state`` in its metadata.
+def _resized(vectors: Any, sizes: dict[str, int]) -> Any:
+    """Settings of all vectors, some with another dimension; ``""`` is the unnamed one."""
+    if isinstance(vectors, dict):
+        return {name: _resized(one, {"": sizes[name]} if name in sizes else {}) for name, one in vectors.items()}
+    return vectors.model_copy(update={"size": sizes[""]}) if "" in sizes and vectors is not None else vectors
+
+
+def _create_like(
+    client: "QdrantClient", source: str, name: str, state: dict[str, Any], sizes: dict[str, int] | None = None
+) -> None:
+    """An empty collection with the settings of another one but ``sizes`` of vectors, and ``state`` in its metadata.
 
     The server builds quantised codes and graphs from the vectors that it receives.
     """
@@ -302,7 +314,7 @@ def _create_like(client: "QdrantClient", source: str, name: str, state: dict[str
         settings["strict_mode_config"] = models.StrictModeConfig(**strict)
     client.create_collection(
         name,
-        vectors_config=params.vectors,
+        vectors_config=_resized(params.vectors, sizes or {}),
         sparse_vectors_config=params.sparse_vectors,
         metadata={**(config.metadata or {}), _STATE: state},
         **{key: value for key, value in settings.items() if value is not None},

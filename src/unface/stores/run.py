@@ -32,7 +32,13 @@ def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Pr
     held, mark = store.inspect(), projection.sha256
     if held.sanitised_with is not None:
         return _continue_sanitised(projection, store, held, purge=purge)
-    require_dim(projection, held.dim, held.where)
+    if not held.swapped:  # then its vectors may already be shorter
+        require_dim(projection, held.dim, held.where)
+    if projection.released_dim != held.dim and not held.resizable:
+        raise UnfaceError(
+            f"{held.where}: cannot hold vectors of {projection.released_dim} dimensions in place of {held.dim};"
+            " pass --keep-dimension, which releases the same cosines in as many dimensions"
+        )
 
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
         return released_vectors(projection, vectors, held.where)
@@ -95,7 +101,8 @@ def _finish(projection: Projection, store: Store, held: Holding, check: Check, a
 
 def _erase_arrivals(projection: Projection, store: Store, held: Holding, before: int = 0) -> int:
     """How many rows, after ``before`` of them; refuses if there is no end to them."""
-    if not isinstance(store, Watched):
+    # Where vectors have become shorter, a raw one does not fit in any more.
+    if not isinstance(store, Watched) or projection.released_dim != projection.dim:
         return 0
     arrived, erased = 0, Check(projection)
     for _ in range(_LOOKS):
