@@ -142,27 +142,16 @@ def without(faces: Faces, enrolled: Faces) -> Faces:
     return taken(faces, np.flatnonzero(~np.isin(faces.identities, list(both))))
 
 
-@dataclass(frozen=True, eq=False)
-class AttackerFaces:
-    """The faces of people who are not enrolled, in three parts that share nobody."""
+def split_attacker(faces: Faces, budget: int, seed: int) -> tuple[Faces, Faces]:
+    """One face each of ``budget`` people to ask with, in random order; everybody else, to set thresholds with.
 
-    queries: Faces
-    train: Faces
-    calibrate: Faces
-
-
-def split_attacker(faces: Faces, budget: int, seed: int) -> AttackerFaces:
-    """One face each of ``budget`` people to ask with, in random order; the rest halved into train and calibrate.
-
-    ``train`` teaches judges to read templates of the attacker's encoder, ``calibrate`` sets their thresholds. With too
-    few people to leave a third for that, fewer are asked with.
+    With too few people to leave a third for thresholds, fewer are asked with.
     """
     order = stream(seed, "validate", "attacker").permutation(len(faces.names))
     asked = min(budget, 2 * len(order) // 3)
-    rest = order[asked:]
     first = [int(faces.rows(int(person))[0]) for person in order[:asked]]
-    parts = [np.flatnonzero(np.isin(faces.identities, part)) for part in (rest[::2], rest[1::2])]
-    return AttackerFaces(taken_in_order(faces, first), taken(faces, parts[0]), taken(faces, parts[1]))
+    rest = np.flatnonzero(np.isin(faces.identities, order[asked:]))
+    return taken_in_order(faces, first), taken(faces, rest)
 
 
 def taken_in_order(faces: Faces, rows: Sequence[int]) -> Faces:

@@ -29,7 +29,7 @@ from unface.seeds import stream
 from unface.validate.attacks import load_attack, usual_attacks
 from unface.validate.hardening import harden
 from unface.validate.ledger import Binding, Ledger, opened_ledger
-from unface.validate.material import sha256_of, taken
+from unface.validate.material import FEWEST_PEOPLE, sha256_of, taken
 from unface.validate.measure import Curve, ceilings, judge_recovered, shared_fars
 from unface.validate.oracle import Asking, Pace, Replayed, Session
 from unface.validate.ports import Attack, Faces, Knowledge, TemplateJudge
@@ -37,7 +37,6 @@ from unface.validate.targets import Enrollable, OpenedTarget
 
 STAGES = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 HEADLINE_FAR = 1e-3
-_FEWEST_PEOPLE = 2
 _UNLIKE = 3
 _SHUFFLED_LIMIT = 5
 """Times the false-accept rate that shuffled answers may reach before the result is invalid."""
@@ -129,7 +128,7 @@ def validate(case: Case, plan: Plan, ledger_path: Path, *, progress: Progress | 
         _ask_in_stages(session, case, stages, progress)
         reached = _reached(session.ledger, case, stages)
         kept, done = _complete(reached, stages)
-        if not done or len(kept) < _FEWEST_PEOPLE:
+        if not done or len(kept) < FEWEST_PEOPLE:
             why = session.ended or "the budget is too small"
             raise UnfaceError(
                 f"{target.name}: nothing can be measured after {count(ledger.counted, 'question')} ({why}); "

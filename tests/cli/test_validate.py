@@ -1,0 +1,144 @@
+"""If these fail, ``unface validate`` asks before anybody is enrolled, or does not end in one line when it should."""
+
+import json
+from io import BytesIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from PIL import Image
+
+from tests.cli.command import Done
+from tests.cli.command import unface as run
+from tests.real import nobody_pictures, weights_here
+from tests.validate.live import Face, served
+from unface.result.validation import ValidationResult
+
+ENROLLED, ASKED = 3, 21
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Three people to enrol, two pictures each; 21 others, four pictures of each."""
+    weights_here("sface")
+    weights_here("yunet")
+    root = tmp_path_factory.mktemp("people")
+    with ZipFile(nobody_pictures()) as pack:
+        names = sorted(name for name in pack.namelist() if name.endswith(".jpg"))
+        people = sorted({name.split("/")[-2] for name in names})
+        for at, person in enumerate(people[: ENROLLED + ASKED]):
+            kind, most = ("enrol", 2) if at < ENROLLED else ("ask", 4)
+            for name in [name for name in names if name.split("/")[-2] == person][:most]:
+                path = root / kind / person / name.split("/")[-1]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(pack.read(name))
+    return root / "enrol", root / "ask"
+
+
+def validate(folders: tuple[Path, Path], out: Path, target: str, *more: object) -> Done:
+    enrol, ask = folders
+    budget = 20
+    return run(
+        "validate", "--target", target, "--enrol", enrol, "--queries", ask, "--budget", budget, "--out", out, *more
+    )
+
+
+def test_the_operator_is_told_whom_to_enrol_and_only_then_is_anything_asked(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    face = Face()
+    people = sorted(path.name for path in folders[0].iterdir())
+    face.service.people = set(people)
+    with served(face) as url:
+        told = validate(folders, tmp_path, url)
+        assert (told.code, face.seen) == (0, [])
+        assert "Nothing was sent yet. Enrol 3 people" in told.out
+        listed = (tmp_path / "enrol.csv").read_text().splitlines()
+        assert [line.split(",")[0] for line in listed] == ["person", *people]
+        assert all(Path(line.split(",")[1]).is_file() for line in listed[1:])
+        done = validate(folders, tmp_path, url, "--continue")
+    assert (done.code, done.err) == (0, "")
+    result = ValidationResult.load(tmp_path / "validation.json")
+    asked = 2 * ASKED // 3
+    assert result.asked.counted == len(face.seen) == len(set(face.seen)) == ENROLLED * asked
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "enrol.csv",
+        "ledger.jsonl",
+        "validation.json",
+        "validation.html",
+    }, "and no template"
+    assert not any(person in (tmp_path / "validation.json").read_text() for person in people)
+    again = validate(folders, tmp_path, url)
+    assert (again.code, "exists already" in again.err) == (1, True)
+
+
+def test_a_built_in_target_needs_no_enrolment_and_templates_are_kept_on_request(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    done = validate(folders, tmp_path, "encoder:sface", "--save-templates", "--json")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads(done.out)
+    assert found["target"] == {
+        "name": "encoder:sface",
+        "kind": "built-in",
+        "decisions_only": False,
+        "local": True,
+        "authorised_by": None,
+    }
+    assert (tmp_path / "templates.parquet").is_file()
+    gated = run("gate", tmp_path, "--policy", policy(tmp_path))
+    assert gated.code == 4, "FAR 1e-3 cannot be resolved with so few people"
+
+
+def policy(folder: Path) -> Path:
+    path = folder / "policy.toml"
+    path.write_text('[[require]]\nattack = "worst"\nfar = 1e-3\nqueries = 14\nsuccess_max = 0.05\n')
+    return path
+
+
+def test_enrolled_pictures_without_a_face_are_named_before_anything_is_sent(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    grey = BytesIO()
+    Image.new("RGB", (64, 64), "grey").save(grey, "PNG")
+    for person in ("a", "b"):
+        path = tmp_path / "people" / person / "0.png"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(grey.getvalue())
+    face = Face()
+    with served(face) as url:
+        done = validate((tmp_path / "people", folders[1]), tmp_path / "out", url, "--continue")
+    assert (done.code, face.seen) == (1, [])
+    assert done.err.startswith(f"unface: {tmp_path / 'people'}: no face was found in 'a/0.png' and 1 more; replace")
+
+
+def test_a_banned_run_says_so_in_one_line_and_keeps_its_ledger(folders: tuple[Path, Path], tmp_path: Path) -> None:
+    face = Face(limit=5)
+    face.service.people = {path.name for path in folders[0].iterdir()}
+    with served(face) as url:
+        done = validate(folders, tmp_path, url, "--continue")
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    assert "nothing can be measured after 6 questions" in done.err
+    assert "403 Forbidden" in done.err
+    assert (tmp_path / "ledger.jsonl").is_file()
+    assert not (tmp_path / "validation.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--target", "https://faces.example/{person}", "--enrol", "x"), "say who allowed this with --authorised-by"),
+        (("--target", "https://faces.example/", "--enrol", "x"), "does not say who is compared"),
+        (("--target", "http://localhost/{person}", "--enrol", "x", "--field", "a"), "'a' is not NAME=VALUE"),
+        (("--target", "nothing", "--enrol", "x"), "not a target"),
+        (("--target", "command:true", "--enrol", "x", "--score-path", "a"), "are for http; leave them out"),
+    ],
+)
+def test_bad_options_are_one_line_before_any_weights_are_read(
+    tmp_path: Path, options: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "empty"))
+    done = run("validate", *options, "--out", tmp_path / "out")
+    assert (done.code, done.err.count("\n"), why in done.err) == (1, 1, True), done.err
+    assert not (tmp_path / "out").exists()
