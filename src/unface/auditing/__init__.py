@@ -13,6 +13,7 @@ _HOMES = {
     "Bench": "unface.auditing.bench",
     "Maps": "unface.auditing.maps",
     "Protocol": "unface.auditing.protocol",
+    "Search": "unface.auditing.search",
     "Subjects": "unface.auditing.attribution.run",
     "Sweeps": "unface.auditing.sweeps",
     "Transfer": "unface.auditing.transfer",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from unface.auditing.protocol import Protocol as Protocol
     from unface.auditing.refit import fit_audited as fit_audited
     from unface.auditing.run import audit as audit
+    from unface.auditing.search import Search as Search
     from unface.auditing.sweeps import Sweeps as Sweeps
     from unface.auditing.transfer import Transfer as Transfer
     from unface.auditing.translate import Translate as Translate

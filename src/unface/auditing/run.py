@@ -23,6 +23,7 @@ from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
 from unface.auditing.protocol import Prepared, Protocol, Shots, prepare
+from unface.auditing.search import Search
 from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
@@ -76,10 +77,16 @@ def audit(
     upper bound of the share of faces it misses is to stay below ``miss``.
 
     ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``. ``parts``
-    are further measurements, by default ``(Albums(), Sweeps(), Maps())``; see ``unface.auditing`` for the others.
+    are further measurements, by default albums, search, sweeps and maps; see ``unface.auditing`` for the others.
     """
     clock = Clock()
-    further = (Albums(), Sweeps(), Maps()) if parts is None else (parts,) if isinstance(parts, Part) else tuple(parts)
+    further = (
+        (Albums(), Search(), Sweeps(), Maps())
+        if parts is None
+        else (parts,)
+        if isinstance(parts, Part)
+        else tuple(parts)
+    )
     _require_readers(further)
     protocol = protocol or Protocol()
     protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)
@@ -134,6 +141,11 @@ def audit(
     controls = check_controls(bench)
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, (other, without_faces), clock)
+
+
+def _usual_parts() -> tuple[Part, ...]:
+    """What an audit measures beside the spaces themselves."""
+    return Albums(), Search(), Sweeps(), Maps()
 
 
 def _section(part: Part, bench: Bench, ready: object) -> BaseModel | None:

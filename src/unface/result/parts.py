@@ -24,6 +24,7 @@ BUILT_IN = (
     "leakage",
     "erasure",
     "albums",
+    "search",
     "sweeps",
     "transfer",
     "maps",
