@@ -58,28 +58,41 @@ def main() -> None:
         if attacker != target and attacker in RECOGNISERS and (splits is not others or target in GENERAL)
         for row in attacked(splits, target, attacker)
     ]
-    numbers = {f"n = {n:,}": ".0f/" for n in QUERIES}
-    first = {"target": "", "attacker's encoder": "", "questions": "", "attack": "", "judged by": ""}
-    last = {"interval at 200": ".0f", "strangers, %": ".2f", "ceiling": ".0f"}
-    tables = {
-        "attacks": Table(columns={**first, **numbers, **last}, rows=rows),
-        "hardening": Table(
-            columns={
-                "target": "",
-                "attacker's encoder": "",
-                "answers": "",
-                "questions until half": ",.0f",
-                f"matched after {QUERIES[-1]:,}": ".0f",
-                "note": "",
-            },
-            rows=[row for pair in HARDENED if {*pair} <= set(few) for row in hardened(photographed, *pair)],
-        ),
-    }
+    hardening = [row for pair in HARDENED if {*pair} <= set(few) for row in hardened(photographed, *pair)]
+    tables = made_tables(rows, hardening)
     for table in tables.values():
         print("\n".join([*markdown(table), ""]))
     if asked.record:
         command = "python -m studies.validation EMBEDDINGS"
         write_findings("validation", command=command, where=asked.record, tables=tables)
+
+
+def made_tables(rows: list[list[Cell]], hardening: list[list[Cell]]) -> dict[str, Table]:
+    """One row for each target, attacker and kind of questions; then each judge alone; then hardening."""
+    numbers = {f"n = {n:,}": ".0f/" for n in QUERIES}
+    asked = {"target": "", "attacker's encoder": "", "questions": ""}
+    key = len(asked)
+    by = {(*row[:key], row[key]): row[key + 2 :] for row in rows if row[key + 1] == "all"}
+    summary: list[list[Cell]] = []
+    for target, attacker, kind, attack in by:
+        if attack == "scores":
+            scores, best, shuffled = (
+                by[target, attacker, kind, name] for name in ("scores", "best-of-n", "scores, shuffled")
+            )
+            last = len(QUERIES) - 1
+            summary.append([target, attacker, kind, *scores[:-3], best[last], shuffled[last], *scores[-3:]])
+    n = f"{QUERIES[-1]:,}"
+    beside = {f"best of {n}": ".1f/", f"shuffled, {n}": ".1f/"}
+    ends = {"interval at 200": ".0f", "strangers": ".2f", "ceiling": ".0f"}
+    alone: list[list[Cell]] = [
+        [*row[:key], *row[key + 1 :]] for row in rows if row[key] == "scores" and row[key + 1] != "all"
+    ]
+    half = {"questions until half": ",.0f", f"matched after {n}": ".0f", "note": ""}
+    return {
+        "attacks": Table(columns={**asked, **numbers, **beside, **ends}, rows=summary),
+        "judges": Table(columns={**asked, "judge": "", **numbers, **ends}, rows=alone),
+        "hardening": Table(columns={"target": "", "attacker's encoder": "", "answers": "", **half}, rows=hardening),
+    }
 
 
 @dataclass(frozen=True, eq=False)
