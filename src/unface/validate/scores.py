@@ -17,10 +17,10 @@ from unface.validate.ports import Knowledge, Oracle, Recovered, Setting
 
 Matrix = NDArray[np.float64]
 
-# Whether the prior is used, and strengths; the first wins ties.
-_STRENGTHS = {1.0: (0.1, 0.3, 0.03, 1.0, 10.0), 0.0: (1.0, 0.3, 10.0)}
-_DECISION_STRENGTHS = (0.1, 0.03, 0.3, 0.01)
-_STEPS = 50
+_STRENGTHS = (1.0, 0.3, 3.0, 0.1, 10.0, 0.03, 30.0)
+_PRIORS = (1.0, 0.0)
+_DECISION_STRENGTHS = (0.1, 0.03, 0.3, 0.01, 1.0)
+_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class Scores:
     name = "scores"
     adaptive = False
     settings: tuple[Setting, ...] = tuple(
-        {"prior": prior, "ridge": strength} for prior, strengths in _STRENGTHS.items() for strength in strengths
+        {"ridge": strength, "prior": prior} for strength in _STRENGTHS for prior in _PRIORS
     )
 
     def __init__(self) -> None:
@@ -144,12 +144,8 @@ class Scores:
 
     def _templates(self, regressions: "Regressions", there: NDArray[np.bool_], answers: NDArray[np.float64]) -> Matrix:
         """(settings, m, d)."""
-        return np.concatenate(
-            [
-                regressions.of(there, prior=bool(prior)).templates(answers, strengths)
-                for prior, strengths in _STRENGTHS.items()
-            ]
-        )
+        fits = [regressions.of(there, prior=bool(prior)).templates(answers, _STRENGTHS) for prior in _PRIORS]
+        return np.stack(fits, axis=1).reshape(len(self.settings), len(answers), -1)
 
     def _of(self, knowledge: Knowledge) -> Regressions:
         if self._regressions is None or self._regressions.knowledge is not knowledge:
