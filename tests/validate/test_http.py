@@ -1,5 +1,6 @@
 """If these fail, a run does not end as it should when a live service limits, drops, bans or answers nonsense."""
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -92,6 +93,22 @@ def test_dropped_connections_lose_an_answer_and_never_repeat_a_question(tmp_path
     assert np.flatnonzero(np.isnan(scores)).tolist() == lost
     np.testing.assert_array_equal(np.delete(scores, lost), np.delete(TRUE, lost))
     assert (session.ended, session.ledger.counted, session.ledger.lost, len(face.seen)) == (None, 12, 3, 12)
+
+
+def test_an_answer_that_takes_too_long_is_lost_and_the_next_question_is_asked(tmp_path: Path) -> None:
+    face, late = Face(), threading.Event()
+
+    def wait(number: int) -> bytes | None:
+        if number == 5:
+            late.wait()
+        return None
+
+    face.fault = wait
+    with served(face) as url:
+        scores, session = run(tmp_path, url, HttpForm(timeout=0.5))
+        late.set()
+    assert np.flatnonzero(np.isnan(scores)).tolist() == [4]
+    assert (session.ended, session.ledger.counted, session.ledger.lost, len(face.seen)) == (None, 12, 1, 12)
 
 
 def test_five_lost_answers_in_a_row_end_the_run(tmp_path: Path) -> None:

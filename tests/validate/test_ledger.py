@@ -106,7 +106,7 @@ def test_after_thirty_kills_the_ledger_counts_what_the_server_counted_and_nothin
         # A kill between the count and the one system call that sends leaves a question that is counted and never left.
         unsent = asked - arrived
         assert unsent.isdisjoint(answered)
-        assert len(unsent) <= 1
+        assert len(unsent) <= kills
         assert ledger.counted == face.service.asked["127.0.0.1"] + len(unsent)
         assert ledger.counted == len(PEOPLE) * len(QUERIES)
         assert 0 < ledger.lost <= kills

@@ -109,12 +109,12 @@ class Ledger:
         try:
             self._file.write(b"".join(json.dumps(record).encode() + b"\n" for record in records))
             self._file.flush()
-            if flush:
+            for record in records:
+                self._take(record)
+            if flush:  # last, so that what is counted is sent at once
                 os.fsync(self._file.fileno())
         except OSError as error:
             raise OutputError(f"{self.path}: cannot be written ({reason(error)}); make room and run it again") from None
-        for record in records:
-            self._take(record)
 
     def _take(self, record: Mapping[str, object]) -> None:
         """One record, from the file or about to be in it."""
