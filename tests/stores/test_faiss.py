@@ -367,3 +367,30 @@ def test_codes_of_parts_that_shorter_vectors_do_not_have_are_refused(tmp_path: P
     faiss.write_index(index, str(tmp_path / "faces.faiss"))
     with pytest.raises(UnfaceError, match="8 equal parts of a vector, which 12 dimensions do not have; pass --keep"):
         sanitise_store(shorter(), FaissStore(tmp_path / "faces.faiss", lossy_ok=True))
+
+
+@pytest.mark.parametrize(
+    ("factory", "part", "name", "value"),
+    [
+        ("IVF4,PQ4x4,RFlat", "", "ntotal", 1 << 40),  # FAISS allocates or loops for as many
+        ("IVF4,PQ4x4,RFlat", "base_index", "ntotal", 7),
+        ("IVF4,Flat", "quantizer", "d", 5),  # k-means writes past its end
+        ("IDMap,Flat", "", "ntotal", 1 << 40),
+        ("HNSW16", "storage", "d", 5),
+        ("Flat", "", "ntotal", 1 << 40),
+    ],
+)
+def test_an_index_whose_counts_do_not_agree_is_refused_before_it_is_rebuilt(
+    path: Path, factory: str, part: str, name: str, value: int
+) -> None:
+    """FAISS reads some of these files, and crashes, hangs or fills the memory when they are rebuilt."""
+    index = faiss.index_factory(DIM, factory)
+    index.train(raw_vectors(300))
+    if factory.startswith("IDMap"):
+        index.add_with_ids(raw_vectors(300), np.arange(300))
+    else:
+        index.add(raw_vectors(300))
+    setattr(faiss.downcast_index(getattr(index, part)) if part else index, name, value)
+    faiss.write_index(index, str(path))
+    told = refused(path, lossy_ok=True)
+    assert "its header does not match" in told or "not a FAISS index that can be read" in told

@@ -180,6 +180,8 @@ def _faiss_reason(error: RuntimeError) -> str:
 def _is_exact(index: Index, where: str) -> bool:
     """Whether vectors are kept as they were given, rather than as codes; refuses what cannot be rebuilt."""
     name = type(index).__name__
+    if not _is_consistent(index):
+        raise UnfaceError(f"{where}: its header does not match what it holds, so it is damaged; write or copy it again")
     if name in _ID_MAPS:
         inner = faiss.downcast_index(index.index)
         exact = _is_exact(inner, where)
@@ -202,6 +204,25 @@ def _is_exact(index: Index, where: str) -> bool:
     if name in _LISTS:
         _require_lists(index, where)
     return name in _EXACT
+
+
+def _is_consistent(index: Index) -> bool:
+    """Whether its counts and dimensions agree; FAISS reads files where they do not, and crashes or hangs later."""
+    name = type(index).__name__
+    if index.d < 1 or index.ntotal < 0:
+        return False
+    if name in _FLAT:
+        return bool(index.code_size == 4 * index.d and index.codes.size() == index.ntotal * index.code_size)
+    if name in _LOSSY and hasattr(index, "codes"):
+        return bool(index.codes.size() == index.ntotal * index.code_size)
+    if name in _LISTS:
+        flat = name != "IndexIVFFlat" or index.code_size == 4 * index.d
+        sizes = (index.invlists.nlist, index.invlists.code_size) == (index.nlist, index.code_size)
+        centroids = index.quantizer.ntotal in ((index.nlist,) if index.is_trained else (0, index.nlist))
+        return bool(flat and sizes and centroids and index.nlist > 0 and index.quantizer.d == index.d)
+    wrapped = {"IndexRefineFlat": ("base_index", "refine_index"), **dict.fromkeys(_ID_MAPS, ("index",))}
+    inner = [getattr(index, part) for part in wrapped.get(name, ("storage",) if name.startswith("IndexHNSW") else ())]
+    return all((part.d, part.ntotal) == (index.d, index.ntotal) for part in inner)
 
 
 def _require_lists(index: Index, where: str) -> None:
