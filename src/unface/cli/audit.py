@@ -26,6 +26,7 @@ def audit(
     detector: str | None = typer.Option(
         None, "--detector", help="With --encoder: yunet, scrfd-500m, or none for aligned pictures [default: yunet]."
     ),
+    augment: int = options.AUGMENT,
     accept_licence: bool = options.ACCEPT_LICENCE,
     eraser: list[str] = typer.Option(
         [], "--eraser", help="isp, isp-whitened, leace, sal, inlp, rlace, fair-pca, keeper, or none [default: isp]."
@@ -114,7 +115,7 @@ def audit(
     _refuse_idle(
         bool(encoders),
         vectors={"--vector-column": vector_column != "vector", "--context": context, "--skip-bad-rows": skip_bad_rows},
-        pictures={"--detector": detector, "--accept-licence": accept_licence},
+        pictures={"--detector": detector, "--accept-licence": accept_licence, "--augment": augment},
     )
 
     # What is wrong with these is refused before anything is fetched or encoded.
@@ -187,6 +188,7 @@ def audit(
     from unface.attribute import swap_by_landmarks
     from unface.auditing import Attribution, Subjects, Translate
     from unface.cli.pictures import FOLDER, encoded, load_all
+    from unface.encode import with_copies
 
     detector = detector or "yunet"
     protocol = replace(protocol, context=None if group or detector == "none" else "context")
@@ -204,7 +206,7 @@ def audit(
         folders = {name: out / name if len(encoders) > 1 else out for name in list(loaded)[: len(encoders)]}
         for folder in folders.values():
             require_no_audit(folder, force=force)
-        pictures = read_images(source, identity=identity_column, id=id_column)
+        pictures = with_copies(read_images(source, identity=identity_column, id=id_column), augment)
 
         def vectors(name: str) -> EmbeddingSet:
             path = out / FOLDER / f"{name}.parquet"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from unface.cli.options import QUIET, THREADS, names
+from unface.cli.options import AUGMENT, QUIET, THREADS, names
 from unface.errors import UnfaceError, printable
 
 
@@ -29,6 +29,7 @@ def encode(
     image_column: str = typer.Option("image", "--image-column", help="Column of pictures in Parquet."),
     identity_column: str = typer.Option("identity", "--identity-column", help="Column of identities in Parquet."),
     id_column: str = typer.Option("id", "--id-column", help="Column of picture ids in Parquet."),
+    augment: int = AUGMENT,
     batch: int = typer.Option(32, "--batch", min=1, help="Pictures that the encoder takes at a time."),
     threads: int | None = THREADS,
     force: bool = typer.Option(False, "--force", help="Overwrite a finished file, or start an unfinished one again."),
@@ -42,7 +43,7 @@ def encode(
     from unface.cli.pictures import load_all
     from unface.cli.show import progress_bars
     from unface.data import read_images
-    from unface.encode import encode_images, require_free
+    from unface.encode import encode_images, require_free, with_copies
     from unface.output.taken import require_folder
 
     chosen = names(encoder)
@@ -54,6 +55,7 @@ def encode(
     else:
         require_free(out, force=force)
     pictures = read_images(images, identities=identities, image=image_column, identity=identity_column, id=id_column)
+    pictures = with_copies(pictures, augment)
     finished = []
     with progress_bars(quiet=quiet or json) as progress:
         loaded, found = load_all(

@@ -98,6 +98,9 @@ SPARE = typer.Option(None, "--spare", help="Vectors of a task that utility-pca, 
 COPIES = typer.Option(None, "--copies", help="Copies of pictures for keeper, with their originals' ids in 'copy_of'.")
 GATE = typer.Option(None, "--gate", help="Vectors without faces: erase only what a gate takes for a face.")
 MISS = typer.Option(None, "--miss", help="Upper bound of the share of faces that --gate may miss [default: 1e-3].")
+AUGMENT = typer.Option(
+    0, "--augment", min=0, help="Make so many altered copies of each picture too, which name it in 'copy_of'."
+)
 IDENTITY_COLUMN = typer.Option("identity", "--identity-column", help="Column of identities.")
 VECTOR_COLUMN = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors).")
 ID_COLUMN = typer.Option("id", "--id-column", help="Column of row ids; rows are numbered without one.")

@@ -38,6 +38,8 @@ class ImageRef:
     id: str
     identity: str
     read: Callable[[], bytes]
+    copy_of: str | None = None
+    """The id of the picture, earlier in the set, that this one is an altered copy of."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,5 +1,6 @@
 """Pictures become vectors: frozen encoders by name, and a whole set of pictures encoded into one Parquet file."""
 
+from unface.encode.augment import with_copies
 from unface.encode.encoder import Encoder, TorchBacked, load_encoder, space_of
 from unface.encode.parts import require_free
 from unface.encode.pipeline import Made, ahead, contents, encode_images, made_of
@@ -19,4 +20,5 @@ __all__ = [
     "require_free",
     "space_of",
     "tensor_of",
+    "with_copies",
 ]

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -90,7 +91,9 @@ def encode_images(
         raise UnfaceError(f"a batch of {batch}; expected at least 1")
     progress = progress or Silent()
     threads = threads or available_cores()
-    size = max(_PART // batch, 1) * batch
+    # A picture and its copies are never in two parts.
+    together = math.lcm(batch, 1 + max(Counter(ref.copy_of for ref in images if ref.copy_of).values(), default=0))
+    size = max(_PART // together, 1) * together
     plan: dict[str, object] = {
         "pictures": images.sha256(),
         "encoder": encoder.name,
@@ -203,10 +206,12 @@ def _part(
     vectors: list[NDArray[np.float32]] = []
     skipped: list[tuple[str, str]] = []
     frames: list[NDArray[np.uint8]] = []
+    missing: set[str | None] = set()
     for ref in refs:
         picture = next(ready)
-        if picture.frame is None:
-            skipped.append((ref.id, picture.reason or "unusable"))
+        if picture.frame is None or ref.copy_of in missing:
+            missing.add(ref.id)
+            skipped.append((ref.id, picture.reason or "copy of a picture that was left out"))
         else:
             frames.append(picture.frame)
             rows.append((ref, picture.without_frame()))
@@ -216,7 +221,7 @@ def _part(
         progress.advance("encoding")
     if frames:
         vectors.append(encoder.encode(frames))
-    return _part_table(rows, vectors, skipped, encoder.dim)
+    return _part_table(rows, vectors, skipped, encoder.dim, copies=any(ref.copy_of for ref in refs))
 
 
 def _part_table(
@@ -224,6 +229,8 @@ def _part_table(
     vectors: Sequence[NDArray[np.float32]],
     skipped: Sequence[tuple[str, str]],
     dim: int,
+    *,
+    copies: bool,
 ) -> pa.Table:
     """One part; rows whose vector says nothing (not finite, all zeros) join the skipped."""
     matrix = np.concatenate(vectors) if vectors else np.empty((0, dim), dtype=np.float32)
@@ -247,7 +254,9 @@ def _part_table(
         pa.array([picture.face_score for picture in seen], pa.float32()),
         pa.array([picture.face_px for picture in seen], pa.float32()),
     ]
-    schema = _part_schema(dim).with_metadata({_SKIPPED: json.dumps(left_out)})
+    if copies:
+        columns.append(pa.array([ref.copy_of for ref, _ in kept], pa.string()))
+    schema = _part_schema(dim, copies=copies).with_metadata({_SKIPPED: json.dumps(left_out)})
     return pa.Table.from_arrays(columns, schema=schema)
 
 
@@ -270,7 +279,8 @@ def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapp
         write_file(listing, text.getvalue().encode())
     else:
         listing.unlink(missing_ok=True)
-    parts.join(count, _part_schema(space.dim, space, json.dumps({**plan, "skipped": counted})))
+    copies = any(ref.copy_of for ref in images)
+    parts.join(count, _part_schema(space.dim, space, json.dumps({**plan, "skipped": counted}), copies=copies))
     return _finished(parts.out, images)
 
 
@@ -293,7 +303,9 @@ def _finished(path: Path, images: ImageSet) -> Encoded:
     )
 
 
-def _part_schema(dim: int, space: Space | None = None, encoded: str | None = None) -> pa.Schema:
+def _part_schema(
+    dim: int, space: Space | None = None, encoded: str | None = None, *, copies: bool = False
+) -> pa.Schema:
     """The columns; with the space and a count of pictures for a finished file."""
     metadata = {} if space is None else {METADATA_KEY: space.to_json()}
     if encoded is not None:
@@ -308,6 +320,7 @@ def _part_schema(dim: int, space: Space | None = None, encoded: str | None = Non
             ("faces", pa.int32()),
             ("face_score", pa.float32()),
             ("face_px", pa.float32()),
+            *([("copy_of", pa.string())] if copies else []),
         ],
         metadata=metadata or None,
     )
