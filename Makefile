@@ -57,5 +57,7 @@ clean:  ## remove what was made here
 # Tests start hundreds of processes: what most of them import is compiled once, the giants are left to whoever imports them.
 .venv/stamp: .venv/demo
 	$(INSTALL) -e ".[test,dev]"
+	# An S3 server for tests, in an environment of its own: it needs an older python-dateutil
+	-$(PYTHON) -m venv .venv/moto && .venv/moto/bin/pip install --quiet --disable-pip-version-check --no-compile "moto[server]==5.2.5"
 	-$(BIN)/python -m compileall -q -j 0 -x '/(torch|transformers|sympy|ray|networkx|openvino|tests?)/' .venv/lib src > /dev/null
 	touch $@

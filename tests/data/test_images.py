@@ -109,6 +109,11 @@ def test_a_column_of_parquet_whose_name_is_no_text_is_one_line(tmp_path: Path) -
         read_images(path)
 
 
+def test_a_url_is_refused_as_one() -> None:
+    with pytest.raises(UnfaceError, match=r"^x: no such file, and s3: URLs are for fit and apply; copy it to"):
+        read_images("s3://bucket/x")
+
+
 def test_other_files_are_left_out_and_counted(tmp_path: Path) -> None:
     files = {
         **people(2, 1),

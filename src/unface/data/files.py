@@ -1,5 +1,6 @@
 """Opening files: what kind one is by its first bytes, and its failures as one line."""
 
+import re
 import stat
 from pathlib import Path
 
@@ -86,6 +87,9 @@ def without_parquet(name: str) -> UnfaceError:
 
 def unopened(path: Path, error: Exception) -> UnfaceError:
     """What the operating system said, in our form."""
+    if isinstance(error, FileNotFoundError) and (url := re.match(r"([a-z][a-z0-9+.-]+):/", str(path))):
+        what = f"{url[1]}: URLs are for fit and apply; copy it to this machine first"
+        return UnfaceError(f"{short_name(path)}: no such file, and {what}")
     known: dict[type[Exception], str] = {
         FileNotFoundError: "no such file or directory",
         PermissionError: "permission denied; check who may read it",

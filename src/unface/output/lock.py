@@ -1,5 +1,7 @@
 """One run at a time: a lock of the operating system on this machine, a renewed object in an object store.
 
+On S3 that object is made under a condition, so that of two runs one gets it; see ``s3_lock``.
+
 A run that was killed blocks nobody, or in an object store for a few seconds.
 """
 
@@ -27,7 +29,15 @@ _ABANDONED_S = 15.0
 def run_lock(place: Place, option: str = "--out") -> Iterator[None]:
     """Refuse a second run that writes to ``place``; ``option`` named the place on the command line."""
     busy = UnfaceError(f"{place.shown}: another process is writing it; wait for it or choose another {option}")
-    with _folder_lock(place, busy, option) if place.local else _object_lock(place, busy):
+    if place.local:
+        held = _folder_lock(place, busy, option)
+    elif place.files.type_name == "s3":
+        from unface.output.s3_lock import s3_lock  # here, because few outputs are there
+
+        held = s3_lock(place, _LOCK, busy, _RENEWED_S, _ABANDONED_S)
+    else:
+        held = _object_lock(place, busy)
+    with held:
         yield
 
 

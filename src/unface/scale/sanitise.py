@@ -102,9 +102,7 @@ def sanitise_directory(
     files = given.parquet_files()
     if not files:
         raise without_parquet(given.shown)
-    receipt = None if force else _receipt(made)
-    if receipt is not None and not (verify and receipt.verified is None):
-        raise UnfaceError(f"{made.shown}: is finished already; choose another OUT or pass --force")
+    _require_unfinished(made, verify=verify, force=force)
     _require_ours(made)
     _require_usable(projection, given, files, vector)
     settings = {
@@ -119,6 +117,7 @@ def sanitise_directory(
     cores = 1 if executor else threads or available_cores()
     progress = progress or Silent()
     with run_lock(made, "OUT"):
+        _require_unfinished(made, verify=verify, force=force)  # by a run that held the lock until now
         _agree(made, settings, {entry.name: entry.bytes for entry in files}, force=force)
         content = to_bytes(projection)
         # Few files leave cores for the rows of each.
@@ -230,6 +229,12 @@ def _receipt(out: Place) -> Receipt | None:
         return None if text is None else Receipt.model_validate_json(text)
     except ValidationError:
         return None
+
+
+def _require_unfinished(out: Place, *, verify: bool, force: bool) -> None:
+    receipt = None if force else _receipt(out)
+    if receipt is not None and not (verify and receipt.verified is None):
+        raise UnfaceError(f"{out.shown}: is finished already; choose another OUT or pass --force")
 
 
 def _begun(out: Place) -> tuple[dict[str, object], dict[str, int]] | None:
