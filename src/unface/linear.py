@@ -52,13 +52,14 @@ class ShrunkCovariance:
     """The mean variance."""
 
     @classmethod
-    def of(cls, covariance: Matrix, energy: float) -> "ShrunkCovariance":
-        """``energy`` is the mean square of the samples' entries.
+    def of(cls, covariance: Matrix, energy: float, dim: int | None = None) -> "ShrunkCovariance":
+        """``energy`` is the mean square of the samples' entries; ``dim`` the dimensions, if some vary in none of them.
 
         Samples that do not vary at all cannot be whitened; a trace of their energy keeps that finite.
         """
         values, axes = spectrum(covariance)
-        return cls(values, axes, max(float(values.mean()), 1e-12 * energy, float(np.finfo(float).tiny)))
+        mean = float(values.sum()) / (dim or len(values))
+        return cls(values, axes, max(mean, 1e-12 * energy, float(np.finfo(float).tiny)))
 
     def variances(self, shrinkage: float) -> NDArray[np.float64]:
         """(d,) along the axes."""

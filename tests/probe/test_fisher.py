@@ -7,6 +7,10 @@ from tests.probe.small import gaussian_support, score_matrix, support_of
 from unface.moments import class_moments
 from unface.probe import PROBES
 from unface.probe.fisher import SHRINKAGES, Fisher
+from unface.probe.lda import Lda
+from unface.probe.plda import Plda
+from unface.probe.ports import Support
+from unface.probe.ridge import Ridge
 from unface.seeds import stream
 
 
@@ -29,7 +33,7 @@ def test_directions_whiten_the_shrunk_within_class_covariance_and_part_the_means
 def test_the_centre_is_the_mean_of_identities_not_of_pictures() -> None:
     vectors = np.array([[0.0, 0], [0, 1], [0, 2], [6, 0], [6, 4]], np.float32)
     moments = class_moments(vectors, np.array([0, 0, 0, 1, 1]))
-    assert Fisher(moments).basis(0.5).mean == pytest.approx([3.0, 1.5])
+    assert Fisher(moments, np.eye(2)).basis(0.5).mean == pytest.approx([3.0, 1.5])
 
 
 def test_a_basis_is_made_once_for_each_shrinkage() -> None:
@@ -65,3 +69,17 @@ def test_half_of_one_direction_is_that_direction() -> None:
     )
     assert np.array_equal(whole, half)
     assert set(np.abs(whole).ravel().tolist()) == {1.0}
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_few_pictures_of_many_dimensions_are_learned_from_along_their_span_alone(k: int) -> None:
+    """Six people in forty dimensions: scores of strangers are those of the decomposition of all forty."""
+    few, strangers = gaussian_support(6, k, 40), gaussian_support(4, 2, 40, seed=1).vectors
+    assert few.span.shape == (40, 6 * k)
+    everywhere = Support(few.vectors, few.identities, k, 0)
+    everywhere.__dict__["span"] = np.eye(40)
+    everywhere.__dict__["moments"] = class_moments(few.vectors, few.identities)
+    for probe in (Ridge(), Lda(), Plda()):
+        for setting in probe.settings:
+            found, expected = (score_matrix(probe.fit(one).space(setting, strangers)) for one in (few, everywhere))
+            assert found == pytest.approx(expected, rel=1e-3, abs=1e-4 * float(np.abs(expected).max()))

@@ -36,6 +36,7 @@ from unface.probe import (
     role_rows,
 )
 from unface.result.words import count
+from unface.seeds import stream
 
 ALL = "all"
 DEFAULT_KS = (1, 4, 16, ALL)
@@ -60,6 +61,8 @@ class Protocol:
     """Draws of the pictures that attackers learn from."""
     images: int | None = None
     """Pictures used of each identity; None: their median, at most 20."""
+    max_identities: int = 16_000
+    """Above that many, so many are drawn: an audit compares all pairs, and its memory grows with identities."""
     variant: str = "unface"
     """Or "paper": the ISP paper's own reading."""
     impostor_quota: int | None = None
@@ -88,6 +91,8 @@ class Protocol:
         self.plan()
         self.scheme()
         self.probes()
+        if self.max_identities < 25:
+            raise UnfaceError(f"max_identities is {self.max_identities}; an audit needs at least 25")
 
     def probes(self) -> list[Probe]:
         """The attackers."""
@@ -141,18 +146,20 @@ class Prepared:
     ks: tuple[int, ...]
     everything: int | None
     """The k that stands for all pictures."""
+    drawn_from: int | None
+    """Identities with enough pictures, where these were more than are audited."""
 
 
 def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
     """Curate, normalise, split; every refusal happens here, before anything is computed."""
-    given = _in_order(given)
     n = protocol.images if protocol.images is not None else usual_images(given)
     variant = _named(Variant, protocol.variant, "variant")
     ks = (protocol.k,) if isinstance(protocol.k, int | np.integer | str) else protocol.k
     chosen, everything = _fitting_ks(ks, n, variant)
     if protocol.split is not None:
         _own_split(given, protocol.split)  # all rows are held to it, also those that curation leaves out
-    curated, curation = curate(given, n, protocol.seed)
+    given, drawn_from = _drawn(given, n, protocol)
+    curated, curation = curate(_in_order(given), n, protocol.seed)
     embeddings = curated.unit()
     split = _split(embeddings, protocol.split, variant, protocol.seed)
     roles = [role_rows(embeddings, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)]
@@ -170,7 +177,21 @@ def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
         _context(embeddings, protocol.group, protocol.context),
         chosen,
         everything,
+        drawn_from,
     )
+
+
+def _drawn(given: EmbeddingSet, images: int, protocol: Protocol) -> tuple[EmbeddingSet, int | None]:
+    """At most ``max_identities`` of those with enough images, at random; and of how many, where that is a choice."""
+    enough = np.flatnonzero(np.bincount(given.identities, minlength=len(given.names)) >= images)
+    if len(enough) <= protocol.max_identities:
+        return given, None
+    names = np.array(given.names)[enough]
+    ordered = enough[np.argsort(names, kind="stable")]  # whatever order the rows came in
+    chosen = stream(protocol.seed, "audited identities").permutation(ordered)[: protocol.max_identities]
+    wanted = np.zeros(len(given.names), bool)
+    wanted[chosen] = True
+    return given.take(np.flatnonzero(wanted[given.identities])), len(enough)
 
 
 def _in_order(given: EmbeddingSet) -> EmbeddingSet:

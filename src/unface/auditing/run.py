@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from unface.auditing.albums import Albums
 from unface.auditing.attack import Attack
+from unface.auditing.attacker_data import with_attacker_data
 from unface.auditing.bench import Bench, describe_given
 from unface.auditing.copies import (
     Copies,
@@ -32,10 +33,10 @@ from unface.erase import KEEPER, Projection
 from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
-from unface.probe import draw_bootstrap
+from unface.probe import Plan, draw_bootstrap
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
-from unface.result.file import Clock
+from unface.result.file import Clock, Finding, note
 from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
 
@@ -51,6 +52,7 @@ def audit(
     eraser: str | Sequence[str] | None = None,
     rank: int | float | str | None = None,
     fit_on: Source | None = None,
+    attacker_data: Source | None = None,
     spare: Source | None = None,
     gate: Source | None = None,
     miss: float = MISS,
@@ -75,6 +77,9 @@ def audit(
     there are copies too, and no pictures of their own. ``projections`` are ready ones to measure.
     ``gate`` are vectors without faces: then only what a gate takes for a face is erased, also by the controls, and the
     upper bound of the share of faces it misses is to stay below ``miss``.
+
+    ``attacker_data`` are people whom only the attacker has: they join the train identities, and are refused where one
+    of them is in another set by name or by a nearly equal vector.
 
     ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``. ``parts``
     are further measurements, by default albums, search, sweeps and maps; see ``unface.auditing`` for the others.
@@ -106,11 +111,13 @@ def audit(
             raise UnfaceError("--copies: SRC itself has copies in 'copy_of'; leave one of them out")
         known = read_copies(copies, given)
     prepared = prepare(given, protocol)
+    other = None if fit_on is None else read_embeddings(fit_on)
+    prepared, theirs = _with_attacker_data(prepared, attacker_data, other, plan)
     people = prepared.roles
     weights = draw_bootstrap(scheme, people.calibrate.count, people.test.count, protocol.bootstraps, protocol.seed)
     attack = Attack(people, probes, replace(plan, ks=prepared.ks, everything=prepared.everything), weights)
 
-    other, sets = (None if fit_on is None else read_embeddings(fit_on)), [read_embeddings(one) for one in utility]
+    sets = [read_embeddings(one) for one in utility]
     spared = None if spare is None else read_embeddings(spare)
     without_faces = None if gate is None else read_embeddings(gate, identity=None)
     defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
@@ -139,8 +146,29 @@ def audit(
     bench = replace(bench, spaces=attack_spaces(bench))
     sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
+    bench.findings.extend(_size(prepared))
     measured = {name: section for name, section in sections.items() if section is not None}
-    return _concluded(bench, controls, measured, (other, without_faces), clock)
+    return _concluded(bench, controls, measured, (other, without_faces, theirs), clock)
+
+
+def _with_attacker_data(
+    prepared: Prepared, source: Source | None, fit_on: EmbeddingSet | None, plan: Plan
+) -> tuple[Prepared, EmbeddingSet | None]:
+    if source is None:
+        return prepared, None
+    if plan.hold_out:
+        raise UnfaceError("--attacker-data: the paper variant has no attacker with more people; leave one out")
+    theirs = read_embeddings(source)
+    return with_attacker_data(prepared, theirs, [] if fit_on is None else [fit_on]), theirs
+
+
+def _size(prepared: Prepared) -> list[Finding]:
+    """Whether only some of the identities were audited."""
+    if prepared.drawn_from is None:
+        return []
+    used = prepared.curation.identities_kept
+    text = f"{used:,} of {prepared.drawn_from:,} identities were drawn at random and audited; intervals count these"
+    return [note("size", f"{text} alone. Protocol(max_identities=…) draws more")]
 
 
 def _usual_parts() -> tuple[Part, ...]:
@@ -186,11 +214,11 @@ def _concluded(
     bench: Bench,
     controls: Controls,
     sections: dict[str, Any],
-    fitted_with: tuple[EmbeddingSet | None, EmbeddingSet | None],
+    fitted_with: tuple[EmbeddingSet | None, ...],
     clock: Clock,
 ) -> AuditResult:
     """All of it as one result; findings, verdict and what was not measured are functions of the numbers in it."""
-    fit_on, gate_set = (None if one is None else describe_given(one) for one in fitted_with)
+    fit_on, gate_set, theirs = (None if one is None else describe_given(one) for one in fitted_with)
     prepared, plan, bootstrap = bench.prepared, bench.attack.plan, bench.attack.bootstrap
     curation, counts = prepared.curation, prepared.split.counts()
     numbers = AuditResult(
@@ -225,6 +253,7 @@ def _concluded(
         ),
         spaces=list(bench.spaces),
         fit_source=fit_on,
+        attacker_source=theirs,
         gate_source=gate_set,
         erased_by=bench.erased_by,
         projections={defence.name: to_bytes(defence.projection) for defence in bench.fitted},

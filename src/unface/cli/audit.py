@@ -35,6 +35,9 @@ def audit(
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
     fit_on: Path | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
+    attacker_data: Path | None = typer.Option(
+        None, "--attacker-data", help="People whom only the attacker has, to learn from."
+    ),
     projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
     save_projection: Path | None = typer.Option(
         None, "--save-projection", help="Keep what was audited: a .safetensors file, or a folder for several erasers."
@@ -160,6 +163,7 @@ def audit(
                 eraser=erasers,
                 rank=amount,
                 fit_on=fit_on,
+                attacker_data=attacker_data,
                 spare=spare,
                 gate=gate,
                 miss=allowed,

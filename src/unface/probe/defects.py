@@ -17,6 +17,7 @@ _FALSE_ALARM = 1e-3
 _AS_ITSELF = 0.9
 _ROWS_AT_ONCE = 1024
 _PICTURES_AT_ONCE = 4096
+_SCORES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,9 @@ def _lookalike(
 def _pairs_above(directions: NDArray[np.float64], cosine: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs i < j of unit rows at least so alike, the most alike first."""
     found = []
-    for start in range(0, len(directions), _ROWS_AT_ONCE):
-        cosines = directions[start : start + _ROWS_AT_ONCE] @ directions.T
+    step = max(1, min(_ROWS_AT_ONCE, _SCORES_AT_ONCE // len(directions)))
+    for start in range(0, len(directions), step):
+        cosines = directions[start : start + step] @ directions.T
         i, j = np.nonzero(np.triu(cosines >= cosine, start + 1))
         found.append((i + start, j, cosines[i, j]))
     i, j, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
@@ -149,8 +151,9 @@ def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
         own = np.einsum("nd,nd->n", unit, (sums[codes] - unit) / np.maximum(sizes[codes] - 1, 1)[:, None])
         usual, never = _usual(own, codes, len(sizes)), _never_among_strangers(unit, codes, means)
         found = []
-        for start in range(0, len(unit), _PICTURES_AT_ONCE):
-            rows = slice(start, start + _PICTURES_AT_ONCE)
+        step = max(1, min(_PICTURES_AT_ONCE, _SCORES_AT_ONCE // len(means)))
+        for start in range(0, len(unit), step):
+            rows = slice(start, start + step)
             like = unit[rows] @ means.T
             like[np.arange(len(like)), codes[rows]] = -np.inf
             lost = (own[rows] <= usual[codes[rows]]) & (own[rows] < never)
@@ -162,7 +165,8 @@ def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
 
 def _never_among_strangers(unit: NDArray[np.float64], codes: NDArray[np.int64], means: NDArray[np.float64]) -> float:
     """How like an identity's mean a stranger's picture is with a probability of ``_FALSE_ALARM`` among all of them."""
-    some = np.unique(np.linspace(0, len(unit) - 1, min(len(unit), _PICTURES_AT_ONCE)).astype(np.int64))
+    looked_at = max(64, min(len(unit), _PICTURES_AT_ONCE, 4 * _SCORES_AT_ONCE // len(means)))
+    some = np.unique(np.linspace(0, len(unit) - 1, looked_at).astype(np.int64))
     like = unit[some] @ means.T
     others = like[np.arange(len(means))[None, :] != codes[some, None]]
     centre = float(np.median(others))

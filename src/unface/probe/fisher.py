@@ -32,9 +32,13 @@ class FisherBasis:
 
 @dataclass(frozen=True, eq=False)
 class Fisher:
-    """Moments of a support and one decomposition of its within-class covariance, for every shrinkage."""
+    """Moments of a support and one decomposition of its within-class covariance, for every shrinkage.
+
+    Moments are along the (d, r) ``span`` of the support; beyond it nothing varies and no two means differ.
+    """
 
     moments: ClassMoments
+    span: NDArray[np.float64]
     _bases: dict[float, FisherBasis] = field(default_factory=dict)
 
     @property
@@ -58,7 +62,7 @@ class Fisher:
             covariance = self.moments.total_covariance() / 2
         else:
             covariance = self.moments.within_covariance()
-        return ShrunkCovariance.of(covariance, self.moments.energy)
+        return ShrunkCovariance.of(covariance, self.moments.energy, len(self.span))
 
     def basis(self, shrinkage: float) -> FisherBasis:
         """Directions for Σ_w shrunk towards its mean variance."""
@@ -72,7 +76,10 @@ class Fisher:
         mean = means.mean(axis=0)
         centred = (means - mean) @ whiten
         spread, axes = _principal(centred)
-        return FisherBasis(mean, whiten @ axes, spread / (len(means) - 1))
+        directions, spread = whiten @ axes, spread / (len(means) - 1)
+        if self.span.shape[0] == self.span.shape[1]:
+            return FisherBasis(mean, directions, spread)
+        return FisherBasis(self.span @ mean, self.span @ directions, spread)
 
 
 def _principal(centred: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

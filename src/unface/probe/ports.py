@@ -30,12 +30,22 @@ class Support:
     @cached_property
     def fisher(self) -> Fisher:
         """What lda and plda share."""
-        return Fisher(self.moments)
+        return Fisher(self.moments, self.span)
+
+    @cached_property
+    def span(self) -> NDArray[np.float64]:
+        """(d, r) orthonormal directions that hold every vector of the support: no more than it has rows.
+
+        Ridge and discriminants learn nothing beyond them, so that few pictures of many dimensions cost r³ and not d³.
+        """
+        rows, dim = self.vectors.shape
+        return np.eye(dim) if rows >= dim else np.linalg.qr(self.vectors.T.astype(np.float64))[0]
 
     @cached_property
     def moments(self) -> ClassMoments:
-        """Made once for every probe that is closed-form in them."""
-        return class_moments(self.vectors, self.identities)
+        """Along the span; made once for every probe that is closed-form in them."""
+        rows, dim = self.vectors.shape
+        return class_moments(self.vectors if rows >= dim else self.vectors @ self.span, self.identities)
 
 
 class Scorer(Protocol):

@@ -24,6 +24,8 @@ class Ridge:
             # More identities than dimensions: only inner products of z W matter, and a square factor keeps them.
             values, vectors = spectrum(fit.targets @ fit.targets.T)
             fit = replace(fit, targets=vectors * np.sqrt(values))
+        if support.span.shape[0] > support.span.shape[1]:
+            fit = replace(fit, basis=support.span @ fit.basis)
         return RidgeScorer(fit)
 
 

@@ -332,6 +332,7 @@ class AuditResult(Frozen):
     spaces: list[SpaceResult] = Field(min_length=1, description="raw first, then erasers, then the controls")
     erased_by: ErasedSource | None = Field(default=None, description="null for vectors as an encoder made them")
     fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
+    attacker_source: Given | None = Field(default=None, description="people whom only the attacker has; in roles.train")
     gate_source: Given | None = Field(default=None, description="vectors without faces that the face gate learned from")
     controls: Controls
     parts: dict[str, Any] = Field(default={}, description="what each further part of the audit measured, by its name")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Controls, Point
 from unface.result.file import Finding, note, warning
-from unface.result.parts import Part, Section
+from unface.result.parts import Option, Part, Section
 from unface.result.words import count, interval, percent, rate
 
 if TYPE_CHECKING:
@@ -77,6 +77,13 @@ class Leakage(Part):
                 table.add_row(probe, *(cell for far in protocol.far for cell in _cells(row, far)))
             table.add_row()
         yield table
+
+    @classmethod
+    def repeat(cls, result: AuditResult) -> list[Option]:
+        if result.attacker_source is None:
+            return []
+        name = result.attacker_source.name
+        return [Option("--attacker-data", (name,), keyword="attacker_data", value=repr(name))]
 
     @classmethod
     def page(cls, result: AuditResult) -> list[Section | str]:
