@@ -161,3 +161,29 @@ def test_the_command_line_reads_a_gate_set_without_identities_and_prints_what_it
     parquet(empty, THINGS.vectors[:0])
     done = unface("fit", tmp_path / "faces.parquet", "--gate", empty, "--out", tmp_path / "q")
     assert (done.code, done.err) == (1, "unface: empty.parquet: no rows; give some vectors\n")
+
+
+def test_with_copies_the_gate_lies_lower_and_a_utility_set_that_is_the_gate_set_is_told() -> None:
+    faded = EmbeddingSet.from_arrays(
+        FACES.vectors - np.float32(0.6) * SHIFT,
+        [FACES.names[code] for code in FACES.identities],
+        ids=[f"copy of {name}" for name in FACES.ids],
+        labels={"copy_of": FACES.ids},
+        source="copies.parquet",
+    )
+    result = quick(FACES, gate=THINGS, copies=faded)
+    use, plain = (space(one, "isp").erasure for one in (result, gated()))
+    assert use is not None
+    assert plain is not None
+    assert use.gate is not None
+    assert plain.gate is not None
+    assert use.gate.certificate.missed.denominator == plain.gate.certificate.missed.denominator
+    assert use.gate.certificate.taken.value > plain.gate.certificate.taken.value
+    told = [finding.text for finding in gated().findings if finding.about == "utility"]
+    assert told == [
+        "360 vectors of things.parquet also in the gate set; what is kept there flatters the face gate: measure on "
+        "other pictures"
+    ]
+    fitted = fit_certified(FACES, rank=RANK, gate=THINGS, copies=faded, hold_out=0).gate
+    assert fitted is not None
+    assert fitted.certificate.missed.numerator == 0

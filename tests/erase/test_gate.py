@@ -203,3 +203,19 @@ def test_a_gate_for_vectors_that_are_not_scaled_is_refused() -> None:
     raw = fit_projection(ISP(2), people(dim=3))
     with pytest.raises(UnfaceError, match="a face gate works on unit vectors"):
         replace(raw, gate=projected().gate)
+
+
+def test_with_copies_in_view_a_picture_counts_as_missed_if_any_copy_of_it_is() -> None:
+    """The threshold is the order statistic of each picture's lowest score, and the bound still counts pictures."""
+    rng = np.random.default_rng(7)
+    moments, others = class_moments(drawn(rng, 500, face=True), np.zeros(500, np.int64)), drawn(rng, 400, face=False)
+    held = drawn(rng, 600, face=True)
+    copies = (held[:300] - np.float32(0.5) * APART.astype(np.float32)).astype(np.float32)
+    plain = fit_gate(moments, others, held, np.arange(600), miss=0.02)
+    seen = fit_gate(moments, others, held, np.arange(600), copies=(copies, np.arange(300)), miss=0.02)
+    assert np.array_equal(seen.weights, plain.weights)
+    assert seen.offset > plain.offset
+    assert seen.certificate.bound == plain.certificate.bound
+    scores = held @ seen.weights
+    scores[:300] = np.minimum(scores[:300], copies @ seen.weights)
+    assert np.count_nonzero(scores + seen.offset <= 0) == seen.certificate.missed.numerator

@@ -53,6 +53,8 @@ class GateSet:
     miss: float
     """What the upper bound of the share of missed faces is to stay below."""
     seed: int
+    copied: tuple[NDArray[np.float32], NDArray[np.object_]] | None = None
+    """Unit vectors of altered copies of faces, and the ids of their originals: they must be on the same side."""
 
     @classmethod
     def of(cls, given: EmbeddingSet, audited: EmbeddingSet, miss: float, seed: int) -> "GateSet":
@@ -70,10 +72,16 @@ class GateSet:
             )
         return cls(unit.vectors, given.source, miss, seed)
 
-    def gate(self, faces: ClassMoments, held: NDArray[np.float32], identities: NDArray[np.int64]) -> Gate:
-        """With a threshold that held faces set."""
+    def gate(
+        self,
+        faces: ClassMoments,
+        held: NDArray[np.float32],
+        identities: NDArray[np.int64],
+        copies: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
+    ) -> Gate:
+        """With a threshold that held faces set, and copies of them where there are any."""
         try:
-            return fit_gate(faces, self.vectors, held, identities, miss=self.miss, seed=self.seed)
+            return fit_gate(faces, self.vectors, held, identities, copies=copies, miss=self.miss, seed=self.seed)
         except UnfaceError as error:
             raise UnfaceError(f"--gate {self.source}: {error}") from None
 
@@ -107,7 +115,14 @@ class Defender:
             )
         split = split_identities(people.names, shares={Role.FIT: 0.5, Role.TEST: 0.5}, seed=self.gate_set.seed)
         learned, held = (people.take(split.rows(people, role)) for role in (Role.FIT, Role.TEST))
-        return self.gate_set.gate(class_moments(learned.vectors, learned.identities), held.vectors, held.identities)
+        copies = None
+        if self.gate_set.copied is not None:
+            vectors, ids = self.gate_set.copied
+            row_of = {name: row for row, name in enumerate(held.ids.tolist())}
+            rows = np.array([row_of.get(name, -1) for name in ids.tolist()], np.int64)
+            copies = vectors[rows >= 0], rows[rows >= 0]
+        faces = class_moments(learned.vectors, learned.identities)
+        return self.gate_set.gate(faces, held.vectors, held.identities, copies)
 
     @property
     def dim(self) -> int:

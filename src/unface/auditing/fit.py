@@ -75,7 +75,8 @@ def fit_certified(
     given = read_embeddings(source)
     rule, method = RankRule.of(rank), eraser
     progress = progress or Silent()
-    require_use(method, spare=spare is not None, copies=copies is not None)
+    # A gate has use for copies too, whatever the eraser.
+    require_use(method, spare=spare is not None, copies=copies is not None and (gate is None or method == KEEPER))
     given, known = without_copies(given)
     if copies is not None:
         if known is not None:
@@ -84,9 +85,10 @@ def fit_certified(
     task = _task(given, spare)
     if rule.target is not None:
         plan = Plan(fars=(rule.target.far,), seed=seed, threads=threads)
-        return _to_target(given, task, _gate_set(given.unit(), gate, miss, seed), known, method, rule, plan, progress)
+        gate_set = _gate_set(given.unit(), gate, miss, seed, known)
+        return _to_target(given, task, gate_set, known, method, rule, plan, progress)
     people = given.unit()
-    gate_set = _gate_set(people, gate, miss, seed)
+    gate_set = _gate_set(people, gate, miss, seed, known)
     nuisance = None
     if method == KEEPER and hold_out == 0:
         nuisance = nuisance_of(known, task)
@@ -127,8 +129,13 @@ def _vectors(task: EmbeddingSet | None) -> NDArray[np.float32] | None:
     return None if task is None else task.vectors
 
 
-def _gate_set(people: EmbeddingSet, source: Source | None, miss: float, seed: int) -> GateSet | None:
-    return None if source is None else GateSet.of(read_embeddings(source, identity=None), people, miss, seed)
+def _gate_set(
+    people: EmbeddingSet, source: Source | None, miss: float, seed: int, known: Copies | None = None
+) -> GateSet | None:
+    if source is None:
+        return None
+    gate_set = GateSet.of(read_embeddings(source, identity=None), people, miss, seed)
+    return gate_set if known is None else replace(gate_set, copied=(known.copies, known.ids))
 
 
 def _fitted(defender: Defender, method: str, rule: RankRule) -> Projection:

@@ -19,7 +19,15 @@ from unface.auditing.copies import (
     with_copies,
     without_copies,
 )
-from unface.auditing.defence import Defender, GateSet, RankRule, erased_source, fit_set, require_other_vectors
+from unface.auditing.defence import (
+    Defender,
+    GateSet,
+    RankRule,
+    erased_source,
+    fit_set,
+    require_other_vectors,
+    shared_vectors,
+)
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
@@ -36,9 +44,10 @@ from unface.errors import UnfaceError
 from unface.probe import Plan, draw_bootstrap
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
-from unface.result.file import Clock, Finding, note
+from unface.result.file import Clock, Finding, note, warning
 from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
+from unface.result.words import count
 
 _NEVER_MEASURED = "template inversion"
 _SEVERITIES = ("invalid", "warning", "note")
@@ -122,7 +131,8 @@ def audit(
     without_faces = None if gate is None else read_embeddings(gate, identity=None)
     defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
     if without_faces is not None:
-        defender = replace(defender, gate_set=GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed))
+        gate_set = GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed)
+        defender = replace(defender, gate_set=replace(gate_set, copied=known and (known.copies, known.ids)))
     methods = (eraser,) if isinstance(eraser, str) else eraser
     keeps, useful = methods is not None and KEEPER in methods, sets
     if keeps and spared is not None:
@@ -146,7 +156,7 @@ def audit(
     bench = replace(bench, spaces=attack_spaces(bench))
     sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
-    bench.findings.extend(_size(prepared))
+    bench.findings.extend([*_size(prepared), *_measured_on_gate_set(without_faces, sets)])
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, (other, without_faces, theirs), clock)
 
@@ -174,6 +184,20 @@ def _size(prepared: Prepared) -> list[Finding]:
 def _usual_parts() -> tuple[Part, ...]:
     """What an audit measures beside the spaces themselves."""
     return Albums(), Search(), Sweeps(), Maps()
+
+
+def _measured_on_gate_set(gate_set: EmbeddingSet | None, sets: Sequence[EmbeddingSet]) -> list[Finding]:
+    """A utility set whose vectors the face gate has learned not to take for faces."""
+    shared = {} if gate_set is None else {one.source: shared_vectors(gate_set, one) for one in sets}
+    return [
+        warning(
+            "utility",
+            f"{count(again, 'vector')} of {name} also in the gate set; what is kept there flatters the face gate: "
+            "measure on other pictures",
+        )
+        for name, again in shared.items()
+        if again
+    ]
 
 
 def _section(part: Part, bench: Bench, ready: object) -> BaseModel | None:

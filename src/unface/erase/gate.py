@@ -45,6 +45,7 @@ def fit_gate(
     held: NDArray[np.float32],
     held_identities: NDArray[np.int64],
     *,
+    copies: tuple[NDArray[np.float32], NDArray[np.int64]] | None = None,
     miss: float = MISS,
     seed: int = 0,
 ) -> Gate:
@@ -55,6 +56,9 @@ def fit_gate(
     score. The true miss rate of such a threshold has the distribution Beta(j + 1, n − j) whatever the scores', so the
     bound holds although the same faces set the threshold. With too few faces even for j = 0 it lies just below the
     lowest one, or lower where 99 % of the others still lie below it, and the bound says what holds then.
+
+    ``copies`` are altered copies (p, d) of held faces with the row of each one's original: a picture then counts as
+    missed if it or any copy of it is, so that a copy falls on the same side of the gate as its original.
     """
     _require_usable(len(others), len(held), miss)
     fitted = stream(seed, "gate").permutation(len(others)) < len(others) // 2
@@ -62,6 +66,8 @@ def fit_gate(
     with one_blas_thread():
         weights = _normal(faces, against)
     scores = held.astype(np.float64) @ weights
+    if copies is not None:
+        np.minimum.at(scores, copies[1], copies[0].astype(np.float64) @ weights)
     misses = _most_misses(len(held), miss)
     threshold = float(np.partition(scores, misses)[misses]) - _MARGIN
     along = others[~fitted].astype(np.float64) @ weights
