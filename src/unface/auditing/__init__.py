@@ -11,6 +11,7 @@ _HOMES = {
     "Attribution": "unface.auditing.attribution",
     "AttributeSwap": "unface.auditing.attribute_swap",
     "Bench": "unface.auditing.bench",
+    "Exposures": "unface.auditing.exposure",
     "Maps": "unface.auditing.maps",
     "Protocol": "unface.auditing.protocol",
     "Search": "unface.auditing.search",
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from unface.auditing.attribution.run import Subjects as Subjects
     from unface.auditing.attribution.run import attribute_pictures as attribute_pictures
     from unface.auditing.bench import Bench as Bench
+    from unface.auditing.exposure import Exposures as Exposures
     from unface.auditing.fit import fit_certified as fit_certified
     from unface.auditing.fit import fit_streamed as fit_streamed
     from unface.auditing.fit import is_streamed as is_streamed

@@ -29,6 +29,7 @@ from unface.auditing.defence import (
     shared_vectors,
 )
 from unface.auditing.erasure.run import attack_spaces, make_defences
+from unface.auditing.exposure import Exposures
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
 from unface.auditing.protocol import Prepared, Protocol, Shots, prepare
@@ -91,7 +92,7 @@ def audit(
     of them is in another set by name or by a nearly equal vector.
 
     ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``. ``parts``
-    are further measurements, by default albums, search, sweeps and maps; see ``unface.auditing`` for the others.
+    are further measurements, by default albums, search, exposures, sweeps and maps; ``unface.auditing`` has others.
     """
     clock = Clock()
     further = (
@@ -183,7 +184,7 @@ def _size(prepared: Prepared) -> list[Finding]:
 
 def _usual_parts() -> tuple[Part, ...]:
     """What an audit measures beside the spaces themselves."""
-    return Albums(), Search(), Sweeps(), Maps()
+    return Albums(), Search(), Exposures(), Sweeps(), Maps()
 
 
 def _measured_on_gate_set(gate_set: EmbeddingSet | None, sets: Sequence[EmbeddingSet]) -> list[Finding]:

@@ -313,13 +313,13 @@ def _parts(
     maps: bool,
 ) -> "list[Part]":
     """What is measured beside the spaces themselves."""
-    from unface.auditing import Albums, AttributeSwap, Maps, Search, Sweeps, Transfer
+    from unface.auditing import Albums, AttributeSwap, Exposures, Maps, Search, Sweeps, Transfer
     from unface.result.parts import BUILT_IN, installed_part
 
     parts: list[Part] = []
     if album != ["none"]:
         parts.append(Albums([int(one) if one.isdecimal() else one for one in album] or None))
-    parts.append(Search())
+    parts += [Search(), Exposures()]
     if sweep or fit_counts:
         parts.append(Sweeps(ranks=sweep, fit_counts=fit_counts))
     if maps:

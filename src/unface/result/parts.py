@@ -25,6 +25,7 @@ BUILT_IN = (
     "erasure",
     "albums",
     "search",
+    "exposure",
     "sweeps",
     "transfer",
     "maps",

@@ -1,0 +1,223 @@
+"""Exposure measured: accepts of each test person at the audit's own threshold, and the densities behind D_sys."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unface.auditing.albums.run import spaces_of
+from unface.auditing.bench import Bench
+from unface.auditing.exposure import EXPOSED_FILE, Exposure, ExposureResults, GroupGap, GroupTar
+from unface.metrics import (
+    ImpostorTail,
+    Replicates,
+    accepts_by_identity,
+    allowed_accepts,
+    difference_interval,
+    rate_interval,
+    threshold_replicates,
+)
+from unface.metrics.unlinkability import binned, dsys, null_bias, score_bins
+from unface.pairs import Pairing, all_mated, highest_impostors, open_screen, pair_up, pool_tails
+from unface.probe import Bootstrap, GroupContext, Probe
+from unface.probe.panel import draw_shots
+from unface.result.audit import Headline, Point
+from unface.result.file import Listing
+from unface.result.numbers import Estimate, Interval, Share
+from unface.threads import one_blas_thread
+
+
+@dataclass(frozen=True, eq=False)
+class _Groups:
+    """Of test people: a number from 0, or −1 for those whose group is not known."""
+
+    column: str
+    of: NDArray[np.int64]
+
+
+def measure_exposure(bench: Bench, head: Headline) -> ExposureResults:
+    """The worst case of each space at the headline's k and rate."""
+    groups = _groups(bench)
+    single = 0
+    if groups is not None:
+        sizes = np.bincount(groups.of[groups.of >= 0])
+        single = int(np.count_nonzero(sizes == 1))
+    found, rows = [], []
+    bench.progress.start("exposure", len(bench.spaces))
+    with one_blas_thread():
+        for space, vectors in spaces_of(bench):
+            worst = head.of(space)
+            if worst is not None and worst.threshold is not None:
+                one, accepted, pairs = _exposure(bench, space.name, worst, vectors, groups)
+                found.append(one)
+                rows += [] if space.is_control else _rows(bench, space.name, groups, accepted, pairs)
+            bench.progress.advance("exposure")
+    columns = ("space", "identity", "group_number", "group", "mated_pairs", "accepted")
+    bench.listings[EXPOSED_FILE] = Listing(columns, rows, "how often each test person is linked, by name")
+    column = None if groups is None else groups.column
+    return ExposureResults(k=head.k, far=head.far, column=column, single=single, spaces=found)
+
+
+def _groups(bench: Bench) -> _Groups | None:
+    """None where no column was given, or where it varies within a person: then it names shoots, not people."""
+    context, test = bench.prepared.context, bench.attack.roles.test
+    if not isinstance(context, GroupContext):
+        return None
+    codes = context.codes[test.rows]
+    first = np.full(test.count, -1)
+    first[test.identities[::-1]] = codes[::-1]
+    if (codes != first[test.identities]).any():
+        return None
+    known, numbers = np.unique(first, return_inverse=True)
+    return _Groups(context.name, numbers.astype(np.int64) - int(known[0] < 0))
+
+
+def _exposure(
+    bench: Bench, name: str, worst: Point, vectors: NDArray[np.float32], groups: _Groups | None
+) -> tuple[Exposure, NDArray[np.float64], NDArray[np.int64]]:
+    attack, roles = bench.attack, bench.attack.roles
+    plan, bootstrap = replace(attack.plan, ks=(worst.k,)), attack.bootstrap
+    probe: Probe = next(one for one in attack.probes if one.name == worst.probe)
+    shots, _ = draw_shots(vectors, roles, plan, worst.k)
+    people, threshold = roles.test.count, worst.threshold
+    assert threshold is not None
+    tails = []
+    scorers = [probe.fit(shot.support) for shot in shots]
+    spaces = [scorer.space(worst.setting, vectors[roles.test.rows]) for scorer in scorers]
+    tests = [pair_up(space, roles.test.identities) for space in spaces]
+    mated = [all_mated(pairing) for pairing in tests]
+    for scorer in scorers:
+        pairing = pair_up(scorer.space(worst.setting, vectors[roles.calibrate.rows]), roles.calibrate.identities)
+        keep = int(5 * allowed_accepts(worst.far, pairing.impostors)) + 300
+        tails.append(highest_impostors(pairing, keep, open_screen(pairing.space, plan.device), threads=1))
+    tail = pool_tails(tails)
+    images = np.stack([roles.calibrate.images()] * len(tails))
+    listed = ImpostorTail(tail.scores, tail.first, tail.second, images, tail.floor)
+    thresholds = threshold_replicates(listed, worst.far, bootstrap.calibrate)
+    codes = np.concatenate([part.identities for part in mated])
+    scores = np.concatenate([part.scores for part in mated])
+    pairs = np.bincount(codes, minlength=people)
+    accepted = accepts_by_identity(codes, scores, np.array([threshold]), people)[:, 0]
+    drawn = accepts_by_identity(codes, scores, thresholds, people)
+
+    half = accepts_share(drawn, pairs) >= 0.5
+    halves = np.einsum("bi,ib->b", bootstrap.test, half) / bootstrap.test.sum(axis=1)
+    linked = int(np.count_nonzero(accepts_share(accepted[:, None], pairs) >= 0.5))
+    ends = rate_interval(linked, people, Replicates(halves, bootstrap.mirrored), people, bootstrap.level)
+    tenth = worst_tenth(accepts_share(accepted[:, None], pairs)[:, 0], np.ones(people))
+    tenths = np.array([worst_tenth(drawn[:, b] / pairs, weights) for b, weights in enumerate(bootstrap.test)])
+    edges = score_bins(scores)
+    impostors = [impostor_bins(pairing, edges, people) for pairing in tests]
+    linkable = _dsys(codes, scores, edges, np.sum(impostors, axis=0), bootstrap, people)
+    of_groups, gap = _by_group(groups, accepted, pairs, drawn, bootstrap)
+    exposure = Exposure(
+        space=name,
+        probe=worst.probe,
+        half_linked=Share.counted(linked, people, ends, people),
+        worst_tenth=Estimate.within(tenth, _bounded(tenth, tenths, bootstrap)),
+        dsys=linkable,
+        dsys_bias=null_bias(len(scores) // len(tests), len(edges)),
+        groups=of_groups,
+        gap=gap,
+    )
+    return exposure, accepted, pairs
+
+
+def accepts_share(accepted: NDArray[np.float64], pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    """TAR of each person, (people, thresholds)."""
+    return np.asarray(accepted / np.maximum(pairs, 1)[:, None])
+
+
+def worst_tenth(tar: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Mean TAR of the tenth of people, by weight, who are linked most; a person may belong to it in part."""
+    order = np.argsort(-tar, kind="stable")
+    wanted = weights.sum() / 10
+    reached = np.cumsum(weights[order])
+    taken = np.clip(wanted - (reached - weights[order]), 0, weights[order])
+    return float((taken * tar[order]).sum() / wanted)
+
+
+def impostor_bins(pairing: Pairing, edges: NDArray[np.float64], people: int) -> NDArray[np.float64]:
+    """(people, bins): impostor pairs that each person takes part in, a block at a time."""
+    screen, bins = open_screen(pairing.space), len(edges) + 1
+    counts = np.zeros(people * bins)
+    for block in pairing.blocks(screen.block_rows, screen.block_columns):
+        scores, mask = screen.scores(block), pairing.impostor_mask(block)
+        at = binned(edges, scores)
+        for codes in (pairing.identities[block.rows, None], pairing.identities[None, block.columns]):
+            cells = codes * bins + at
+            counts += np.bincount((cells if mask is None else cells[mask]).ravel(), minlength=people * bins)
+    return counts.reshape(people, bins)
+
+
+def _dsys(
+    codes: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    edges: NDArray[np.float64],
+    impostors: NDArray[np.float64],
+    bootstrap: Bootstrap,
+    people: int,
+) -> Estimate:
+    """A pair (i, j) of strangers weighs w_i + w_j − 1, which is w_i w_j to first order."""
+    bins = len(edges) + 1
+    mated = np.bincount(codes * bins + binned(edges, scores), minlength=people * bins).reshape(people, bins)
+    whole = impostors.sum(axis=0) / 2
+    value = float(dsys(mated.sum(axis=0).astype(np.float64), whole))
+    drawn = dsys(bootstrap.test @ mated, np.maximum(bootstrap.test @ impostors - whole, 0))
+    return Estimate.within(value, _bounded(value, drawn, bootstrap))
+
+
+def _bounded(value: float, drawn: NDArray[np.float64], bootstrap: Bootstrap) -> Interval:
+    ends = difference_interval(value, Replicates(drawn, bootstrap.mirrored), bootstrap.level)
+    return Interval(max(ends.low, 0.0), min(ends.high, 1.0), ends.level)
+
+
+def _by_group(
+    groups: _Groups | None,
+    accepted: NDArray[np.float64],
+    pairs: NDArray[np.int64],
+    drawn: NDArray[np.float64],
+    bootstrap: Bootstrap,
+) -> tuple[list[GroupTar], GroupGap | None]:
+    """TAR of each group of two people or more; all have the one threshold."""
+    if groups is None:
+        return [], None
+    found: dict[int, tuple[GroupTar, Replicates]] = {}
+    for group in range(int(groups.of.max()) + 1):
+        members = np.flatnonzero(groups.of == group)
+        if len(members) < 2:
+            continue
+        weights = bootstrap.test[:, members]
+        tars = np.einsum("bi,ib->b", weights, drawn[members]) / np.maximum(weights @ pairs[members], 1e-300)
+        replicates = Replicates(tars, bootstrap.mirrored)
+        linked, of = int(accepted[members].sum()), int(pairs[members].sum())
+        ends = rate_interval(linked, of, replicates, len(members), bootstrap.level)
+        share = Share.counted(linked, of, ends, len(members))
+        found[group] = GroupTar(group=group + 1, people=len(members), tar=share), replicates
+    if len(found) < 2:
+        return [one for one, _ in found.values()], None
+    high, low = (pick(found, key=lambda group: found[group][0].tar.value) for pick in (max, min))
+    value = found[high][0].tar.value - found[low][0].tar.value
+    # One of so many differences was chosen for being the largest: each has its share of the error.
+    level = 1 - (1 - bootstrap.level) / len(list(combinations(found, 2)))
+    ends = difference_interval(value, found[high][1].less(found[low][1]), level)
+    gap = GroupGap(higher=high + 1, lower=low + 1, value=value, low=ends.low, high=ends.high, level=bootstrap.level)
+    return [one for one, _ in found.values()], gap
+
+
+def _rows(
+    bench: Bench, space: str, groups: _Groups | None, accepted: NDArray[np.float64], pairs: NDArray[np.int64]
+) -> list[tuple[str, ...]]:
+    embeddings, test = bench.prepared.embeddings, bench.attack.roles.test
+    first = {int(code): int(row) for code, row in zip(test.identities[::-1], test.rows[::-1], strict=True)}
+    rows: list[tuple[str, ...]] = []
+    for person in range(test.count):
+        row = first[person]
+        named = ("", "")
+        if groups is not None:
+            number = int(groups.of[person])
+            named = (str(number + 1) if number >= 0 else "", str(embeddings.labels[groups.column][row]))
+        identity = embeddings.names[embeddings.identities[row]]
+        rows.append((space, identity, *named, str(int(pairs[person])), str(int(accepted[person]))))
+    return rows

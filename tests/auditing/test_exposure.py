@@ -1,0 +1,99 @@
+"""If these fail, the spread over people is another than that of the audit's own accepts, or a name reaches the file."""
+
+import csv
+import stat
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unface import Protocol, audit
+from unface.auditing import Exposures
+from unface.auditing.exposure import EXPOSED_FILE
+from unface.auditing.exposure.run import worst_tenth
+from unface.data import EmbeddingSet, make_identities
+from unface.result.audit import AuditResult
+
+SECRET, GROUPS = "Ada Lovelace", ("Northerner", "Southerner")
+
+
+@cache
+def audited() -> AuditResult:
+    """Two groups; pictures of the first vary less, so that they are linked more often. One person is a group alone."""
+    made = make_identities(160, 6, 16, between=1.2, seed=2)
+    second = made.identities % 2 == 1
+    means = np.array([made.vectors[made.identities == code].mean(axis=0) for code in range(160)])[made.identities]
+    vectors = np.where(second[:, None], made.vectors, 0.6 * made.vectors + 0.4 * means)
+    people = EmbeddingSet.from_arrays(
+        vectors,
+        [f"{SECRET} {code}" for code in made.identities],
+        labels={"region": [GROUPS[int(one)] for one in second]},
+        source="faces.parquet",
+    )
+    settings = Protocol(far=1e-2, k=("all",), probe=["cosine"], seeds=1, bootstraps=400, group="region", threads=1)
+    return audit(people, eraser=(), parts=(Exposures(),), protocol=settings)
+
+
+def test_people_and_groups_add_up_to_the_audits_own_accepts(tmp_path: Path) -> None:
+    result = audited()
+    found = Exposures.of(result)
+    assert found is not None
+    (one,) = found.spaces
+    head = result.headline
+    assert head is not None
+    assert head.raw.tar is not None
+    path = result.save(tmp_path)
+    listed = list(csv.DictReader((tmp_path / EXPOSED_FILE).open()))
+    assert len(listed) == result.roles.test
+    assert sum(int(row["accepted"]) for row in listed) == head.raw.tar.numerator
+    assert sum(int(row["mated_pairs"]) for row in listed) == head.raw.tar.denominator
+    shares = [int(row["accepted"]) / int(row["mated_pairs"]) for row in listed]
+    assert one.half_linked.numerator == sum(share >= 0.5 for share in shares)
+    assert one.worst_tenth.value == pytest.approx(np.mean(sorted(shares)[-len(shares) // 10 :]), abs=0.05)
+    assert one.half_linked.low <= one.half_linked.value <= one.half_linked.high
+    assert sum(group.tar.numerator for group in one.groups) == head.raw.tar.numerator
+    assert stat.S_IMODE((tmp_path / EXPOSED_FILE).stat().st_mode) == 0o600
+    text = path.read_text()
+    assert SECRET not in text
+    assert not any(name in text for name in GROUPS)
+    assert {row["group"] for row in listed} == set(GROUPS)
+
+
+def test_the_group_that_is_linked_more_often_is_found() -> None:
+    found = Exposures.of(audited())
+    assert found is not None
+    gap = found.spaces[0].gap
+    assert gap is not None
+    assert (gap.higher, gap.lower) == (1, 2)
+    assert gap.low > 0
+    assert any(finding.about == "groups" for finding in audited().findings)
+
+
+def test_dsys_is_between_its_noise_and_one() -> None:
+    found = Exposures.of(audited())
+    assert found is not None
+    one = found.spaces[0]
+    assert one.dsys_bias < one.dsys.low < one.dsys.value < one.dsys.high < 1
+
+
+def test_the_worst_tenth_counts_a_person_in_part() -> None:
+    tar = np.array([0.0, 1.0, 0.5, 0.25])
+    assert worst_tenth(tar, np.ones(4)) == 1
+    assert worst_tenth(np.repeat(tar, 5), np.ones(20)) == 1
+    assert worst_tenth(np.arange(15) / 14, np.ones(15)) == pytest.approx((1 + 0.5 * 13 / 14) / 1.5)
+    assert worst_tenth(tar, np.array([2.0, 0.0, 2.0, 0.0])) == 0.5
+
+
+def test_groups_of_one_person_are_left_out_and_said() -> None:
+    made = make_identities(60, 5, 8, between=1.5, seed=2)
+    alone = EmbeddingSet.from_arrays(
+        made.vectors, made.identities.astype(str), labels={"club": [f"c{code // 2}" for code in made.identities]}
+    )
+    settings = Protocol(far=0.05, k=("all",), probe=["cosine"], seeds=1, bootstraps=100, group="club", threads=1)
+    result = audit(alone, eraser=(), parts=(Exposures(),), protocol=settings)
+    found = Exposures.of(result)
+    assert found is not None
+    assert found.single > 0
+    assert all(group.people >= 2 for group in found.spaces[0].groups)
+    assert any("groups of one test person" in missing for missing in result.not_measured)
