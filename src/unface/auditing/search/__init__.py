@@ -149,6 +149,6 @@ PART = Search
 def open_words(found: OpenSearch | None) -> str:
     """The share found, in percent."""
     if found is None:
-        return "not resolved"
+        return "too few pictures"
     coarse = "~" if found.resolution == "coarse" else ""
     return f"{coarse}{in_percent(found.found.value)} {interval(found.found.low, found.found.high)}"
