@@ -133,7 +133,9 @@ def audit(
     defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
     if without_faces is not None:
         gate_set = GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed)
-        defender = replace(defender, gate_set=replace(gate_set, copied=known and (known.copies, known.ids)))
+        defender = replace(
+            defender, gate_set=replace(gate_set, copied=None if known is None else (known.copies, known.ids))
+        )
     methods = (eraser,) if isinstance(eraser, str) else eraser
     keeps, useful = methods is not None and KEEPER in methods, sets
     if keeps and spared is not None:
