@@ -42,6 +42,8 @@ def test_a_receipt_says_what_was_done_by_what_and_when(tmp_path: Path) -> None:
         "arrived": 0,
         "raw_purged": True,
         "verified": {"rows": 12_345, "largest_left": 3.21e-7, "worst_length": 6e-8, "allowed": 4e-6},
+        "recall_before": None,
+        "recall_after": None,
         "files": 7,
         "notes": ["a replica"],
     }

@@ -394,3 +394,28 @@ def test_an_index_whose_counts_do_not_agree_is_refused_before_it_is_rebuilt(
     faiss.write_index(index, str(path))
     told = refused(path, lossy_ok=True)
     assert "its header does not match" in told or "not a FAISS index that can be read" in told
+
+
+@pytest.mark.parametrize("made", [PROJECTION, shorter()], ids=["in the same dimension", "shorter"])
+def test_the_receipt_says_what_its_index_finds_before_and_after(made: Projection, tmp_path: Path) -> None:
+    """Of the ten nearest, the vector itself apart; by FAISS's own exact search."""
+
+    def by_faiss(index: Any, vectors: Vectors) -> float:
+        exact = faiss.IndexFlatIP(vectors.shape[1])
+        exact.add(vectors)
+        rows = range(len(vectors))
+        near, found = (one.search(vectors, 11)[1] for one in (exact, index))
+        return float(np.mean([len((set(near[row]) - {row}) & set(found[row])) / 10 for row in rows]))
+
+    index = faiss.index_factory(DIM, "IVF32,Flat", IP)
+    path = written(index, tmp_path / "faces.faiss")
+    receipt = sanitise_store(made, FaissStore(path))
+    after = faiss.read_index(str(path))
+    assert receipt.recall_before is not None
+    assert receipt.recall_after is not None
+    assert receipt.recall_before < 0.9, "one list of 32 cannot hold all neighbours"
+    wanted = by_faiss(index, RAW), by_faiss(after, made.apply(RAW))
+    assert (receipt.recall_before, receipt.recall_after) == pytest.approx(wanted, abs=0.1)
+    assert "recall@10 of its index" in receipt.sentence()
+    exact = written(faiss.IndexFlatIP(DIM), tmp_path / "flat.faiss")
+    assert sanitise_store(made, FaissStore(exact)).recall_before is None

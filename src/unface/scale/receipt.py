@@ -69,6 +69,9 @@ class Receipt(BaseModel):
     raw_purged: bool
     """Whether raw vectors were removed from its own files; copies and backups elsewhere are not touched."""
     verified: Verified | None
+    recall_before: float | None = None
+    """Of the ten nearest of 100 stored vectors, the share that the store's own index found; null if not measured."""
+    recall_after: float | None = None
     files: int | None = None
     notes: list[_Printed] = []
     """What was not reached: archives, replicas, …"""
@@ -108,6 +111,8 @@ class Receipt(BaseModel):
             done += f"; {self.degenerate:,} have nothing left and are zero"
         if self.verified is not None and self.released_dim is None:
             done += f"; read back: at most {self.verified.largest_left:.1g} left along what was removed"
+        if self.recall_before is not None and self.recall_after is not None:
+            done += f"; recall@10 of its index {self.recall_before:.3f} before, {self.recall_after:.3f} after"
         if not self.named_space:
             done += "; the source does not say which encoder it is from, so this could not be checked"
         return done

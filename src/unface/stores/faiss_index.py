@@ -20,6 +20,7 @@ from unface.seeds import stream
 from unface.stores.beside import BesideFile, new_array
 from unface.stores.faiss_resized import resized
 from unface.stores.ports import Erase, Holding, released_dim
+from unface.stores.recall import index_recall
 
 with suppress(ImportError):  # FaissStore says what to install
     import faiss
@@ -107,6 +108,15 @@ class FaissStore:
         if np.array_equal(raw, staged):
             return 0
         return max(len(np.setxor1d(raw, staged)), abs(len(raw) - len(staged)), 1)
+
+    def recall(self) -> float | None:
+        index = self._read(self._file.path)
+        if not self._is_exact(index) or not ("HNSW" in _kinds(index) or "IVF" in _kinds(index)):
+            return None
+        l2 = index.metric_type == faiss.METRIC_L2
+        return index_recall(
+            lambda: _batches(index), index.ntotal, lambda queries, k: np.asarray(index.search(queries, k)[1]), l2=l2
+        )
 
     def swap(self, mark: str) -> None:
         self._file.swap(mark)
@@ -332,6 +342,11 @@ def _add(index: Index, ids: Ids, vectors: Vectors) -> None:
             index.add_with_ids(np.ascontiguousarray(vectors[rows]), ids[rows])
         else:
             index.add(np.ascontiguousarray(vectors[rows]))
+
+
+def _kinds(index: Index) -> str:
+    name = type(index).__name__
+    return name + _kinds(faiss.downcast_index(index.index)) if name in _ID_MAPS else name
 
 
 def _lists_of(index: Index) -> Index | None:

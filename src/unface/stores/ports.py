@@ -73,6 +73,15 @@ class Store(Protocol):
 
 
 @runtime_checkable
+class Indexed(Protocol):
+    """A store with an index that may miss neighbours, such as HNSW or IVF."""
+
+    def recall(self) -> float | None:
+        """Of the ten nearest of some stored vectors, the share that its index finds; None where it misses none."""
+        ...
+
+
+@runtime_checkable
 class Exclusive(Protocol):
     """A store that can keep other runs out for a whole run, and not only during each step."""
 

@@ -11,7 +11,7 @@ from unface.progress import Progress, Silent
 from unface.scale import released_vectors
 from unface.scale.receipt import Check, Receipt, Verified
 from unface.scale.released import require_dim
-from unface.stores.ports import Exclusive, Holding, Rejecting, Store, Watched
+from unface.stores.ports import Exclusive, Holding, Indexed, Rejecting, Store, Watched
 
 _LOOKS = 20
 """How often to look for rows that arrived raw before giving up."""
@@ -43,6 +43,7 @@ def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Pr
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
         return released_vectors(projection, vectors, held.where)
 
+    before = store.recall() if isinstance(store, Indexed) and not held.swapped else None
     store.stage(erase, mark, progress)
     arrived = 0
     if held.swapped:
@@ -57,7 +58,10 @@ def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Pr
             " was it written to during the run? stop writers and run it again"
         )
     store.swap(mark)
-    return _finish(projection, store, held, check, arrived, purge=purge)
+    receipt = _finish(projection, store, held, check, arrived, purge=purge)
+    if before is None or not isinstance(store, Indexed):
+        return receipt
+    return receipt.model_copy(update={"recall_before": before, "recall_after": store.recall()})
 
 
 def _continue_sanitised(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
