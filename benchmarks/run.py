@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 BENCHMARKS = (
     "pairs_speed",
     "panel_speed",
+    "album_speed",
     "audit_speed",
     "erase_speed",
     "many_identities",
