@@ -30,7 +30,7 @@ from unface.validate.ports import Attack, Faces, Knowledge, Picture, TemplateJud
 
 RECOGNISERS = ("sface", "arcface-mbf", "edgeface-s", "dlib")
 GENERAL = ("sscd-int8", "dinov2-s-focus")
-HARDENED = (("sface", "arcface-mbf"), ("arcface-mbf", "sface"), ("edgeface-s", "arcface-mbf"))
+HARDENED = (("sface", "arcface-mbf"),)
 QUERIES = (20, 50, 100, 200, 500, 1000, 2000)
 SPLITS, ENROLLED = 5, 190
 FAR = 1e-3
