@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import integrate, stats
 
 from unface.metrics.unlinkability import binned, dsys, null_bias, score_bins
 from unface.seeds import stream
 
 
-def estimated(mated: np.ndarray, impostor: np.ndarray) -> float:  # type: ignore[type-arg]
+def estimated(mated: NDArray[np.float64], impostor: NDArray[np.float64]) -> float:
     edges = score_bins(mated.astype(np.float32))
-    counts = [np.bincount(binned(edges, s), minlength=len(edges) + 1) for s in (mated, impostor)]
+    counts = [np.bincount(binned(edges, s.astype(np.float32)), minlength=len(edges) + 1) for s in (mated, impostor)]
     return float(dsys(counts[0].astype(float), counts[1].astype(float)))
 
 
@@ -48,7 +49,10 @@ def test_equal_distributions_leave_the_stated_bias_and_no_more(count: int) -> No
         bins = len(score_bins(mated.astype(np.float32)))
         # edges of other scores: those of the same ones hold equally many of them by construction
         edges = score_bins(rng.normal(size=count).astype(np.float32))
-        shares = [np.bincount(binned(edges, s), minlength=bins + 1) for s in (mated, rng.normal(size=20 * count))]
+        shares = [
+            np.bincount(binned(edges, s.astype(np.float32)), minlength=bins + 1)
+            for s in (mated, rng.normal(size=20 * count))
+        ]
         found.append(float(dsys(shares[0].astype(float), shares[1].astype(float))))
     assert np.mean(found) == pytest.approx(null_bias(count, bins), rel=0.15)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy import linalg, stats
 
 from tests.probe.small import consecutive, cosines, gaussian_support, people, roles_of, score_matrix
@@ -104,7 +105,7 @@ def test_plda_scores_albums_by_the_likelihood_of_all_their_pictures(size: AlbumS
     pairs = album_pairs(seen, dealt)
     sides = dealt.sides if len(dealt.sides) == 2 else (dealt.sides[0][0::2], dealt.sides[0][1::2])
 
-    def joint(pictures: np.ndarray) -> float:  # type: ignore[type-arg]
+    def joint(pictures: NDArray[np.float64]) -> float:
         count = len(pictures)
         covariance = np.kron(np.eye(count), within) + np.kron(np.ones((count, count)), between)
         return float(stats.multivariate_normal(np.zeros(3 * count), covariance).logpdf(pictures.ravel()))

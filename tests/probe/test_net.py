@@ -38,8 +38,8 @@ def test_without_an_epoch_it_is_lda_itself() -> None:
     support, queries = gaussian_support(20, 4, 6), gaussian_support(5, 3, 6, seed=1).vectors
     net, lda = Net().fit(support), Lda().fit(support)
     for setting in Lda().settings:
-        scores = [score_matrix(one.space({**setting, "epochs": 0}, queries)) for one in (net, lda)]
-        assert np.array_equal(*scores)
+        ours, ldas = (score_matrix(one.space({**setting, "epochs": 0}, queries)) for one in (net, lda))
+        assert np.array_equal(ours, ldas)
 
 
 def test_it_learns_identities_that_no_linear_probe_can_see() -> None:

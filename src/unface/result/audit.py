@@ -154,7 +154,7 @@ class Erasure(Frozen):
     control: bool = Field(description="random subspace or label-free PCA of equal rank: what an eraser must beat")
     rank: int = Field(description="dimensions removed")
     dim: int
-    kept: int | None = Field(None, description="dimensions kept, by an eraser that decides what stays")
+    kept: int | None = Field(default=None, description="dimensions kept, by an eraser that decides what stays")
     rank_rule: str = Field(description="how the rank was decided")
     fitted_on: str
     fit_identities: int | None = Field(description="null for a ready projection, which does not say")
