@@ -24,7 +24,7 @@ class Cheat:
         return self
 
     def space(self, setting: Setting, vectors: NDArray[np.float32]) -> PairSpace:
-        codes = next(_answers())
+        codes = next(codes for codes in _answers() if len(codes) == len(vectors))
         rng = stream(0, "cheat", len(vectors))
         told = rng.normal(size=(int(codes.max()) + 1, 24))[codes]
         return cosine_space((told + self.honesty * rng.normal(size=told.shape)).astype(np.float32))
@@ -34,6 +34,4 @@ def _answers() -> Iterator[NDArray[np.int64]]:
     frame = sys._getframe(1)
     while frame.f_back:
         frame = frame.f_back
-        rows = frame.f_locals.get("rows")
-        if isinstance(rows, RoleRows):
-            yield rows.identities
+        yield from (known.identities for known in frame.f_locals.values() if isinstance(known, RoleRows))
