@@ -85,9 +85,9 @@ def _fars(audits: Audits) -> list[float]:
 
 
 def _uses(audits: Audits) -> list[tuple[str, str]]:
-    """(measure, on what), as often as any space has them."""
-    spaces = [space for result in audits.values() for space in result.spaces]
-    return list(dict.fromkeys((kept.measure, kept.on) for space in spaces for kept in space.utility))
+    """(measure, on what) of everything vectors are used for in any space."""
+    every = (kept for result in audits.values() for space in result.spaces for kept in space.utility)
+    return list(dict.fromkeys((kept.measure, kept.on) for kept in every if kept.is_usefulness))
 
 
 def _cell(result: AuditResult, space: SpaceResult, far: float) -> Cell:
