@@ -10,7 +10,7 @@ import pytest
 from tests.cli.command import Done, unface
 from tests.cli.quick import PEOPLE, QUICK
 from unface import AuditResult, Protocol, audit, make_identities, write_embeddings
-from unface.auditing import AttributeSwap, Sweeps
+from unface.auditing import Albums, AttributeSwap, Exposures, Search, Sweeps
 from unface.data import EmbeddingSet
 
 
@@ -36,7 +36,11 @@ def test_the_table_shows_the_verdict_the_worst_case_and_where_the_file_is(shown:
     assert result.verdict in page
     assert done.out.count("◂") == len(result.worst) + 1  # and once where the mark is explained
     assert "TAR % at FAR 0.05" in done.out
-    assert done.out.rstrip().splitlines()[-2:] == [str(out / "audit.json"), f"{out / 'report.html'}: the report"]
+    assert done.out.rstrip().splitlines()[-3:] == [
+        str(out / "audit.json"),
+        f"{out / 'exposed.csv'}: how often each test person is linked, by name",
+        f"{out / 'report.html'}: the report",
+    ]
 
 
 def test_the_file_is_what_the_library_gives(shown: tuple[Done, Path], faces: Path) -> None:
@@ -167,12 +171,13 @@ def test_several_erasers_are_compared_at_one_rank_beside_both_controls(faces: Pa
     options = ["--far", "0.05", "--k", "1", "--seeds", "1", "--probe", "cosine", "--rank", "3", "--bootstraps", "100"]
     erasers = ["isp", "isp-whitened", "leace", "sal", "inlp", "fair-pca"]
     out = tmp_path / "out"
-    done = unface("audit", faces, "--out", out, "--no-sweep", "--no-maps", "--eraser", ",".join(erasers), *options)
+    options += ["--no-sweep", "--no-maps", "--album", "none"]
+    done = unface("audit", faces, "--out", out, "--eraser", ",".join(erasers), *options)
     assert (done.code, done.err) == (0, "")
     result = AuditResult.load(out)
     assert [space.name for space in result.spaces] == ["raw", *erasers, "random", "pca"]
     assert {space.erasure.rank for space in result.spaces if space.erasure} == {3}
-    assert result.parts == {}
+    assert list(result.parts) == ["search", "exposure"]  # which are always measured
     for name in erasers:
         space = result.space(name)
         assert space is not None
@@ -205,7 +210,7 @@ def test_what_the_parts_measure_on_reaches_them(tmp_path: Path) -> None:
         rank=3,
         fit_on=others,
         utility=[things],
-        parts=(Sweeps(ranks=False, fit_counts=(8, 16)), AttributeSwap("smile")),
+        parts=(Albums(), Search(), Exposures(), Sweeps(ranks=False, fit_counts=(8, 16)), AttributeSwap("smile")),
         protocol=protocol,
     )
     found = without_run(done.out)
@@ -220,14 +225,15 @@ def test_what_the_parts_measure_on_reaches_them(tmp_path: Path) -> None:
 def test_a_config_file_holds_options_and_the_command_line_goes_before_it(faces: Path, tmp_path: Path) -> None:
     config = tmp_path / "audit.toml"
     config.write_text(
-        'far = [0.1, 0.05]\nk = 1\nprobe = ["cosine"]\nseeds = 2\nbootstraps = 100\neraser = "none"\nno-maps = true\n'
+        'far = [0.1, 0.05]\nk = 1\nprobe = ["cosine"]\nseeds = 2\nbootstraps = 100\neraser = "none"\n'
+        'no-maps = true\nalbum = "none"\n'
     )
     done = unface("audit", faces, "--out", tmp_path / "out", "--json", "--config", config, "--seeds", "1")
     assert (done.code, done.err) == (0, "")
     protocol = json.loads(done.out)["protocol"]
     assert (protocol["far"], protocol["k"], protocol["probe"]) == ([0.1, 0.05], [1], ["cosine"])
     assert (protocol["seeds"], protocol["bootstraps"]) == (1, 100)
-    assert json.loads(done.out)["parts"] == {}
+    assert list(json.loads(done.out)["parts"]) == ["search", "exposure"]
 
 
 @pytest.mark.parametrize(

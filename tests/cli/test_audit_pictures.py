@@ -1,6 +1,9 @@
 """If these fail, ``unface audit`` on pictures leaves another thing than encoding them and auditing that would."""
 
 import json
+import signal
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -70,8 +73,8 @@ def test_json_of_several_encoders_is_a_list_of_their_audits(tmp_path: Path, face
 
 def cleared(out: Path) -> Path:
     """As a run leaves it that was cut off after encoding."""
-    (out / "audit.json").unlink()
-    (out / "report.html").unlink()
+    for name in ("audit.json", "report.html", "exposed.csv"):  # written together, when all is measured
+        (out / name).unlink()
     return out / "embeddings" / "tiny.parquet"
 
 
@@ -93,6 +96,40 @@ def test_an_audit_cut_off_after_encoding_goes_on_with_what_was_encoded(tmp_path:
     before = cleared(out).stat().st_mtime_ns
     assert json.loads(audit(faces, out, "--encoder", "tiny", "--json").out)["spaces"] == first["spaces"]
     assert (out / "embeddings" / "tiny.parquet").stat().st_mtime_ns == before
+
+
+KILLED = """
+import os, runpy, signal
+from pathlib import Path
+replace = Path.replace
+
+def dying(path, target):
+    if Path(target).name == "audit.json":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(path, target)
+
+Path.replace = dying
+runpy.run_module("unface", run_name="__main__")
+"""
+
+
+def test_an_audit_killed_between_its_files_goes_on_and_a_finished_one_is_refused(tmp_path: Path, faces: Path) -> None:
+    out, alone = tmp_path / "out", tmp_path / "alone"
+    given = ["audit", str(faces), "--out", str(out), *QUICK, *FEW, "--encoder", "tiny"]
+    died = subprocess.run([sys.executable, "-c", KILLED, *given], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert (out / "exposed.csv").exists()
+    assert not (out / "audit.json").exists()
+    before = (out / "embeddings" / "tiny.parquet").stat().st_mtime_ns
+    done = audit(faces, out, "--encoder", "tiny")
+    assert (done.code, done.err) == (0, "")
+    assert (out / "embeddings" / "tiny.parquet").stat().st_mtime_ns == before
+    audit(faces, alone, "--encoder", "tiny")
+    assert sorted(path.name for path in out.iterdir()) == sorted(path.name for path in alone.iterdir())
+    assert (out / "exposed.csv").read_bytes() == (alone / "exposed.csv").read_bytes()
+    assert (out / "exposed.csv").stat().st_mode & 0o777 == 0o600
+    again = audit(faces, out, "--encoder", "tiny")
+    assert again.err == f"unface: {out / 'audit.json'}: exists already; choose another --out or pass --force\n"
 
 
 def test_damaged_embeddings_are_told_in_one_line(tmp_path: Path, faces: Path) -> None:

@@ -200,7 +200,7 @@ def test_apply_refuses_to_call_parquet_npz(faces: Path, fitted: Path, tmp_path: 
     assert not (tmp_path / "out.npz").exists()
 
 
-@pytest.mark.parametrize("name", ["report.html", "suspects.csv"])
+@pytest.mark.parametrize("name", ["report.html", "suspects.csv", "exposed.csv"])
 def test_an_audit_leaves_files_alone_that_are_not_its_own(faces: Path, tmp_path: Path, name: str) -> None:
     (tmp_path / "out").mkdir()
     mine = tmp_path / "out" / name

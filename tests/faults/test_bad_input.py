@@ -89,12 +89,15 @@ def test_too_few_identities_for_the_roles_are_told_with_how_many_are_needed(tmp_
 
 
 def test_too_few_images_are_told_with_how_many_there_are(tmp_path: Path) -> None:
+    write_embeddings(make_identities(40, 1, 4), tmp_path / "one.parquet")
+    expected = "1 image for each identity is too few; 2 are needed: --images 2 or more leaves out identities with fewer"
+    assert refused(tmp_path / "one.parquet") == expected
     write_embeddings(make_identities(40, 2, 4), tmp_path / "few.parquet")
     expected = (
         "2 images for each identity are too few; 3 are needed, 1 to learn from and 2 to compare: --images 3 or more "
         "leaves out identities with fewer"
     )
-    assert refused(tmp_path / "few.parquet") == expected
+    assert refused(tmp_path / "few.parquet", "--variant", "paper", "--seeds", "2") == expected
     asked = refused(tmp_path / "few.parquet", "--images", "9")
     assert asked == (
         "few.parquet: 0 of 40 identities have at least 9 images, 2 are needed; identities by images: 40 with 2"
@@ -136,8 +139,8 @@ def test_files_of_no_kind_we_know(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--probe forest", "probe 'forest' is not known; choose from cosine, ridge, lda, plda, mlp"),
-        ("--probe cosine,", "probe '' is not known; choose from cosine, ridge, lda, plda, mlp"),
+        ("--probe forest", "probe 'forest' is not known; choose from cosine, ridge, lda, plda, net, mlp"),
+        ("--probe cosine,", "probe '' is not known; choose from cosine, ridge, lda, plda, net, mlp"),
         ("--variant mine", "variant 'mine' is not known; use unface or paper"),
         ("--bootstrap jackknife", "bootstrap 'jackknife' is not known; use double-or-nothing or multinomial"),
         ("--device tpu", "device 'tpu' is not known; use 'cpu' or 'cuda'"),
@@ -153,14 +156,19 @@ def test_files_of_no_kind_we_know(tmp_path: Path, content: bytes) -> None:
         ("--k few", "--k: 'few' is not a number"),
         ("--k 0", "k is the number of support images, at least 1, not 0"),
         (
-            "--k 5",
+            "--k 7",
+            "k = 7 needs 7 images for each identity, 6 are used; ask for a smaller k, or for more --images of fewer "
+            "identities",
+        ),
+        (  # the paper compares what k images leave
+            "--seeds 2 --variant paper --k 5",
             "k = 5 needs 7 images for each identity, 6 are used; ask for a smaller k, or for more --images of fewer "
             "identities",
         ),
-        (
+        (  # 8 people of 6 images: 28 · 36 pairs; n people have 18 n (n − 1), and 409 is the first n with 3 million
             "--far 1e-6",
-            "FAR 1e-6 cannot be resolved: at k = 1 calibrate has 700 impostor pairs, so fewer than 3 false accepts are "
-            "expected; 491 calibrate identities are needed, or a higher --far",
+            "FAR 1e-6 cannot be resolved: at k = 1 calibrate has 1,008 impostor pairs, so fewer than 3 false accepts "
+            "are expected; 409 calibrate identities are needed, or a higher --far",
         ),
     ],
 )

@@ -146,7 +146,7 @@ def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "mine"
 
 
-@pytest.mark.parametrize("fails_at", [1, 2])
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
 def test_a_full_disk_leaves_nothing_half_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
@@ -158,12 +158,12 @@ def test_a_full_disk_leaves_nothing_half_written(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-@pytest.mark.parametrize("fails_at", [1, 2])
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
 def test_a_full_disk_leaves_an_earlier_audit_as_it_was(
     written: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     before = {path.name: path.read_bytes() for path in written.parent.iterdir()}
-    assert set(before) == {"audit.json", "suspects.csv"}
+    assert set(before) == {"audit.json", "exposed.csv", "suspects.csv"}
     fill_disk(monkeypatch, fails_at)
     with pytest.raises(UnfaceError):
         audited().model_copy(update={"verdict": "Other."}).save(written.parent, force=True)

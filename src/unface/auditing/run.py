@@ -95,13 +95,7 @@ def audit(
     are further measurements, by default albums, search, exposures, sweeps and maps; ``unface.auditing`` has others.
     """
     clock = Clock()
-    further = (
-        (Albums(), Search(), Sweeps(), Maps())
-        if parts is None
-        else (parts,)
-        if isinstance(parts, Part)
-        else tuple(parts)
-    )
+    further = _usual_parts() if parts is None else (parts,) if isinstance(parts, Part) else tuple(parts)
     _require_readers(further)
     protocol = protocol or Protocol()
     protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)

@@ -132,22 +132,28 @@ def _held(held: ExitStack, name: Callable[[], Path], make: Callable[[Path], None
         # Another run found it before it was locked, took it for an abandoned one and removed it.
 
 
+def unfinished_files(folder: Path, name: str | None = None) -> list[Path]:
+    """What is being written for ``name`` in a folder, or was when its maker was killed; without it, scratch folders."""
+    begin = "." if name is None else f".{name}."
+    pattern = re.compile(re.escape(begin) + rf"[0-9a-f]{{{2 * _TOKEN}}}\.tmp")
+    with suppress(OSError):
+        return [entry for entry in folder.iterdir() if pattern.fullmatch(entry.name)]
+    return []
+
+
 def _remove_abandoned(folder: Path, name: str | None = None) -> None:
     """Remove unfinished files for ``name`` in a folder, or scratch folders, whose makers were killed."""
     from filelock import lock_descriptor  # here, because reading a result needs no lock
 
-    begin = "." if name is None else f".{name}."
-    pattern = re.compile(re.escape(begin) + rf"[0-9a-f]{{{2 * _TOKEN}}}\.tmp")
-    with suppress(OSError):
-        for left in [entry for entry in folder.iterdir() if pattern.fullmatch(entry.name)]:
-            with suppress(OSError), ExitStack() as stack:
-                descriptor = _opened(left)
-                stack.callback(os.close, descriptor)
-                if lock_descriptor(descriptor, blocking=False) and _leads_to(left, descriptor):
-                    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                        shutil.rmtree(left, ignore_errors=True)
-                    else:
-                        left.unlink()
+    for left in unfinished_files(folder, name):
+        with suppress(OSError), ExitStack() as stack:
+            descriptor = _opened(left)
+            stack.callback(os.close, descriptor)
+            if lock_descriptor(descriptor, blocking=False) and _leads_to(left, descriptor):
+                if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink()
 
 
 def _opened(path: Path) -> int:

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from unface.output.taken import require_new_files
-from unface.output.write import write_files
+from unface.output.write import unfinished_files, write_files
 from unface.result.face_gate import GateCertificate
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
@@ -469,7 +469,9 @@ def audit_path(path: Path) -> Path:
 
 def require_no_audit(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished audit, before any work is done for it."""
-    require_new_files(folder, (AUDIT_FILE, REPORT_FILE, *listing_names()), force=force)
+    # save() renames audit.json last: listings beside an unfinished one are what a killed run left.
+    listings = [] if unfinished_files(folder, AUDIT_FILE) else listing_names()
+    require_new_files(folder, (AUDIT_FILE, REPORT_FILE, *listings), force=force)
 
 
 def json_schema() -> dict[str, Any]:
