@@ -59,6 +59,7 @@ def test_such_a_probe_makes_the_whole_audit_invalid(monkeypatch: pytest.MonkeyPa
         eraser=(),
         far=(0.05,),
         k=(1,),
+        parts=(),  # the controls are no part, and the probe knows the answers of the attack alone
         protocol=Protocol(probe=["cosine", "ridge"], seeds=1, bootstraps=200),
     )
     assert not found.valid
@@ -76,6 +77,7 @@ def test_without_it_the_same_audit_is_valid() -> None:
         eraser=(),
         far=(0.05,),
         k=(1,),
+        parts=(),
         protocol=Protocol(probe=["cosine", "ridge"], seeds=1, bootstraps=200),
     )
     assert found.valid
