@@ -113,11 +113,14 @@ class Counted(list[Marked]):
         return super().__getitem__(index)
 
 
-def test_few_jobs_are_handed_over_at_a_time_and_closing_drops_them(joined: "RayExecutor", tmp_path: Path) -> None:
+@pytest.mark.parametrize("work", [cluster_work.gated, cluster_work.gated_after_an_interrupt])
+def test_few_jobs_are_handed_over_at_a_time_and_closing_drops_them(
+    joined: "RayExecutor", tmp_path: Path, work: Callable[[Marked], int]
+) -> None:
     """Jobs that were not dropped would hold the workers, and end before the next ones do."""
     (after,) = folders(tmp_path, "after")
     jobs = Counted(names(tmp_path, 20))
-    results = joined(cluster_work.gated, jobs)
+    results = joined(work, jobs)
     assert next(results) == (0, 1)
     assert len(jobs.seen) == 4  # two for each core
     results.close()  # type: ignore[attr-defined]  # an iterator to mypy, a generator here

@@ -35,6 +35,8 @@ def table(kind: str, index: str | None = None) -> Maker:
                 with opened.cursor().copy("COPY faces FROM STDIN") as rows:
                     for name, vector in zip(ids, vectors, strict=True):
                         rows.write_row((name, str(vector.astype(np.float64).tolist())))
+                # Until then a vector is only in the write-ahead log, where a page boundary may split its bytes.
+                opened.execute("CHECKPOINT")
             return ids
 
         def read() -> dict[Hashable, NDArray[np.floating]]:

@@ -215,9 +215,10 @@ def test_what_cannot_be_sanitised_is_refused_in_a_sentence(folder: Path) -> None
 
 def test_staging_goes_on_after_the_last_whole_fragment(folder: Path) -> None:
     def dies(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
-        seen.append(len(vectors))
-        if len(seen) == 2:
-            raise KeyboardInterrupt
+        if len(vectors):  # no rows: a question about the dimension
+            seen.append(len(vectors))
+            if len(seen) == 2:
+                raise KeyboardInterrupt
         return erase(vectors)
 
     seen: list[int] = []

@@ -19,7 +19,7 @@ from unface.threads import one_blas_thread
 # A lost machine takes its tasks with it; a file that brings down every worker must not do so for ever.
 _RETRIES = 3
 _QUEUED_PER_CORE = 2
-_STOPPING_SECONDS = 30.0
+_STOPPING_TRIES, _STOPPING_SECONDS = 6, 5.0
 
 Branch = tuple[int, int]
 """Of the tree of merges: how high it is, and its number from the left among those as high."""
@@ -121,9 +121,14 @@ class _Tasks:
     def _stop(self) -> None:
         if not self._running or not ray.is_initialized():
             return
-        for failure in self._running:
-            ray.cancel(failure)
-        ray.wait(list(self._running), num_returns=len(self._running), timeout=_STOPPING_SECONDS)
+        left = list(self._running)
+        for _ in range(_STOPPING_TRIES):
+            # A task is interrupted by an exception, which is lost inside a callback from C, such as threadpoolctl's.
+            for failure in left:
+                ray.cancel(failure)
+            _, left = ray.wait(left, num_returns=len(left), timeout=_STOPPING_SECONDS)
+            if not left:
+                return
 
 
 def _worked(version: str, work: Callable[[Job], Result], job: Job) -> tuple[UnfaceError | None, Result | None]:

@@ -12,7 +12,7 @@ from unface.progress import Progress
 from unface.scale.receipt import Check
 
 Erase = Callable[[NDArray[np.generic]], NDArray[np.float32]]
-"""Raw vectors (n, d) of any width to erased ones, row by row; refuses NaN and Inf."""
+"""Raw vectors (n, d) of any width, n may be 0, to erased ones, row by row; refuses NaN and Inf."""
 
 IsErased = Callable[[NDArray[np.generic]], NDArray[np.bool_]]
 """Which of the stored vectors (n, d) are erased already, row by row."""
