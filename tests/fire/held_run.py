@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -65,11 +66,14 @@ class Announce:
 
     def __init__(self, watcher: Connection) -> None:
         self._watcher = watcher
+        # Files of a folder are written by several threads: one's leave must not be read by two, a piece each.
+        self._one_at_a_time = threading.Lock()
 
     def __call__(self, name: str, pid: int = 0) -> None:
         try:
-            self._watcher.send(Step(name, pid))
-            self._watcher.recv()
+            with self._one_at_a_time:
+                self._watcher.send(Step(name, pid))
+                self._watcher.recv()
         except (EOFError, OSError):  # nobody watches any more
             os.kill(os.getpid(), signal.SIGKILL)
 
