@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,17 +41,6 @@ def gated(job: Marked) -> int:
     while len(job.name) > 1 and not (job.folder / "open").exists():
         time.sleep(0.05)
     return length_of_name(job)
-
-
-def gated_after_an_interrupt(job: Marked) -> int:
-    """As ``gated``, but the first interrupt is lost, as it is in a callback from C; the first job waits for another."""
-    waiting = job.folder / "waiting"
-    while len(job.name) == 1 and not waiting.exists():
-        time.sleep(0.05)
-    with suppress(KeyboardInterrupt):
-        waiting.touch()
-        return gated(job)
-    return gated(job)
 
 
 @dataclass(frozen=True)
