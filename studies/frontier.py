@@ -249,18 +249,21 @@ def _ends(estimate: Estimate) -> list[float]:
 
 
 def _rivals(measured: dict[str, Measured], found: dict[str, float], level: float) -> Iterator[dict[str, object]]:
-    """Each keeper less the strongest rival that finds at least as many copies, on the same people."""
+    """Each keeper less its neighbours in use on the same people, of every rival method.
+
+    These are the strength that leaks least among those that find at least as many copies, and the one that finds the
+    most among those that find fewer.
+    """
     for keeper in (name for name in measured if name.startswith("keeper") and not name.endswith("gated")):
         for method in ("isp", "leace", "pca", "random"):
-            able = [
-                name
-                for name in measured
-                if name.startswith(method) and not name.endswith("gated") and found[name] >= found[keeper]
-            ]
+            rivals = [name for name in found if name.startswith(method) and not name.endswith("gated")]
             for key in measured[keeper]:
-                rivals = [name for name in able if key in measured[name]]
-                if rivals:
-                    rival = min(rivals, key=lambda name: measured[name][key].tar)
+                able = [name for name in rivals if key in measured[name]]
+                above = [name for name in able if found[name] >= found[keeper]]
+                below = [name for name in able if found[name] < found[keeper]]
+                chosen = [min(above, key=lambda name: measured[name][key].tar)] if above else []
+                chosen += [max(below, key=lambda name: found[name])] if below else []
+                for rival in chosen:
                     value, ends = difference(measured[rival][key], measured[keeper][key], level)
                     yield {
                         "keeper": keeper,
