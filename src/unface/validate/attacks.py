@@ -49,6 +49,8 @@ def load_attack(name: str) -> Attack:
         except Exception as error:  # whatever a package of others does when it is imported
             told = f"{registered.value} cannot be loaded ({error})"
             raise UnfaceError(f"attack {name!r}: {told}; repair that package") from None
+        if not isinstance(made, Attack):
+            raise UnfaceError(f"attack {name!r}: works on stored vectors, not on scores; use it with unface invert")
         return made
     known = ", ".join([*ATTACKS, *sorted(found.names)])
     raise UnfaceError(f"no attack {name!r}; choose from {known}")

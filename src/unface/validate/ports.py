@@ -131,6 +131,7 @@ class Recovered:
     """(settings, len(queries)): for an attack that ends in a picture. Judges then look at the picture itself."""
 
 
+@runtime_checkable
 class Attack(Protocol):
     """A way to learn a person's face from scores; which of its settings is used is decided on other people."""
 

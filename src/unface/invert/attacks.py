@@ -1,0 +1,32 @@
+"""Inversion attacks by name: those of unface, and those that others register under ``unface.attacks``."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from unface.errors import UnfaceError
+from unface.invert.ports import Attack
+
+ATTACKS: Mapping[str, str] = {}
+"""Name → module:class; imported when asked for, since most need torch. Words after ``:`` in a name are a preset."""
+
+
+def load_attack(name: str) -> Attack:
+    """An attack by its name, as ``alsuv``, or with a preset, as ``alsuv:paper``."""
+    own, _, preset = name.partition(":")
+    if own in ATTACKS:
+        module, _, maker = ATTACKS[own].partition(":")
+        made: Attack = getattr(import_module(module), maker)(*([preset] if preset else []))
+        return made
+    found = entry_points(group="unface.attacks")
+    for registered in found.select(name=name):
+        try:
+            made = registered.load()()
+        except Exception as error:  # whatever a package of others does when it is imported
+            told = f"{registered.value} cannot be loaded ({error})"
+            raise UnfaceError(f"attack {name!r}: {told}; repair that package") from None
+        if not isinstance(made, Attack):
+            raise UnfaceError(f"attack {name!r}: works on scores, not on stored vectors; use it with unface validate")
+        return made
+    known = ", ".join([*ATTACKS, *sorted(found.names)])
+    raise UnfaceError(f"no attack {name!r}; choose from {known}")
