@@ -10,6 +10,7 @@ from unface.pairs.count import (
 )
 from unface.pairs.histogram import Histogram, bin_scores, impostor_histogram, sample_impostors
 from unface.pairs.mated import Mated, all_mated, mated_pairs
+from unface.pairs.nearest import Nearest, compared, nearest_between, pairs_above
 from unface.pairs.pairing import Pairing, pair_up
 from unface.pairs.screen import Screen, open_screen
 from unface.pairs.space import PairSpace, cosine_space, l2_space, quadratic_space
@@ -19,12 +20,14 @@ __all__ = [
     "Accepts",
     "Histogram",
     "Mated",
+    "Nearest",
     "PairSpace",
     "Pairing",
     "Screen",
     "Tail",
     "all_mated",
     "bin_scores",
+    "compared",
     "cosine_space",
     "count_impostors",
     "fine_histogram",
@@ -34,9 +37,11 @@ __all__ = [
     "impostors_between",
     "l2_space",
     "mated_pairs",
+    "nearest_between",
     "neighbourhood",
     "open_screen",
     "pair_up",
+    "pairs_above",
     "pool_tails",
     "quadratic_space",
     "ranked_impostor",

@@ -28,6 +28,16 @@ class Hits:
         return Hits(self.i[mask], self.j[mask], self.scores[mask])
 
 
+@dataclass(frozen=True, eq=False)
+class Peaks:
+    """The highest screened scores of a block's rows and columns, and every pair that may be the best of one."""
+
+    row_best: NDArray[np.float32]
+    column_best: NDArray[np.float32]
+    by_row: Hits
+    by_column: Hits
+
+
 def join_hits(parts: list[Hits]) -> Hits:
     """All the hits of several blocks, in their order."""
     return Hits(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("i", "j", "scores")))
@@ -48,6 +58,24 @@ class Screen(Protocol):
 
     def scores(self, block: Block) -> NDArray[np.float32]:
         """The screened scores of a block, valid until the next call from the same thread."""
+        ...
+
+
+class PeakScreen(Screen, Protocol):
+    """A screen that also finds the best of rows and columns where it made them, on a GPU before anything is copied."""
+
+    def peaks(
+        self,
+        block: Block,
+        row_best: NDArray[np.float32],
+        column_best: NDArray[np.float32],
+        slack: np.float32,
+        without: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    ) -> Peaks:
+        """What lies within ``slack`` of the best of its row or column, of those given and those in this block.
+
+        ``without`` are places of the block that do not count.
+        """
         ...
 
 
@@ -81,6 +109,31 @@ class CpuScreen:
         buffer = self._buffer()[: len(left) * len(right)].reshape(len(left), len(right))
         return np.matmul(left, right.T, out=buffer)
 
+    def peaks(
+        self,
+        block: Block,
+        row_best: NDArray[np.float32],
+        column_best: NDArray[np.float32],
+        slack: np.float32,
+        without: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    ) -> Peaks:
+        scores = self.scores(block)
+        if without is not None:
+            scores[without] = -np.inf
+        # Maxima are cheap beside the product. Positions are looked for only where a row's or a column's best may be.
+        rows_here, columns_here = scores.max(axis=1), scores.max(axis=0)
+        rows = np.flatnonzero((rows_here >= row_best - slack) & (rows_here > -np.inf))
+        least = np.maximum(rows_here, row_best)[rows] - slack
+        i, j = np.nonzero((scores if len(rows) == len(scores) else scores[rows]) >= least[:, None])
+        i = rows[i]
+        by_row = Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
+        columns = np.flatnonzero((columns_here >= column_best - slack) & (columns_here > -np.inf))
+        least = np.maximum(columns_here, column_best)[columns] - slack
+        i, j = np.nonzero((scores if len(columns) == scores.shape[1] else scores[:, columns]) >= least)
+        j = columns[j]
+        by_column = Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
+        return Peaks(rows_here, columns_here, by_row, by_column)
+
     def _buffer(self) -> NDArray[np.float32]:
         if not hasattr(self._buffers, "array"):
             self._buffers.array = np.empty(self.block_rows * self.block_columns, np.float32)
@@ -88,7 +141,7 @@ class CpuScreen:
         return buffer
 
 
-def open_screen(space: PairSpace, device: str = "cpu") -> Screen:
+def open_screen(space: PairSpace, device: str = "cpu") -> PeakScreen:
     """The screen of a device: ``cpu``, or ``cuda`` with PyTorch."""
     if device == "cpu":
         return CpuScreen(space)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
 from unface.pairs.pairing import Block
-from unface.pairs.screen import Hits
+from unface.pairs.screen import Hits, Peaks
 from unface.pairs.space import FLOAT32_ROUNDOFF, PairSpace
 
 _SEGMENT = 256
@@ -47,6 +47,33 @@ class TorchScreen:
     def scores(self, block: Block) -> NDArray[np.float32]:
         scores: NDArray[np.float32] = self._product(block).cpu().numpy()
         return scores
+
+    def peaks(
+        self,
+        block: Block,
+        row_best: NDArray[np.float32],
+        column_best: NDArray[np.float32],
+        slack: np.float32,
+        without: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    ) -> Peaks:
+        scores = self._product(block)
+        if without is not None:
+            i, j = (torch.from_numpy(side).to(scores.device) for side in without)
+            scores[i, j] = -torch.inf
+        sides = []
+        for axis, known in ((1, row_best), (0, column_best)):
+            here = scores.amax(dim=axis)
+            best = torch.from_numpy(known).to(scores.device)
+            lines = torch.nonzero((here >= best - float(slack)) & (here > -torch.inf)).squeeze(1)
+            least = torch.maximum(here, best)[lines] - float(slack)
+            part = scores if len(lines) == len(here) else scores.index_select(1 - axis, lines)
+            i, j = torch.nonzero(part >= (least[:, None] if axis else least), as_tuple=True)
+            i, j = (lines[i], j) if axis else (i, lines[j])
+            found = scores[i, j].cpu().numpy()
+            hits = Hits(i.cpu().numpy() + block.rows.start, j.cpu().numpy() + block.columns.start, found)
+            sides.append((here.cpu().numpy(), hits))
+        (rows_here, by_row), (columns_here, by_column) = sides
+        return Peaks(rows_here, columns_here, by_row, by_column)
 
     def _product(self, block: Block) -> torch.Tensor:
         with self._lock:

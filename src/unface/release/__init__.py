@@ -1,0 +1,43 @@
+"""May this synthetic set be published? Which training people it exposes, by which pictures, beside a holdout."""
+
+from unface.release.cluster import Clustered, cluster_people
+from unface.release.copies import Copies, Threshold, count_copies, stranger_thresholds
+from unface.release.exchangeable import Exchangeability, exchangeability
+from unface.release.exposure import (
+    Exposure,
+    PersonScores,
+    Separation,
+    benjamini_hochberg,
+    exposed,
+    fused,
+    person_scores,
+    separation,
+)
+from unface.release.membership import Membership, Permuted, measure_membership, permutation_test
+from unface.release.retrieval import Labelled, Risk, retrieval_risk
+
+__all__ = [
+    "Clustered",
+    "Copies",
+    "Exchangeability",
+    "Exposure",
+    "Labelled",
+    "Membership",
+    "Permuted",
+    "PersonScores",
+    "Risk",
+    "Separation",
+    "Threshold",
+    "benjamini_hochberg",
+    "cluster_people",
+    "count_copies",
+    "exchangeability",
+    "exposed",
+    "fused",
+    "measure_membership",
+    "permutation_test",
+    "person_scores",
+    "retrieval_risk",
+    "separation",
+    "stranger_thresholds",
+]

@@ -1,0 +1,216 @@
+"""If these fail, a release is judged by p-values that are not p-values, or people are listed who are not exposed."""
+
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import chi2, false_discovery_control, hypergeom, kstest
+
+from unface.metrics import Resolution, Scheme, identity_weights
+from unface.pairs import Nearest
+from unface.release import (
+    PersonScores,
+    Threshold,
+    benjamini_hochberg,
+    count_copies,
+    exposed,
+    fused,
+    measure_membership,
+    permutation_test,
+    person_scores,
+    separation,
+)
+from unface.seeds import stream
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=2, max_size=9), st.data())
+def test_the_exact_permutation_test_equals_enumeration(counts: list[int], data: st.DataObject) -> None:
+    training = data.draw(st.integers(1, len(counts) - 1))
+    observed = data.draw(st.integers(0, sum(counts)))
+    sums = [sum(chosen) for chosen in combinations(counts, training)]
+    expected = sum(one >= observed for one in sums) / comb(len(counts), training)
+    found = permutation_test(np.array(counts), training, observed)
+    assert found.exact
+    assert found.p == pytest.approx(expected, abs=1e-12)
+
+
+def test_faces_with_a_person_each_follow_the_hypergeometric_distribution() -> None:
+    counts = np.array([1] * 40 + [0] * 160)
+    assert permutation_test(counts, 100, 28).p == pytest.approx(hypergeom.sf(27, 200, 100, 40), rel=1e-12)
+
+
+def test_a_large_case_falls_back_to_random_labels_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = stream(0, "counts").poisson(1.0, 300)
+    observed = int(counts.sum() / 2) + 8
+    exact = permutation_test(counts, 150, observed)
+    monkeypatch.setattr("unface.release.membership._MOST_CELLS", 10)
+    drawn = permutation_test(counts, 150, observed)
+    assert (drawn.exact, drawn.permutations) == (False, 9_999)
+    assert drawn.p == pytest.approx(exact.p, abs=4 * np.sqrt(exact.p / 9_999))
+    assert permutation_test(counts, 150, int(counts.sum()) + 1).p == 1 / 10_000, "never zero"
+
+
+def test_membership_worked_by_hand() -> None:
+    # Five faces: three nearest to training person 0, one to training person 1, one to holdout person 2 of 2 + 2 people.
+    found = measure_membership(np.array([0, 0, 0, 1, 2]), 2, 2)
+    assert (found.share.numerator, found.share.denominator, found.null) == (4, 5, 0.5)
+    # Sums over two of (3, 1, 1, 0): 4, 4, 3, 2, 1, 1. Two of six reach 4.
+    assert found.permuted.p == pytest.approx(2 / 6)
+    assert found.share.low < 0.8 < found.share.high <= 1.0
+
+
+def test_p_values_are_uniform_over_random_splits_when_nothing_is_planted() -> None:
+    # Gaussian people, synthetic faces of nobody. 200 random splits into training and holdout. A discrete p-value lies
+    # above uniform; p less a random share of its own step is exactly uniform.
+    rng = stream(3, "uniform")
+    people, each, dim = 120, 3, 24
+    pictures = np.repeat(rng.standard_normal((people, dim)), each, axis=0) + 0.7 * rng.standard_normal(
+        (people * each, dim)
+    )
+    synthetic = rng.standard_normal((150, dim))
+    scores = (synthetic / np.linalg.norm(synthetic, axis=1)[:, None]) @ pictures.T / np.linalg.norm(pictures, axis=1)
+    counts = np.bincount(scores.argmax(axis=1) // each, minlength=people)
+    smooth = []
+    for _ in range(200):
+        order = rng.permutation(people)
+        observed = int(counts[order[:60]].sum())
+        p, above = (permutation_test(counts, 60, at).p for at in (observed, observed + 1))
+        smooth.append(above + rng.random() * (p - above))
+    assert kstest(smooth, "uniform").pvalue > 0.05
+    assert kstest([p**2 for p in smooth], "uniform").pvalue < 0.001, "the test can tell a p-value that is off"
+
+
+def gaussian_people(
+    rng: np.random.Generator, people: int, pictures: NDArray[np.int64], planted: int
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """The best synthetic similarity of each picture; more pictures, higher maxima. The first people are exposed."""
+    owner = np.repeat(np.arange(people), pictures)
+    scores = rng.standard_normal(people)[owner] * 0.5 + rng.standard_normal(len(owner))
+    first = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])[:planted]
+    scores[first] += 8
+    return scores.astype(np.float32), owner
+
+
+@pytest.mark.parametrize("planted", [0, 40])
+def test_at_most_five_percent_of_the_listed_are_false(planted: int) -> None:
+    rng = stream(5, "fdr", planted)
+    false, found = [], []
+    for repeat in range(150):
+        # Training people have more pictures than holdout people: an unadjusted maximum would list them for that.
+        t, t_people = gaussian_people(rng, 100, rng.integers(3, 9, 100), planted)
+        h, h_people = gaussian_people(rng, 300, rng.integers(1, 7, 300), 0)
+        ours = person_scores(t, t_people, 100, seed=repeat, side="training")
+        others = person_scores(h, h_people, 300, seed=repeat, side="holdout")
+        listed = exposed(ours, others).listed
+        false.append(listed[planted:].sum() / max(listed.sum(), 1))
+        found.append(listed[:planted].mean() if planted else 0.0)
+    spread = np.std(false) / np.sqrt(len(false))
+    assert np.mean(false) <= 0.05 + 2 * spread
+    assert not planted or np.mean(found) > 0.4, "a picture above the median number is drawn only sometimes"
+
+
+def test_exposure_worked_by_hand() -> None:
+    # Holdout people score 1 … 39 with one picture each; training people 40, 39, 20.5, 0.
+    holdout = person_scores(np.arange(1, 40, dtype=np.float32), np.arange(39), 39, seed=0, side="holdout")
+    ours = person_scores(np.array([40, 39, 20.5, 0], np.float32), np.arange(4), 4, seed=0, side="training")
+    found = exposed(ours, holdout)
+    np.testing.assert_allclose(found.p, [1 / 40, 2 / 40, 20 / 40, 1.0])
+    # 0.05 · k / 4 allows 0.0125, 0.025, 0.0375, 0.05: one person of four must reach 0.0125 alone, and has 0.025.
+    assert not found.listed.any()
+    assert found.least == 2
+    # With a second person beyond the whole holdout both reach 0.025 = 0.05 · 2 / 4.
+    ours = person_scores(np.array([40, 41, 20.5, 0], np.float32), np.arange(4), 4, seed=0, side="training")
+    assert exposed(ours, holdout).listed.tolist() == [True, True, False, False]
+
+
+def test_more_pictures_alone_expose_nobody() -> None:
+    # Every training person has 8 pictures, every holdout person 2, all of one distribution.
+    rng = stream(1, "pictures")
+    t, h = rng.standard_normal(8 * 200).astype(np.float32), rng.standard_normal(2 * 400).astype(np.float32)
+    ours = person_scores(t, np.repeat(np.arange(200), 8), 200, seed=0, side="training")
+    others = person_scores(h, np.repeat(np.arange(400), 2), 400, seed=0, side="holdout")
+    found = exposed(ours, others)
+    assert found.pictures == 2
+    assert kstest(found.p, "uniform").pvalue > 0.01
+    weights = (np.ones((1, 200)), np.ones((1, 400)))
+    assert separation(ours, others, weights, 0.01).auc == pytest.approx(0.5, abs=0.08)
+
+
+@given(st.lists(st.floats(0.0001, 1.0), min_size=1, max_size=40))
+@settings(max_examples=50, deadline=None)
+def test_benjamini_hochberg_lists_whom_scipy_lists(p: list[float]) -> None:
+    values = np.array(p)
+    adjusted = false_discovery_control(values)
+    sure = np.abs(adjusted - 0.05) > 1e-9
+    np.testing.assert_array_equal(benjamini_hochberg(values)[sure], (adjusted <= 0.05)[sure])
+
+
+def test_fusion_is_valid_for_traits_that_are_copies_of_each_other_and_finds_what_several_show() -> None:
+    rng = stream(2, "fusion")
+
+    def sides(scores: NDArray[np.float64], side: str) -> PersonScores:
+        return person_scores(scores.astype(np.float32), np.arange(len(scores)), len(scores), seed=0, side=side)
+
+    t, h = rng.standard_normal(300), rng.standard_normal(300)
+    alike = dict.fromkeys("abc", t), dict.fromkeys("abc", h)
+    found = fused(*({name: sides(v, s) for name, v in one.items()} for one, s in zip(alike, "th", strict=True)))
+    single = exposed(sides(t, "t"), sides(h, "h"))
+    np.testing.assert_allclose(found.p, single.p, err_msg="three times the same trait is that trait")
+    # One training person against a new holdout each time, traits half alike. Fisher's own table would take them for
+    # independent witnesses, and be wrong.
+    own, table = [], []
+    for _ in range(300):
+        both = rng.standard_normal((4, 100)) + 1.5 * rng.standard_normal(100)
+        parts = [
+            {str(n): sides(both[n][rows], side) for n in range(4)}
+            for rows, side in ((slice(1), "t"), (slice(1, None), "h"))
+        ]
+        one = fused(*parts)
+        own.append(float(one.p[0]))
+        table.append(float(chi2.sf(2 * one.scores[0], 8)))
+    assert kstest(own, "uniform").pvalue > 0.01
+    assert kstest(table, "uniform").pvalue < 1e-4
+    # A third of the people are a little exposed in each of four independent traits: no single trait lists many.
+    shift = np.where(np.arange(300) < 100, 2.5, 0.0)
+    t4 = {str(n): rng.standard_normal(300) + shift for n in range(4)}
+    h4 = {str(n): rng.standard_normal(1500) for n in range(4)}
+    joint = fused({n: sides(v, "t") for n, v in t4.items()}, {n: sides(v, "h") for n, v in h4.items()})
+    alone = [exposed(sides(t4[n], "t"), sides(h4[n], "h")).people for n in t4]
+    assert joint.people > max(alone) + 20
+
+
+def test_separation_worked_by_hand() -> None:
+    ours = person_scores(np.array([3, 1, 2], np.float32), np.arange(3), 3, seed=0, side="training")
+    others = person_scores(np.array([0, 2], np.float32), np.arange(2), 2, seed=0, side="holdout")
+    three, two = (identity_weights(Scheme.MULTINOMIAL, n, 50, 0, "test") for n in (3, 2))
+    found = separation(ours, others, (three, two), 0.01)
+    # Pairs won: 3 beats both, 1 beats 0, 2 beats 0 and ties with 2: (2 + 1 + 1.5) / 6.
+    assert found.auc == pytest.approx(4.5 / 6)
+    assert found.tpr is None, "two people do not resolve a false-positive rate of 1 %"
+    # In falling order 3, {2, 2}, 1, 0: precision 1 at a third, 2/3 at two thirds, 3/4 at all.
+    assert found.average_precision == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
+    assert len(found.auc_replicates) == 50
+    even = separation(ours, others, (np.ones((1, 3)), np.ones((1, 2))), 0.01)
+    assert even.auc_replicates[0] == pytest.approx(even.auc)
+
+
+def test_copies_are_counted_beside_what_the_holdout_leads_to_expect() -> None:
+    threshold = Threshold(1e-4, 0.5, 10_000, 1, Resolution.COARSE)
+    # Four faces; training has four pictures of two people, holdout two pictures of two people.
+    t = Nearest(np.array([0.9, 0.6, 0.2, 0.4], np.float32), np.array([0, 3, 1, 2]))
+    h = Nearest(np.array([0.1, 0.55, 0.1, 0.3], np.float32), np.array([0, 1, 0, 0]))
+    found = count_copies(threshold, (t, np.array([0, 0, 1, 1]), 2), (h, np.array([0, 1]), 2))
+    assert (found.training, found.holdout, found.expected) == (2, 1, 2.0), "twice as many pictures, twice as many hits"
+    assert found.excess.value == 0.0
+    # Both faces that reach a real picture are nearest to training people: one of six ways to label gives both.
+    assert found.permuted.p == pytest.approx(1 / 6)
+    none = count_copies(
+        Threshold(1e-4, 0.95, 10_000, 1, Resolution.COARSE), (t, np.array([0, 0, 1, 1]), 2), (h, np.array([0, 1]), 2)
+    )
+    assert none.excess.value == 0.0
+    assert none.excess.high == pytest.approx(1 - 0.05 ** (1 / 4)), "nothing found among four is not nothing there"
