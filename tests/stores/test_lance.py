@@ -1,6 +1,6 @@
 """If these fail, sanitising a LanceDB table, killed or not, loses a row or an index, or keeps raw vectors."""
 
-import contextlib
+import importlib
 import itertools
 import shutil
 import sys
@@ -578,46 +578,42 @@ def test_detached_versions_of_others_stay(folder: Path, monkeypatch: pytest.Monk
     assert [file.name for file in (path(folder) / "_versions").glob("d*")] == [f"d{theirs.version}.manifest"]
 
 
-@pytest.mark.parametrize("other", [PROJECTION, projection(seed=1)], ids=["same projection", "another"])
-@pytest.mark.parametrize(
-    "step", ["merge_columns", "drop_index", "commit", "create_index", "compact_files", "cleanup_old_versions"]
-)
-def test_a_second_run_is_refused_while_one_is_in_a_step(
-    folder: Path, step: str, other: Projection, monkeypatch: pytest.MonkeyPatch
+OWNERS: dict[str, Any] = {
+    "merge_columns": lance.LanceFragment,
+    "compact_files": importlib.import_module("lance.dataset").DatasetOptimizer,
+    **dict.fromkeys(("drop_index", "commit", "create_index", "cleanup_old_versions"), lance.LanceDataset),
+    **dict.fromkeys(("inspect", "staged", "unmatched", "swap", "erase_arrivals", "purge"), LanceStore),
+}
+
+
+@pytest.mark.parametrize("step", OWNERS)
+def test_a_second_run_is_refused_from_the_first_step_to_the_last(
+    folder: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Whatever its projection: between two steps it would purge files that the first one still reads."""
     opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
-    owners = {"merge_columns": lance.LanceFragment, "compact_files": type(lance.dataset(path(folder)).optimize)}
     refused = []
 
     def second() -> None:
-        with pytest.raises(UnfaceError, match="another run is working on it") as caught:
-            sanitise_store(other, LanceStore(str(folder), TABLE), purge=True)
-        refused.append(caught)
+        for other in (PROJECTION, projection(seed=1)):
+            with pytest.raises(UnfaceError, match="another run is working on it") as caught:
+                sanitise_store(other, LanceStore(str(folder), TABLE), purge=True)
+            refused.append(caught)
 
-    patch_with_writer(monkeypatch, step, True, second, owners.get(step, lance.LanceDataset))
-    if step in ("compact_files", "cleanup_old_versions"):
-        other = PROJECTION  # another is refused earlier: the table is sanitised by then
+    patch_with_writer(monkeypatch, step, True, second, OWNERS[step])
     sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
+    monkeypatch.undo()
     assert refused
     check_finished(folder)
 
 
-@pytest.mark.parametrize("step", ["staged", "unmatched", "swap", "purge"])
-@pytest.mark.parametrize("other", [PROJECTION, projection(seed=1)], ids=["same projection", "another"])
-def test_a_second_run_between_two_steps_leaves_one_sanitised_table_and_no_working_file(
-    folder: Path, step: str, other: Projection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=2))
-
-    def second() -> None:
-        with contextlib.suppress(UnfaceError):
-            sanitise_store(other, LanceStore(str(folder), TABLE), purge=True)
-
-    patch_with_writer(monkeypatch, step, True, second, LanceStore)
-    with contextlib.suppress(UnfaceError):
-        sanitise_store(PROJECTION, LanceStore(str(folder), TABLE), purge=True)
-    monkeypatch.undo()
-    check_finished(folder, other if step != "purge" else PROJECTION)
+def test_a_file_that_another_client_cleans_up_during_reading_back_is_one_line(folder: Path) -> None:
+    store = LanceStore(str(folder), TABLE)
+    store.stage(erase, MARK, Silent())
+    for file in (path(folder) / "data").iterdir():
+        file.unlink()
+    with pytest.raises(UnfaceError, match=r"^faces\.lance, column 'vector': Lance reported: .*[Nn]ot found"):
+        list(store.staged())
 
 
 def check_finished(folder: Path, by: Projection = PROJECTION) -> None:

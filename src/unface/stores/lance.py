@@ -62,8 +62,22 @@ class LanceStore:
         """Data files, which never change, whose vectors were found to be erased."""
         self._clean_indices = False
         """Whether this run built the indices when nobody else had written since the swap."""
+        self._is_exclusive = False
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        with self._locked():
+            self._is_exclusive = True
+            try:
+                yield
+            finally:
+                self._is_exclusive = False
 
     def inspect(self) -> Holding:
+        with self._lance_errors():  # such as a version that another client has just cleaned up
+            return self._inspect()
+
+    def _inspect(self) -> Holding:
         data = self._open()
         self._require_column(data, self._column)
         kind = data.schema.field(self._column).type
@@ -112,8 +126,9 @@ class LanceStore:
         data = self._open()
         if _MARK not in self._metadata(data):
             data = self._open(self._complete_note().read_back)
-        for batch in data.to_batches(columns=[self._column]):
-            yield _vectors_of(batch.column(0), self._where)
+        with self._lance_errors():
+            for batch in data.to_batches(columns=[self._column]):
+                yield _vectors_of(batch.column(0), self._where)
 
     def unmatched(self) -> int:
         data = self._open()
@@ -350,7 +365,10 @@ class LanceStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """One run at a time in each step. The table's folder is locked: every file in it may be replaced."""
+        """One run at a time. The table's folder is locked: every file in it may be replaced."""
+        if self._is_exclusive:
+            yield
+            return
         self._open()  # refuses a folder that does not exist
         descriptor = os.open(self._folder, os.O_RDONLY)
         try:
