@@ -41,13 +41,18 @@ WITH_NAN = np.where(np.arange(X.size).reshape(X.shape) == 9, np.nan, X)
         (RLACE(2, steps=0), X, Y, "rlace: 0 steps"),
         (ISP(2), X, np.zeros(len(X)), "isp: one identity"),
         (RLACE(2), X, np.zeros(len(X)), "rlace: one identity"),
-        (ISP(2), WITH_NAN, Y, "isp: Input X contains NaN"),
-        (LEACE(2), np.where(np.isnan(WITH_NAN), np.inf, X), Y, "leace: Input X contains infinity"),
+        (ISP(2), WITH_NAN, Y, "isp: row 1 of X has NaN in column 3; drop or repair such rows"),
+        (
+            LEACE(2),
+            np.where(np.isnan(WITH_NAN), np.inf, X),
+            Y,
+            "leace: row 1 of X has infinity in column 3",
+        ),
         (ISP(2), X, [None, *Y[1:]], "an identity is missing"),
         (ISP(2), X, np.array([np.nan, *Y[1:]]), "isp: Input y contains NaN"),
         (ISP(2), X, Y[:-1], "isp: Found input variables with inconsistent numbers of samples"),
         (ISP(2), X[:, :, None], Y, "isp: Found array with dim 3"),
-        (ISP(2), X, None, "isp: .*requires y to be passed"),
+        (ISP(2), X, None, "isp: .*requires y to be passed.*; give identities="),
         (ISP(1), X[:1], Y[:1], "isp: 1 sample; at least two are needed"),
         (ISP(1), np.ones_like(X), Y, "class means differ in 0 directions only"),
         (ISP(4), X * [1, 1, 0, 0, 0, 0], Y, "class means differ in 2 directions only"),
@@ -108,7 +113,7 @@ def test_after_a_refused_fit_nothing_is_fitted(vectors: Any, identities: Any, as
 
 def test_a_batch_with_a_value_that_is_no_number_is_refused_and_does_not_count() -> None:
     eraser = ISP(2).partial_fit(X, Y)
-    with pytest.raises(UnfaceError, match="isp: Input X contains NaN"):
+    with pytest.raises(UnfaceError, match="isp: row 1 of X has NaN in column 3"):
         eraser.partial_fit(WITH_NAN, Y)
     assert eraser.projection_.sha256 == ISP(2).fit(X, Y).projection_.sha256
 

@@ -23,8 +23,8 @@ class RandomSubspace(Eraser):
         self.seed = seed
         self.normalise = normalise
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Neither the values of X nor y matter."""
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, identities: ArrayLike | None = None) -> Self:
+        """Neither the values of X nor whose they are matter."""
         dim = self._checked(X, reset=True).shape[1]
         require_rank(self.kind, self.rank, dim)
         # Drawn for all dimensions, so that subspaces of one seed are nested.

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
@@ -18,6 +18,8 @@ from unface.moments import MomentStream
 from unface.threads import one_blas_thread
 
 Matrix = NDArray[np.float64]
+# NaN and infinity are looked for here: scikit-learn's sentence about them recommends its own classifiers.
+_NUMBERS = {"dtype": [np.float32, np.float64], "ensure_all_finite": False}
 
 
 class FitError(UnfaceError, ValueError):
@@ -35,8 +37,16 @@ class Removal:
     kept: Matrix | None = None
 
 
-class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn has no types
-    """fit(X, y) learns which directions tell identities apart; transform removes them."""
+class Eraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn has no types
+    """fit(X, identities=…) learns which directions tell identities apart; transform removes them.
+
+    In a pipeline beside a task, y belongs to the task and ``identities`` is routed here (scikit-learn's metadata
+    routing) without a request; where there is no task, fit(X, y) takes y for the identities.
+    """
+
+    # Read by scikit-learn: identities that a pipeline or a search is given are wanted here.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"identities": True}
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"identities": True}
 
     kind: ClassVar[str]
     uses_identities: ClassVar[bool] = True
@@ -45,13 +55,21 @@ class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
     _projection: Projection | None
 
     @abstractmethod
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """X (n, d) vectors, y (n,) identities: text or integers."""
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, identities: ArrayLike | None = None) -> Self:
+        """X (n, d) vectors, identities (n,): text or integers; y in their place where identities is None."""
 
     def transform(self, X: ArrayLike) -> NDArray[np.float32]:
         """The erased vectors, float32."""
         projection = self.projection_
         return projection.apply(self._checked(X, reset=False))
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """The names of the columns that came in; keeper0, keeper1 … where fewer dimensions are released."""
+        names: NDArray[np.object_] = super().get_feature_names_out(input_features)
+        released = self.projection_.released_dim
+        if released == len(names):
+            return names
+        return np.array([f"{self.kind}{number}" for number in range(released)], dtype=object)
 
     @property
     def projection_(self) -> Projection:
@@ -85,27 +103,30 @@ class Eraser(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc] # scik
         return self
 
     def _checked(self, X: ArrayLike, *, reset: bool, finite: bool = True) -> NDArray[np.floating]:
-        numbers = {"dtype": [np.float32, np.float64], "ensure_all_finite": finite}
         try:
-            array: NDArray[np.floating] = validate_data(self, X, reset=reset, **numbers)
+            array: NDArray[np.floating] = validate_data(self, X, reset=reset, **_NUMBERS)
         except ValueError as error:
             raise FitError(f"{self.kind}: {_one_line(error)}") from None
+        if finite:
+            _require_finite(self.kind, array)
         return array
 
     def _checked_both(
-        self, X: ArrayLike, y: ArrayLike | None, *, reset: bool, finite: bool = True
+        self, X: ArrayLike, identities: ArrayLike | None, *, reset: bool, finite: bool = True
     ) -> tuple[NDArray[np.floating], NDArray[np.generic]]:
         if not self.uses_identities:
             array = self._checked(X, reset=reset, finite=finite)
             return array, np.zeros(len(array), np.int64)
         try:
-            numbers = {"dtype": [np.float32, np.float64], "ensure_all_finite": finite}
-            array, labels = validate_data(self, X, y, reset=reset, **numbers)
+            array, labels = validate_data(self, X, identities, reset=reset, **_NUMBERS)
         except ValueError as error:
-            raise FitError(f"{self.kind}: {_one_line(error)}") from None
+            advice = "; give identities=" if identities is None else ""
+            raise FitError(f"{self.kind}: {_one_line(error)}{advice}") from None
         # NaN is the one value that differs from itself.
         if labels.dtype.kind == "O" and any(name is None or name != name for name in labels):  # noqa: PLR0124
             raise FitError(f"{self.kind}: an identity is missing (None or NaN); drop those rows")
+        if finite:
+            _require_finite(self.kind, array)
         return array, labels
 
 
@@ -117,20 +138,22 @@ class ClosedFormEraser(Eraser):
 
     _moments: MomentStream | None
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """X (n, d) vectors, y (n,) identities: text or integers. Forgets what was fitted before."""
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, identities: ArrayLike | None = None) -> Self:
+        """As every eraser's; forgets what was fitted before."""
+        people = y if identities is None else identities
         self._moments = self._projection = None
         # NaN and Inf show in the sums, which are far fewer than the samples to be looked through.
-        self._add(X, y, reset=True, finite=False)
+        self._add(X, people, reset=True, finite=False)
         if not np.isfinite(self._seen().sums().sums).all():
             self._moments = None
-            self._checked_both(X, y, reset=True)
+            self._checked_both(X, people, reset=True)
             raise FitError(f"{self.kind}: values too large to be summed; scale the vectors")
         return self._solved()
 
-    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, *, identities: ArrayLike | None = None) -> Self:
         """One batch more, in any order and size; the projection is worked out when it is next asked for."""
-        return self._add(X, y, reset=getattr(self, "_moments", None) is None)
+        people = y if identities is None else identities
+        return self._add(X, people, reset=getattr(self, "_moments", None) is None)
 
     def fit_moments(self, seen: MomentStream) -> Self:
         """From sums that were made elsewhere, such as over many files; with their scatter if ``needs_scatter``."""
@@ -160,11 +183,11 @@ class ClosedFormEraser(Eraser):
         assert self._moments is not None
         return self._moments
 
-    def _add(self, X: ArrayLike, y: ArrayLike | None, *, reset: bool, finite: bool = True) -> Self:
-        vectors, identities = self._checked_both(X, y, reset=reset, finite=finite)
+    def _add(self, X: ArrayLike, identities: ArrayLike | None, *, reset: bool, finite: bool = True) -> Self:
+        vectors, labels = self._checked_both(X, identities, reset=reset, finite=finite)
         if reset:
             self._moments = MomentStream(vectors.shape[1], scatter=self.needs_scatter())
-        self._seen().add(vectors, identities)
+        self._seen().add(vectors, labels)
         self._projection = None
         return self
 
@@ -215,3 +238,16 @@ def require_rank(kind: str, rank: int, dim: int) -> None:
 
 def _one_line(error: ValueError) -> str:
     return " ".join(str(error).split())
+
+
+def _require_finite(kind: str, vectors: NDArray[np.floating]) -> None:
+    if np.isfinite(vectors.sum(dtype=np.float64)):
+        return
+    bad = ~np.isfinite(vectors)
+    if not bad.any():
+        return  # only their sum is too large
+    rows = np.flatnonzero(bad.any(axis=1))
+    column = int(np.flatnonzero(bad[rows[0]])[0])
+    what = "NaN" if np.isnan(vectors[rows[0], column]) else "infinity"
+    others = f" ({len(rows):,} such rows)" if len(rows) > 1 else ""
+    raise FitError(f"{kind}: row {rows[0]} of X has {what} in column {column}{others}; drop or repair such rows")

@@ -33,9 +33,9 @@ class RLACE(Eraser):
         self.seed = seed
         self.normalise = normalise
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """X (n, d) vectors, y (n,) identities: text or integers."""
-        vectors, labels = self._checked_both(X, y, reset=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, identities: ArrayLike | None = None) -> Self:
+        """As every eraser's."""
+        vectors, labels = self._checked_both(X, y if identities is None else identities, reset=True)
         require_rank(self.kind, self.rank, vectors.shape[1])
         known: dict[object, int] = {}
         codes = np.array([known.setdefault(name, len(known)) for name in labels.tolist()])
