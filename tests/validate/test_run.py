@@ -88,7 +88,7 @@ def test_scores_recover_people_shuffled_answers_do_not_and_the_headline_says_so(
     result = finished()[0].result
     headline = result.headline
     assert headline is not None
-    assert headline.attack.name == "scores"
+    assert headline.attack == "scores"
     assert headline.point.same is not None
     assert headline.point.same.value > 0.9
     control = next(attack for attack in result.shuffled if attack.name == "scores").point(BUDGET, headline.point.far)
@@ -99,6 +99,10 @@ def test_scores_recover_people_shuffled_answers_do_not_and_the_headline_says_so(
     assert "After 160 questions about a person, an attacker recovers a face template" in result.verdict
     assert result.hardening[0].measure == "as it is"
     assert result.hardening[0].other == headline.point.other
+    assert result.worst_case is not None
+    assert headline.point == result.worst_case.point(BUDGET, headline.point.far)
+    scores = next(attack for attack in result.attacks if attack.name == "scores").point(BUDGET, headline.point.far)
+    assert scores == headline.point.model_copy(update={"attacks": []}), "both halves chose it"
 
 
 def test_templates_are_what_the_worst_attack_recovered_and_are_written_only_when_asked(tmp_path: Path) -> None:

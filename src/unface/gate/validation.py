@@ -15,8 +15,10 @@ def validation_words(rule: ValidationRule) -> tuple[str, str]:
 
 
 def evaluate_validation(rule: ValidationRule, result: ValidationResult) -> Outcome:
-    """The upper end of the interval decides; of several attacks the one whose upper end is highest."""
+    """The upper end of the interval decides; the worst attack is the one that the result is quoted by."""
     attacks = [attack for attack in result.attacks if rule.attack in ("worst", attack.name)]
+    if rule.attack == "worst" and result.worst_case is not None:
+        attacks = [result.worst_case]
     if not attacks:
         there = listed(attack.name for attack in result.attacks)
         return inconclusive(f"attack {rule.attack!r} was not run; the validation has {there}")
@@ -40,7 +42,7 @@ def _outcome(rule: ValidationRule, attack: AttackResult, point: Success) -> Outc
     share = point.other if rule.pictures == "other" else point.same
     if share is None:
         return inconclusive("there are no other pictures of the enrolled people; enrol people with several")
-    high = max(share.value, share.high)
+    high, who = max(share.value, share.high), " or ".join(point.attacks) or attack.name
     measured = Measurement(
         share.value,
         share.low,
@@ -49,11 +51,11 @@ def _outcome(rule: ValidationRule, attack: AttackResult, point: Success) -> Outc
         rule.success_max,
         "share",
         far=rule.far,
-        attack=attack.name,
+        attack=who,
         queries=rule.queries,
     )
     limit = amount(rule.success_max, "share")
     if high <= rule.success_max:
-        return Outcome(Verdict.PASSED, f"{attack.name}: the upper end is within {limit}", measured, high)
+        return Outcome(Verdict.PASSED, f"{who}: the upper end is within {limit}", measured, high)
     why = "even the value is above" if share.value > rule.success_max else "the upper end is above"
-    return Outcome(Verdict.FAILED, f"{attack.name}: {why} {limit}", measured, high)
+    return Outcome(Verdict.FAILED, f"{who}: {why} {limit}", measured, high)

@@ -221,7 +221,7 @@ def _rates_table(result: ValidationResult) -> Table | None:
         worst = result.worst(far, _queries(result, far)[-1])
         if worst is not None:
             cells = [_cell(worst.point, "other"), _cell(worst.point, "same"), Cell(percent(worst.point.chance))]
-            rows.append([Cell(rate(far)), Cell(worst.attack.name), *cells])
+            rows.append([Cell(rate(far)), Cell(worst.attack), *cells])
     return (
         table("The worst attack at each FAR", ("FAR", "attack", "other photos", "enrolled photo", "chance"), rows)
         if rows
@@ -294,7 +294,7 @@ def _lines_below(result: ValidationResult, far: float) -> list[str]:
     lines = []
     if headline is not None and headline.point.same is not None:
         same = headline.point.same
-        lines.append(f"Against the enrolled photo: {bounded(same)} ({headline.attack.name}).")
+        lines.append(f"Against the enrolled photo: {bounded(same)} ({headline.attack}).")
     ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (far, ALL_JUDGES)), None)
     if ceiling is not None:
         lines.append(f"Ceiling, a real second photo: {bounded(ceiling.other)}.")

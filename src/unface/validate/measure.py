@@ -126,8 +126,8 @@ class Curve:
         picked = np.take_along_axis(every, self.chosen[None, None, None], axis=2)
         return picked[:, :, 0]
 
-    def result(self, name: str, *, adaptive: bool = False) -> AttackResult:
-        """As the file has it: each judge alone, then all together."""
+    def result(self, name: str, *, adaptive: bool = False, attacks: Sequence[str] = ()) -> AttackResult:
+        """As the file has it: each judge alone, then all together. ``attacks`` are those that settings belong to."""
         found = self.verdicts
         used = sorted(set(self.chosen.ravel().tolist()))
         return AttackResult(
@@ -135,7 +135,7 @@ class Curve:
             adaptive=adaptive,
             settings=[dict(found.settings[number]) for number in used],
             at=[
-                self._success(judges, judge, far, query)
+                self._success(judges, judge, far, query, attacks)
                 for judges, judge in self._benches()
                 for far in range(len(found.fars))
                 for query in range(len(found.queries))
@@ -172,7 +172,7 @@ class Curve:
         names = self.verdicts.judges
         return [([at], name) for at, name in enumerate(names)] + [(list(range(len(names))), ALL_JUDGES)]
 
-    def _success(self, judges: list[int], name: str, far: int, query: int) -> Success:
+    def _success(self, judges: list[int], name: str, far: int, query: int, attacks: Sequence[str]) -> Success:
         strangers = int(self.counts("stranger")[judges, far, query].sum())
         return Success(
             queries=self.verdicts.queries[query],
@@ -181,6 +181,7 @@ class Curve:
             same=self.share("same", judges, far, query),
             other=self.share("other", judges, far, query),
             chance=strangers / max(int(self.verdicts.compared[2][judges].sum()), 1),
+            attacks=sorted({attacks[number] for number in self.chosen[query]}) if attacks else [],
         )
 
 

@@ -30,7 +30,7 @@ from unface.validate.attacks import load_attack, usual_attacks
 from unface.validate.hardening import harden
 from unface.validate.ledger import Binding, Ledger, opened_ledger
 from unface.validate.material import FEWEST_PEOPLE, sha256_of, taken
-from unface.validate.measure import Curve, ceilings, judge_recovered, shared_fars
+from unface.validate.measure import WORST, Curve, Verdicts, ceilings, judge_recovered, shared_fars, worst_curve
 from unface.validate.oracle import Asking, Pace, Replayed, Session
 from unface.validate.ports import Attack, Faces, Knowledge, TemplateJudge
 from unface.validate.targets import Enrollable, OpenedTarget
@@ -95,7 +95,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Validated:
-    """The result, and the templates for whoever asks for them: (people, d) of the worst attack after all questions."""
+    """The result, and the templates for whoever asks for them: (people, d) of the worst case after all questions."""
 
     result: ValidationResult
     templates: NDArray[np.float64]
@@ -190,7 +190,8 @@ def _concluded(
     answers = np.array([[ledger.score(int(person), picture.sha256) for picture in asked] for person in kept])
     decisions_only = session.target.decisions_only
     shuffled = stream(plan.seed, "validate", "shuffled").permuted(answers, axis=1)
-    results, controls, templates = list[AttackResult](), list[AttackResult](), list[NDArray[np.float64]]()
+    results, controls = list[AttackResult](), list[AttackResult]()
+    panel, templates = list[Verdicts](), list[NDArray[np.float64]]()
     progress.start("attacking", 2 * len(attacks) * len(kept))
     for attack in attacks:
         for given, into in ((answers, results), (shuffled, controls)):
@@ -205,11 +206,13 @@ def _concluded(
                 )
                 recovered.append(attack.run(oracle, case.knowledge, queries))
                 progress.advance("attacking")
-            curve = Curve.of(judge_recovered(attack.settings, recovered, faces, case.judges), plan.seed)
-            into.append(curve.result(attack.name, adaptive=attack.adaptive))
+            verdicts = judge_recovered(attack.settings, recovered, faces, case.judges)
+            into.append(Curve.of(verdicts, plan.seed).result(attack.name, adaptive=attack.adaptive))
             if given is answers:
-                last = curve.chosen[-1]
-                templates.append(np.stack([one.templates[last[at], -1] for at, one in enumerate(recovered)]))
+                panel.append(verdicts)
+                templates.append(np.stack([one.templates[:, -1] for one in recovered]))  # (people, settings, d)
+    worst = worst_curve(panel, plan.seed)
+    by = [attack.name for attack in attacks for _ in attack.settings]
     far = HEADLINE_FAR if HEADLINE_FAR in shared_fars(case.judges) else min(shared_fars(case.judges))
     hardening: list[Hardening] = []
     if plan.hardening and not decisions_only:
@@ -247,6 +250,7 @@ def _concluded(
         ),
         judges=[_judge_facts(judge) for judge in case.judges],
         attacks=results,
+        worst_case=worst.result(WORST, adaptive=any(attack.adaptive for attack in attacks), attacks=by),
         shuffled=controls,
         ceiling=ceilings(faces, case.judges, plan.seed),
         hardening=hardening,
@@ -254,9 +258,7 @@ def _concluded(
         not_measured=_not_measured(case, plan, hardening, queries),
         run=clock.run(),
     )
-    headline = result.headline
-    best = 0 if headline is None else [one.name for one in results].index(headline.attack.name)
-    return Validated(result, templates[best], faces.names)
+    return Validated(result, np.concatenate(templates, axis=1)[np.arange(len(kept)), worst.chosen[-1]], faces.names)
 
 
 def _judge_facts(judge: TemplateJudge) -> JudgeFacts:
