@@ -7,8 +7,12 @@ from importlib.metadata import entry_points
 from unface.errors import UnfaceError
 from unface.invert.ports import Attack
 
-ATTACKS: Mapping[str, str] = {}
-"""Name → module:class; imported when asked for, since most need torch. Words after ``:`` in a name are a preset."""
+ATTACKS: Mapping[str, str] = {
+    "alsuv": "unface.invert.alsuv:Alsuv",
+    "bob": "unface.invert.indirect:Bob",
+    "translate": "unface.invert.indirect:Translate",
+}
+"""Name → module:class; imported when asked for, since most need torch. What follows ``:`` is a preset."""
 
 
 def load_attack(name: str) -> Attack:

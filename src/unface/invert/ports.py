@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.judge import Threshold
 
 if TYPE_CHECKING:
     import torch
@@ -29,6 +30,7 @@ class Need(StrEnum):
     PRIOR = "a face prior"
     TRAIN = "pictures of train people"
     SCORES = "scores of probe faces"
+    OWN = "a recogniser of the attacker's own"
 
 
 class Generator(Protocol):
@@ -84,6 +86,8 @@ class Threat:
     """The encoder with gradients, followed by the projection if the targets are erased: the attacker knows both."""
     prior: Generator | None = None
     train: Train | None = None
+    second: "View | None" = None
+    """A recogniser of the attacker's own, never a judge: translate and bob decode with it, alsuv chooses with it."""
     seed: int = 0
     pools: "dict[tuple[str, str, int, int], Pool]" = field(default_factory=dict)
     """Encoded once for each encoder and prior; threats of other spaces made by ``of_space`` share them."""
@@ -91,7 +95,13 @@ class Threat:
     @property
     def knows(self) -> frozenset[Need]:
         """What may be needed and is there."""
-        known = {Need.GRADIENTS: self.view, Need.PRIOR: self.prior, Need.TRAIN: self.train, Need.SCORES: self.view}
+        known = {
+            Need.GRADIENTS: self.view,
+            Need.PRIOR: self.prior,
+            Need.TRAIN: self.train,
+            Need.SCORES: self.view,
+            Need.OWN: self.second,
+        }
         return frozenset(need for need, there in known.items() if there is not None)
 
     def of_space(self, space: str, view: "View | None", train: Train | None) -> "Threat":
@@ -132,6 +142,8 @@ class Reconstructions:
     """(n, d'), any length; NaN where there is none."""
     recogniser: str | None = None
     """Whose templates they are."""
+    thresholds: tuple[Threshold, ...] = ()
+    """Of templates: what strangers' templates are kept out by, where it is not what keeps out strangers' pictures."""
 
     def __post_init__(self) -> None:
         if (self.pictures is None) == (self.templates is None) or (self.templates is None) != (self.recogniser is None):
@@ -195,7 +207,7 @@ class Attack(Protocol):
 
     @property
     def batch(self) -> int:
-        """How many targets it takes at once at best; a killed run loses at most one batch."""
+        """How many targets it takes at once on a GPU; a CPU takes one. A killed run loses at most one batch."""
         ...
 
     def prepare(self, threat: Threat, ledger: Ledger) -> Invert:

@@ -18,6 +18,7 @@ from unface.invert.ports import Generator, Ledger
 from unface.models import Input, cards
 
 _AT_ONCE = 64
+_COARSEST = 6  # pixels of the encoder for each of the prior's
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,14 @@ class Pool:
         cosines = targets @ view.released(self.vectors).T
         found = cosines.topk(min(count, len(self.vectors)), dim=1)
         return found.indices, found.values
+
+
+def require_size(prior: Generator, view: View) -> None:
+    """Refuse a prior whose pictures are too small to show the encoder a face."""
+    seen = round(view.window.side * frame_size(prior))
+    if seen * _COARSEST < view.wanted.size:
+        least = -(-view.wanted.size // _COARSEST)
+        raise UnfaceError(f"prior {prior.name!r}: shows {view.name} a face of {seen} px, at least {least} are needed")
 
 
 def frame_size(prior: Generator) -> int:

@@ -114,8 +114,8 @@ class Convolution(torch.nn.Module):
         x = x * self.steer(latents)
         if self.depthwise is not None:
             x = functional.conv2d(x, self.depthwise, padding=1, groups=len(self.depthwise))
-        x = functional.conv2d(x, self.dense, padding=self.dense.shape[-1] // 2)
-        return functional.leaky_relu(x + self.noise + self.bias, 0.2)
+        x = functional.conv2d(x, self.dense, self.bias.flatten(), padding=self.dense.shape[-1] // 2)
+        return functional.leaky_relu(x + self.noise, 0.2)
 
 
 def from_haar(x: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """What generators of the StyleGAN family share: z becomes w, w is drawn towards the mean, and is decoded."""
 
 from collections.abc import Sequence
+from copy import copy, deepcopy
 
 import numpy as np
 import torch
@@ -52,6 +53,7 @@ class StylePrior:
         if mean is None:
             mean = self._mapped(4096, stream(0, "prior", "mean")).double().mean(dim=0).float()
         self._mean = mean.cpu()
+        self._checked = True
 
     @property
     def device(self) -> torch.device:
@@ -86,11 +88,21 @@ class StylePrior:
                 f"{self.name}: latents are {latents.dtype} on {latents.device}; "
                 f"expected {self._weight.dtype} on {self.device}"
             )
-        if not latents.isfinite().all():
+        if self._checked and not latents.isfinite().all():
             raise UnfaceError(f"{self.name}: latents have NaN or infinite values")
         each = latents if latents.ndim == 3 else latents[:, None].expand(-1, self.slots, -1)
         pictures: Tensor = self._synthesis(each, size)
         return (pictures * 0.5 + 0.5).clamp(0, 1)
+
+    def tuned(self, dtype: torch.dtype, *, compiled: bool = False) -> "StylePrior":
+        """The same network for many passes on a GPU: in another precision, compiled if asked, without a check of every
+        latent, for which the machine would have to wait."""
+        other = copy(self)
+        network = deepcopy(self._synthesis).to(dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        other._synthesis, other._checked = network, False
+        if compiled:
+            other._synthesis = torch.compile(network, dynamic=False)  # type: ignore[assignment]
+        return other
 
     @property
     def _weight(self) -> Tensor:
