@@ -17,7 +17,12 @@ def encode(
         ..., "--encoder", help="Name of an encoder, repeated or with commas; 'unface models list' shows them."
     ),
     out: Path = typer.Option(
-        ..., "--out", help="Parquet file to write; with several encoders the folder for their <encoder>.parquet."
+        ...,
+        "--out",
+        help="Parquet file to write; with several encoders or crops the folder for their files.",
+    ),
+    crop: list[str] = typer.Option(
+        [], "--crop", help="Encode one facial trait alone: face, eyes, nose or mouth, repeated or with commas."
     ),
     accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
     detector: str = typer.Option(
@@ -44,12 +49,20 @@ def encode(
     from unface.cli.show import progress_bars
     from unface.data import read_images
     from unface.encode import encode_images, require_free, with_copies
+    from unface.faces import TRAITS, TraitCrop, load_landmarks
     from unface.output.taken import require_folder
 
     chosen = names(encoder)
-    several = len(chosen) > 1
+    traits = names(crop)
+    for trait in traits:
+        if trait not in TRAITS or traits.count(trait) > 1:
+            raise UnfaceError(f"--crop {','.join(traits)}: expected each of {', '.join(TRAITS)} at most once")
+    several = len(chosen) > 1 or len(traits) > 1
     if several and out.suffix == ".parquet":
-        raise UnfaceError(f"{out}: {len(chosen)} encoders write one file each; give --out the name of a folder")
+        files = f"{len(chosen)} encoders" if len(chosen) > 1 else f"{len(traits)} crops"
+        raise UnfaceError(f"{out}: {files} write one file each; give --out the name of a folder")
+    if traits and detector == "none":
+        raise UnfaceError(f"--crop {','.join(traits)}: needs a detector; leave out --detector none")
     if several:
         require_folder(out)
     else:
@@ -59,24 +72,33 @@ def encode(
     finished = []
     with progress_bars(quiet=quiet or json) as progress:
         loaded, found = load_all(
-            chosen, detector, again=False, accept_licence=accept_licence, threads=threads, progress=progress
+            chosen, detector, again=len(traits) > 1, accept_licence=accept_licence, threads=threads, progress=progress
         )
-        paths = {name: out / f"{name}.parquet" if several else out for name in loaded}
+        crops: list[TraitCrop | None] = [None]
+        if traits:
+            landmarks = load_landmarks(accept_licence=accept_licence)
+            crops = [TraitCrop(trait, landmarks) for trait in traits]
+        paths = {
+            (name, one): out / f"{name}{'' if one is None else f'-{one.trait}'}.parquet" if several else out
+            for name in loaded
+            for one in crops
+        }
         if several and not force and all(path.exists() for path in paths.values()):
             raise UnfaceError(f"{out}: has the files of these encoders already; choose another --out or pass --force")
-        for name, path in paths.items():
+        for (name, one), path in paths.items():
             encoded = encode_images(
                 pictures,
                 loaded[name],
                 path,
                 detector=found,
+                crop=one,
                 batch=batch,
                 threads=threads,
                 force=force,
                 keep=several,  # an interrupted run over several encoders may have finished some of them
                 progress=progress,
             )
-            finished.append((loaded[name], encoded))
+            finished.append((loaded[name], one, encoded))
     if json:
         shown = [
             {
@@ -86,13 +108,14 @@ def encode(
                 "pictures": encoded.pictures,
                 "rows": encoded.rows,
                 "dim": encoded.dim,
+                "crop": one and one.trait,
                 "skipped": dict(encoded.skipped),
                 "notes": dict(encoded.notes),
                 "left_out": list(pictures.notes),
             }
-            for used, encoded in finished
+            for used, one, encoded in finished
         ]
         typer.echo(jsonlib.dumps(shown if several else shown[0], indent=2))
     elif not quiet:
-        for line in (*pictures.notes, *(line for _, encoded in finished for line in encoded.sentences())):
+        for line in (*pictures.notes, *(line for _, _, encoded in finished for line in encoded.sentences())):
             typer.echo(printable(line))

@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +23,7 @@ from unface.encode.encoder import Encoder, space_of
 from unface.encode.parts import Parts, opened_parts
 from unface.encode.prepare import Prepared, Preparer
 from unface.errors import UnfaceError
-from unface.faces import CONTEXT_DIM, Detector
+from unface.faces import CONTEXT_DIM, Detector, TraitCrop
 from unface.faces.face import TINY
 from unface.memory import memory_budget
 from unface.output.write import write_file
@@ -70,6 +70,7 @@ def encode_images(
     out: Path,
     *,
     detector: Detector | None,
+    crop: TraitCrop | None = None,
     batch: int = 32,
     threads: int | None = None,
     force: bool = False,
@@ -82,9 +83,12 @@ def encode_images(
     ``force`` it is made again, with ``keep`` it is used if it is of these pictures, weights and detector.
     Pictures that cannot be decoded, and for encoders of aligned faces those without a face, are left out and counted.
     Without a detector pictures are taken to be aligned already, and their surroundings stay unknown.
+    With a ``crop`` the vectors are of one trait, in a space of their own (``arcface-mbf:eyes``).
     """
+    if crop is not None and detector is None:
+        raise UnfaceError(f"the {crop.trait} cannot be found without a detector; leave out --detector none")
     if keep and not force and out.is_file():
-        if not made_of(out).fits(images, encoder, detector):
+        if not made_of(out).fits(images, encoder, detector, crop):
             raise UnfaceError(f"{out}: is of other pictures, weights or detector; choose another --out or pass --force")
         return _finished(out, images)
     if batch < 1:
@@ -101,7 +105,11 @@ def encode_images(
         "detector": None if detector is None else detector.name,
         "batch": batch,
         "part": _PART,
+        **({} if crop is None else {"crop": crop.trait}),
     }
+    space = space_of(encoder)
+    if crop is not None:
+        space = replace(space, encoder=f"{encoder.name}:{crop.trait}")
     with opened_parts(out, plan, force=force) as parts:
         chunks = [images.images[start : start + size] for start in range(0, len(images), size)]
         missing = [number for number in range(len(chunks)) if not parts.has(number)]
@@ -109,12 +117,12 @@ def encode_images(
         progress.start("encoding", len(images))
         progress.advance("encoding", len(images) - len(wanted))
         # Two batches and a few: one in the encoder, the next being made.
-        preparer = Preparer(encoder.card.input, detector)
+        preparer = Preparer(encoder.card.input, detector, crop)
         ready = ahead(preparer, contents(wanted), threads, 2 * batch + threads, file_bytes)
         with closing(ready):
             for number in missing:
                 parts.write(number, _part(chunks[number], ready, encoder, batch, progress))
-        return _finish(parts, len(chunks), images, space_of(encoder), plan)
+        return _finish(parts, len(chunks), images, space, plan)
 
 
 @dataclass(frozen=True)
@@ -123,14 +131,17 @@ class Made:
 
     plan: Mapping[str, object]
 
-    def fits(self, images: ImageSet, encoder: Encoder, detector: Detector | None) -> bool:
-        """Whether these pictures, this encoder and this detector would make the same file."""
+    def fits(
+        self, images: ImageSet, encoder: Encoder, detector: Detector | None, crop: TraitCrop | None = None
+    ) -> bool:
+        """Whether these pictures, this encoder, this detector and this crop would make the same file."""
         wanted = {
             "pictures": images.sha256(),
             "weights": encoder.card.sha256,
             "detector": None if detector is None else detector.name,
         }
-        return all(name in self.plan and self.plan[name] == value for name, value in wanted.items())
+        same = all(name in self.plan and self.plan[name] == value for name, value in wanted.items())
+        return same and self.plan.get("crop") == (None if crop is None else crop.trait)
 
     @property
     def skipped(self) -> Mapping[str, int]:

@@ -15,9 +15,12 @@ from unface.faces import (
     DLIB_150,
     Detector,
     Face,
+    TraitCrop,
     align_face,
     box_crop,
     context_signature,
+    cut_out,
+    keep_only,
     main_face,
     perceptual_hash,
 )
@@ -47,10 +50,15 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class Preparer:
-    """Safe to call from several threads. Without a detector, pictures are taken to be aligned already."""
+    """Safe to call from several threads. Without a detector, pictures are taken to be aligned already.
+
+    With a crop the encoder sees one trait alone: in its place on the aligned face, the rest grey, if it wants aligned
+    faces; else cut out, with bars beside it.
+    """
 
     wanted: Input
     detector: Detector | None
+    crop: TraitCrop | None = None
 
     def __call__(self, content: bytes | BadPicture) -> Prepared:
         if isinstance(content, BadPicture):
@@ -65,10 +73,13 @@ class Preparer:
     def _prepared(self, image: NDArray[np.uint8]) -> Prepared:
         faces = [] if self.detector is None else self.detector.detect(image)
         face = main_face(faces, image.shape)
-        if face is None and self.detector is not None and self.wanted.alignment != "none":
+        if face is None and self.detector is not None and (self.crop or self.wanted.alignment != "none"):
             return _unusable("no face")
+        frame = self._frame(image, face)
+        if isinstance(frame, str):
+            return _unusable(frame)
         return Prepared(
-            frame=framed(aligned(image, face, self.wanted), self.wanted),
+            frame=frame,
             reason=None,
             context=context_signature(image, None if face is None else face.landmarks),
             phash=perceptual_hash(image),
@@ -76,6 +87,17 @@ class Preparer:
             face_score=0.0 if face is None else face.score,
             face_px=0.0 if face is None else face.side,
         )
+
+    def _frame(self, image: NDArray[np.uint8], face: Face | None) -> NDArray[np.uint8] | str:
+        """What the encoder sees; or why a trait cannot be used."""
+        if self.crop is None or face is None:
+            return framed(aligned(image, face, self.wanted), self.wanted)
+        region = self.crop.region(image, face)
+        if isinstance(region, str):
+            return region
+        if self.wanted.alignment == "none":
+            return framed(cut_out(image, region), replace(self.wanted, resize="letterbox"))
+        return framed(aligned(keep_only(image, region), face, self.wanted), self.wanted)
 
 
 def aligned(image: NDArray[np.uint8], face: Face | None, wanted: Input) -> NDArray[np.uint8]:
