@@ -1,0 +1,133 @@
+"""If these fail, a prior is not what its recipe says: other pictures, another curve after a stop, nothing learned."""
+
+import hashlib
+import json
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from tests.prior.tiny_unet import CONFIG
+from unface.errors import UnfaceError
+from unface.prior.diffusion import DiffusionPrior, load_diffusion
+from unface.prior.train import Recipe, Training, main, read_pictures, sampled, write_samples
+from unface.seeds import stream
+
+RECIPE = Recipe(unet=CONFIG, batch=8, learning_rate=3e-3, warm_up=10, average=0.9)
+
+
+def two_pictures() -> NDArray[np.uint8]:
+    """A dark and a bright one."""
+    return np.stack([np.full((3, 8, 8), value, dtype=np.uint8) for value in (40, 210)])
+
+
+def test_the_loss_falls_and_samples_come_from_the_pictures(tmp_path: Path) -> None:
+    training = Training(RECIPE, two_pictures())
+    assert training.run(200)
+    assert training.losses[-1] < 0.6 * training.losses[0]
+    training.save(tmp_path)
+    samples = sampled(load_diffusion(tmp_path), 12, steps=10, batch=6).astype(float)
+    nearest = np.abs(samples[:, None] - two_pictures()[None]).mean(axis=(2, 3, 4)).min(axis=1)
+    untrained = sampled(_fresh(tmp_path / "fresh"), 12, steps=10, batch=6).astype(float)
+    nowhere = np.abs(untrained[:, None] - two_pictures()[None]).mean(axis=(2, 3, 4)).min(axis=1)
+    assert np.median(nearest) < 0.5 * np.median(nowhere)
+
+
+def _fresh(folder: Path) -> DiffusionPrior:
+    training = Training(RECIPE, two_pictures())
+    training.save(folder)
+    return load_diffusion(folder)
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    recipe = Recipe(unet=CONFIG, batch=4, learning_rate=3e-3, warm_up=10, flips=True)
+    whole = Training(recipe, two_pictures())
+    whole.run(60)
+    first = Training(recipe, two_pictures())
+    looks = iter([False, False, True])
+    assert not first.run(60, stop=lambda: next(looks))
+    assert first.step == 40
+    first.save(tmp_path)
+    second = Training(recipe, two_pictures())
+    second.resume(tmp_path)
+    assert second.run(60)
+    assert second.losses == whole.losses
+    assert second.summary()["weights_sha256"] == whole.summary()["weights_sha256"]
+    second.save(tmp_path)
+    assert json.loads((tmp_path / "training.json").read_text())["steps"] == 60
+
+
+def test_a_run_is_not_resumed_with_other_pictures_or_another_recipe(tmp_path: Path) -> None:
+    training = Training(RECIPE, two_pictures())
+    training.run(1)
+    training.save(tmp_path)
+    with pytest.raises(UnfaceError, match="another recipe or on other pictures"):
+        Training(RECIPE, two_pictures()[:1]).resume(tmp_path)
+    with pytest.raises(UnfaceError, match="another recipe or on other pictures"):
+        Training(Recipe(unet=CONFIG, batch=4), two_pictures()).resume(tmp_path)
+    (tmp_path / "state.safetensors").write_bytes(b"cut")
+    with pytest.raises(UnfaceError, match="cannot be read"):
+        Training(RECIPE, two_pictures()).resume(tmp_path)
+
+
+def test_a_learning_rate_that_diverges_is_an_error() -> None:
+    training = Training(Recipe(unet=CONFIG, batch=2, learning_rate=1e30, warm_up=1), two_pictures())
+    with pytest.raises(UnfaceError, match="lower the learning rate"):
+        training.run(60)
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    """Four people with two pictures of 20 × 30 each; a person's red is her number, and the crop's corner is white."""
+    for number in range(4):
+        for image in range(2):
+            picture = np.full((30, 20, 3), (10 * number, image, 0), dtype=np.uint8)
+            picture[5, 2] = 255
+            path = tmp_path / "people" / f"p{number}" / f"{image}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(picture).save(path)
+    return tmp_path / "people"
+
+
+def test_pictures_are_the_crop_of_the_first_people_by_hash(people: Path) -> None:
+    found = read_pictures(people, size=16, crop=(2, 5, 16), people=3)
+    order = sorted(range(4), key=lambda number: hashlib.sha256(f"p{number}".encode()).hexdigest())[:3]
+    assert found.shape == (6, 3, 16, 16)
+    assert found[:, 0, 8, 8].tolist() == [10 * number for number in order for _ in range(2)]
+    assert found[:, 1, 8, 8].tolist() == [0, 1] * 3
+    assert (found[:, :, 0, 0] == 255).all()
+    assert not (found[:, :, 1:, 1:] == 255).any()
+    middle = read_pictures(people, size=20)
+    assert (middle[:, :, 0, 2] == 255).all()  # rows 5 to 25
+
+
+def test_bad_requests_are_refused(people: Path) -> None:
+    with pytest.raises(UnfaceError, match="5 people were asked for; it has 4"):
+        read_pictures(people, people=5)
+    with pytest.raises(UnfaceError, match=r"20 × 30 does not hold the crop of 16 px at .5, 0."):
+        read_pictures(people, crop=(5, 0, 16))
+    with pytest.raises(UnfaceError, match=r"expected .1 or more, 3, 8, 8."):
+        Training(RECIPE, np.zeros((2, 3, 9, 8), dtype=np.uint8))
+
+
+@pytest.mark.parametrize("jpeg", [None, 95])
+def test_samples_are_pictures_in_one_zip(tmp_path: Path, jpeg: int | None) -> None:
+    level = stream(0, "levels").integers(0, 256, (3, 3, 1, 1), dtype=np.uint8)
+    pictures = np.broadcast_to(level, (3, 3, 8, 8))
+    write_samples(tmp_path / "samples.zip", pictures, jpeg)
+    with zipfile.ZipFile(tmp_path / "samples.zip") as archive:
+        names = archive.namelist()
+        read = np.stack([np.asarray(Image.open(BytesIO(archive.read(name)))) for name in names])
+    assert names == [f"generated/0000{number}.{'png' if jpeg is None else 'jpg'}" for number in range(3)]
+    difference = np.abs(read.transpose(0, 3, 1, 2).astype(int) - pictures).max()
+    assert difference == 0 if jpeg is None else difference <= 3
+
+
+def test_the_command_says_one_line_about_a_bad_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "nothing"), str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
