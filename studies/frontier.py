@@ -1,30 +1,34 @@
 """The frontier of erasure: what attackers still link against what vectors are still good for, at several strengths.
 
-    python -m studies.frontier EMBEDDINGS OUT [--encoder NAME …] [--people 9153] [--far 1e-3 …]
+    python -m studies.frontier EMBEDDINGS OUT [--encoder NAME …] [--sets celeba9k …] [--people 9153] [--processes 16]
 
-EMBEDDINGS holds ``<encoder>_celeba9k.parquet`` (five pictures of each person), ``<encoder>_copies.parquet`` (altered
-copies of some of them, column ``copy_of``: three of each picture of people to fit on, one of each picture of others)
-and, if there, ``<encoder>_tiny.parquet`` (pictures without faces, class as identity). Writes OUT/<encoder>.json; a
-finished one is not run again. ``python -m studies.frontier --record OUT`` keeps what is there for the pages.
+EMBEDDINGS holds ``<encoder>_celeba9k.parquet`` (five pictures of each person) and ``<encoder>_copies.parquet`` (altered
+copies of some of them, column ``copy_of``: three of each picture of people to fit on, one of each picture of others);
+if there, ``<encoder>_tiny.parquet`` (pictures without faces, class as identity) for a face gate and for k-NN,
+``<encoder>_hardcopies.parquet`` (harder copies of the same pictures), and ``<encoder>_celeba20.parquet`` and
+``<encoder>_lfw.parquet``, other faces for the same erasers. Every space is a cell of its own, OUT/<encoder>_<set>/; a
+finished one is not run again, and none is begun after ``--seconds``. ``python -m studies.frontier_record OUT`` keeps
+what is there for the pages.
 """
 
 import argparse
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
 
-import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
 from studies.erasure import objects
-from studies.measured import HOME, Table, write_findings
-from unface import EmbeddingSet, Projection, Protocol, read_embeddings
+from unface import EmbeddingSet, Projection, Protocol, UnfaceError, read_embeddings
 from unface.auditing.attack import Attack
 from unface.auditing.protocol import prepare
+from unface.auditing.search.run import search_by
 from unface.auditing.utility.run import UtilityTasks
 from unface.data import Role
 from unface.erase import Keeper, copy_covariance, fit_projection, make_eraser
@@ -33,21 +37,51 @@ from unface.moments import class_moments
 from unface.probe import Measurement, draw_bootstrap, measure
 from unface.probe.album_trial import run_albums
 from unface.probe.albums import AlbumSize
-from unface.probe.measure import difference
+from unface.probe.panel import draw_shots
 from unface.progress import Silent
-from unface.result.numbers import Estimate
+from unface.result.numbers import Estimate, Rate
 from unface.utility import Task, copy_task, labelled_task
 
-# Of 512 dimensions; other encoders in proportion.
-REMOVED = {"isp": (64, 192, 320, 384), "leace": (192, 320, 384), "pca": (64, 192, 320, 384), "random": (192, 384, 448)}
-KEPT = ((96, 0.1), (64, 0.1), (64, 0.3), (48, 1.0))
-GATED = ("isp 192", "isp 384", "pca 192", "pca 384", "keeper 64, μ 0.3")
-ALBUMS = (AlbumSize(2, 2), AlbumSize(2, 3))
+# Of 512 dimensions; other encoders in proportion. First the strengths at which all are compared, then those between.
+REMOVED, BETWEEN = (192, 320, 384), (64, 128, 256, 448)
+METHODS = ("isp", "leace", "pca", "random")
+KEPT, KEPT_BETWEEN = ((64, 0.1), (64, 0.3), (48, 1.0)), ((96, 0.1), (48, 0.3), (32, 1.0))
 SHARES = {Role.FIT: 0.34, Role.TRAIN: 0.22, Role.CALIBRATE: 0.17}
-_PAIRS = "1 against 1"
-COLOURS = ["#0072b2", "#d55e00", "#cc79a7", "#009e73", "#999999", "#000000"]  # told apart by the colour-blind
+ELSEWHERE = {Role.TRAIN: 0.3, Role.CALIBRATE: 0.3}
+PAIRS, RAW, GATED = "1 against 1", "raw", ", gated"
 
 Measured = dict[tuple[str, float], Measurement]  # by album size and rate
+
+
+@dataclass(frozen=True)
+class FaceSet:
+    """How people of a set are compared."""
+
+    images: int
+    fars: tuple[float, ...]
+    albums: tuple[AlbumSize, ...]
+
+
+FITTED_ON = "celeba9k"
+SETS = {
+    FITTED_ON: FaceSet(5, (1e-3, 1e-4, 1e-5, 1e-6), (AlbumSize(2, 2), AlbumSize(2, 3))),
+    "celeba20": FaceSet(20, (1e-2, 1e-3, 1e-4), tuple(AlbumSize(size, size) for size in (2, 5, 10))),
+    "lfw": FaceSet(10, (1e-2, 1e-3, 1e-4), tuple(AlbumSize(size, size) for size in (2, 5))),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One space of one encoder on one set of faces."""
+
+    encoder: str
+    faces: str
+    space: str
+
+    def path(self, out: Path) -> Path:
+        """Of what was measured; the replicates, in the order of its rows, lie beside it."""
+        name = self.space.replace("μ", "mu").replace(",", "").replace(" ", "-")
+        return out / f"{self.encoder}_{self.faces}" / f"{name}.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,191 +89,259 @@ class Setup:
     """One encoder's people in their roles, copies and things."""
 
     faces: EmbeddingSet
-    copies: EmbeddingSet
+    copies: dict[str, EmbeddingSet]
+    """By the name of their file; the first is what a keeper learns from."""
     things: EmbeddingSet | None
     fit: EmbeddingSet
 
-    @property
-    def nuisance(self) -> NDArray[np.float64]:
-        """How copies of fit people's pictures differ from their originals."""
-        rows = {str(name): row for row, name in enumerate(self.faces.ids)}
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {str(name): row for row, name in enumerate(self.faces.ids)}
+
+    def _copied(self, copies: EmbeddingSet, fitted: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of copies of pictures of people who were fitted on, or of others, and those of their originals."""
         known = set(self.fit.names)
+        of = [self._row.get(str(name), -1) for name in copies.labels["copy_of"]]
         ours = [
             row
-            for row, of in enumerate(self.copies.labels["copy_of"])
-            if str(of) in rows and self.copies.names[self.copies.identities[row]] in known
+            for row, original in enumerate(of)
+            if original >= 0 and (copies.names[copies.identities[row]] in known) is fitted
         ]
-        originals = self.faces.vectors[[rows[str(self.copies.labels["copy_of"][row])] for row in ours]]
-        return copy_covariance(originals, self.copies.vectors[ours])
+        return np.array(ours, np.int64), np.array([of[row] for row in ours], np.int64)
 
-    def copies_to_find(self) -> EmbeddingSet:
+    @cached_property
+    def nuisance(self) -> NDArray[np.float64]:
+        """How copies of fit people's pictures differ from their originals."""
+        copies = next(iter(self.copies.values()))
+        ours, originals = self._copied(copies, fitted=True)
+        return copy_covariance(self.faces.vectors[originals], copies.vectors[ours])
+
+    def copies_to_find(self, name: str) -> EmbeddingSet:
         """Everybody's pictures, and one altered copy of each picture of people whom no eraser was fitted on."""
-        known, there = set(self.fit.names), set(map(str, self.faces.ids))
-        held = [
-            row
-            for row, of in enumerate(self.copies.labels["copy_of"])
-            if self.copies.names[self.copies.identities[row]] not in known and str(of) in there
-        ]
-        copies = self.copies.take(np.array(held))
+        copies = self.copies[name].take(self._copied(self.copies[name], fitted=False)[0])
         names = [*self.faces.names]
-        code = {name: number for number, name in enumerate(names)}
         return EmbeddingSet.from_arrays(
             np.concatenate([self.faces.vectors, copies.vectors]),
-            [*(names[i] for i in self.faces.identities), *(names[code[copies.names[i]]] for i in copies.identities)],
+            [*(names[i] for i in self.faces.identities), *(copies.names[i] for i in copies.identities)],
             ids=[*map(str, self.faces.ids), *map(str, copies.ids)],
             labels={"copy_of": [*[""] * len(self.faces), *map(str, copies.labels["copy_of"])]},
             space=self.faces.space,
-            source="copies",
+            source=name,
         )
 
+    @cached_property
+    def gate(self) -> Gate:
+        """Faces of four fifths of the fit people against things; the others and their copies set the threshold."""
+        assert self.things is not None
+        held = self.fit.identities % 5 == 0
+        place = {str(name): row for row, name in enumerate(self.fit.ids[held])}
+        copies = next(iter(self.copies.values()))
+        ours = [row for row, of in enumerate(copies.labels["copy_of"]) if str(of) in place]
+        of = np.array([place[str(copies.labels["copy_of"][row])] for row in ours], np.int64)
+        return fit_gate(
+            class_moments(self.fit.vectors[~held], self.fit.identities[~held]),
+            self.things.vectors[self.things.identities % 2 == 0],
+            self.fit.vectors[held],
+            self.fit.identities[held],
+            copies=(copies.vectors[ours], of),
+        )
 
-def setup(folder: Path, encoder: str, people: int) -> Setup:
+    def things_to_tell(self) -> EmbeddingSet | None:
+        """The classes that the gate did not see."""
+        return None if self.things is None else self.things.take(np.flatnonzero(self.things.identities % 2 == 1))
+
+
+def setup(folder: Path, encoder: str, people: int, copies: Sequence[str]) -> Setup:
     """People in the order of a hash of their names; those with three copies of a picture are there to fit on."""
-    faces = read_embeddings(folder / f"{encoder}_celeba9k.parquet").unit()
-    copies = read_embeddings(folder / f"{encoder}_copies.parquet").unit()
-    order = sorted(faces.names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
-    of, counts = np.unique([str(one) for one in copies.labels["copy_of"]], return_counts=True)
+    faces = read_embeddings(folder / f"{encoder}_{FITTED_ON}.parquet").unit()
+    there = [name for name in copies if (folder / f"{encoder}_{name}.parquet").exists()]
+    given = {name: read_embeddings(folder / f"{encoder}_{name}.parquet").unit() for name in there}
+    of, counts = np.unique([str(one) for one in given[there[0]].labels["copy_of"]], return_counts=True)
     to_fit = {one.split("/")[0] for one, count in zip(of, counts, strict=True) if count > 1}
-    to_find = {one.split("/")[0] for one, count in zip(of, counts, strict=True) if count == 1} - to_fit
-    others = [name for name in order if name not in to_fit and name not in to_find][: people - len(to_fit | to_find)]
-    chosen = len(others) + len(to_fit) + len(to_find)
-    wanted = {role: round(share * chosen) for role, share in SHARES.items()}
-    fit = to_fit | set(others[: wanted[Role.FIT] - len(to_fit)])
-    left = [name for name in others if name not in fit]
-    roles = dict.fromkeys(fit, Role.FIT) | dict.fromkeys(to_find, Role.TEST)
-    roles |= dict.fromkeys(left[: wanted[Role.TRAIN]], Role.TRAIN)
-    rest = left[wanted[Role.TRAIN] :]
-    roles |= dict.fromkeys(rest[: wanted[Role.CALIBRATE]], Role.CALIBRATE)
-    roles |= dict.fromkeys(rest[wanted[Role.CALIBRATE] :], Role.TEST)
-    faces = faces.take(np.array([row for row, i in enumerate(faces.identities) if faces.names[i] in roles]))
-    role = np.array([str(roles[faces.names[i]]) for i in faces.identities])
-    faces = replace(faces, labels={"role": role})
+    to_find = {one.split("/")[0] for one in of} - to_fit
+    order = _by_hash(faces.names)
+    wanted = {role: round(share * min(people, len(order))) for role, share in SHARES.items()}
+    to_test = [name for name in order if name in to_find][: min(people, len(order)) - sum(wanted.values())]
+    others = [name for name in order if name not in to_fit and name not in to_find][: people - len(to_test)]
+    fit = [*(name for name in order if name in to_fit), *others][: wanted[Role.FIT]]
+    left = [name for name in others if name not in set(fit)][: people - len(to_test) - len(fit)]
+    roles = dict.fromkeys(fit, Role.FIT) | dict.fromkeys(to_test, Role.TEST)
+    faces = _in_roles(faces, roles | _dealt(left, wanted))
     tiny = folder / f"{encoder}_tiny.parquet"
     things = objects(tiny).unit() if tiny.exists() else None
-    return Setup(faces, copies, things, faces.take(np.flatnonzero(role == str(Role.FIT))))
+    return Setup(faces, given, things, faces.take(np.flatnonzero(faces.labels["role"] == str(Role.FIT))))
 
 
-def projections(given: Setup) -> dict[str, Projection]:
-    """Every eraser and control at its strengths, then some of them behind a face gate."""
-    dim = given.faces.space.dim
-
-    def scaled(of_512: int) -> int:
-        return max(1, round(of_512 * dim / 512))
-
-    made = {
-        f"{name} {scaled(removed)}": fit_projection(make_eraser(name, scaled(removed)), given.fit)
-        for name, ranks in REMOVED.items()
-        for removed in ranks
-    }
-    nuisance = given.nuisance
-    for kept, mu in KEPT:
-        name = f"keeper {scaled(kept)}, μ {mu:g}"
-        made[name] = fit_projection(Keeper(scaled(kept), mu=mu, nuisance=nuisance), given.fit)
-    if given.things is not None:
-        gate = _gate(given)
-        names = {_scaled_name(name, scaled) for name in GATED}
-        made |= {f"{name}, gated": replace(made[name], gate=gate) for name in made if name in names}
-    return made
+def _by_hash(names: Sequence[str]) -> list[str]:
+    return sorted(names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
 
 
-def _scaled_name(name: str, scaled: Callable[[int], int]) -> str:
-    """A name of ``GATED`` with the dimensions of this encoder."""
-    method, number, *rest = name.replace(",", " ,").split()
-    return " ".join([method, str(scaled(int(number))), *rest]).replace(" ,", ",")
+def _dealt(names: Sequence[str], wanted: dict[Role, int]) -> dict[str, Role]:
+    """So many to train and to calibrate, the others to test."""
+    train, calibrate = wanted[Role.TRAIN], wanted[Role.TRAIN] + wanted[Role.CALIBRATE]
+    parts = {Role.TRAIN: names[:train], Role.CALIBRATE: names[train:calibrate], Role.TEST: names[calibrate:]}
+    return {name: role for role, part in parts.items() for name in part}
 
 
-def _gate(given: Setup) -> Gate:
-    """Faces of four fifths of the fit people against things; the others set the threshold."""
-    assert given.things is not None
-    held = given.fit.identities % 5 == 0
-    train = given.things.labels["split"] == "train"
-    return fit_gate(
-        class_moments(given.fit.vectors[~held], given.fit.identities[~held]),
-        given.things.vectors[train],
-        given.fit.vectors[held],
-        given.fit.identities[held],
-    )
+def _in_roles(faces: EmbeddingSet, roles: dict[str, Role]) -> EmbeddingSet:
+    faces = faces.take(np.array([row for row, i in enumerate(faces.identities) if faces.names[i] in roles]))
+    return replace(faces, labels={"role": np.array([str(roles[faces.names[i]]) for i in faces.identities])})
 
 
-def study(folder: Path, encoder: str, people: int, fars: Sequence[float], threads: int | None) -> dict[str, object]:
-    """Every space attacked by pairs and by albums, and used."""
-    given = setup(folder, encoder, people)
-    protocol = Protocol(far=tuple(fars), k="all", split="role", threads=threads)
-    prepared = prepare(given.faces, protocol)
+def spaces(dim: int, gated: bool) -> list[str]:
+    """Every eraser and control at the common strengths, those of other strengths, then what lies behind a face gate."""
+    common = [_removed(method, rank, dim) for rank in REMOVED for method in METHODS]
+    common += [_keeper(kept, mu, dim) for kept, mu in KEPT]
+    between = [_keeper(kept, mu, dim) for kept, mu in KEPT_BETWEEN]
+    between += [_removed(method, rank, dim) for rank in BETWEEN for method in METHODS]
+    behind = [f"{name}{GATED}" for name in common] if gated else []
+    return [RAW, *common, *behind, *between]
+
+
+def _scaled(of_512: int, dim: int) -> int:
+    return max(1, round(of_512 * dim / 512))
+
+
+def _removed(method: str, rank: int, dim: int) -> str:
+    return f"{method} {_scaled(rank, dim)}"
+
+
+def _keeper(kept: int, mu: float, dim: int) -> str:
+    return f"keeper {_scaled(kept, dim)}, μ {mu:g}"
+
+
+def projection(given: Setup, space: str) -> Projection | None:
+    """The eraser that a name stands for, fitted."""
+    if space == RAW:
+        return None
+    name = space.removesuffix(GATED)
+    method, strength, *mu = name.replace(",", "").split()
+    if method == "keeper":
+        made = fit_projection(Keeper(int(strength), mu=float(mu[1]), nuisance=given.nuisance), given.fit)
+    else:
+        made = fit_projection(make_eraser(method, int(strength)), given.fit)
+    return replace(made, gate=given.gate) if space.endswith(GATED) else made
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What all cells of one encoder and set share."""
+
+    given: Setup
+    people: dict[str, int]
+    vectors: NDArray[np.float32]
+    attack: Attack
+    albums: tuple[AlbumSize, ...]
+    utility: UtilityTasks | None
+
+    def measured(self, space: str) -> tuple[dict[str, object], Measured]:
+        """A space attacked by pairs, by albums and by search, and used."""
+        made = projection(self.given, space)
+        vectors = self.vectors if made is None else made.apply(self.vectors)
+        numbers, found = attacked(vectors, self.attack, self.albums, space)
+        rows = [_tar_row(size, far, one) for (size, far), one in numbers.items()]
+        kept = [] if made is None or self.utility is None else self.utility.kept(made)
+        uses = [
+            {"measure": one.measure, "on": one.on, "raw": _ends(one.raw), "erased": _ends(one.erased)} for one in kept
+        ]
+        gate = None if made is None or made.gate is None else made.gate.certificate
+        return {
+            "people": self.people,
+            "level": self.attack.bootstrap.level,
+            "TAR": rows,
+            "search": found,
+            "uses": uses,
+            "gate": gate and {"missed": _counted(gate.missed), "taken": _counted(gate.taken), "bound": gate.bound},
+        }, numbers
+
+
+def _counted(rate: Rate) -> list[int]:
+    return [rate.numerator, rate.denominator]
+
+
+@lru_cache(maxsize=1)
+def bench(folder: Path, encoder: str, faces: str, asked: "Asked") -> Bench:
+    """Made once in a process and kept while its cells follow each other."""
+    given = _setup(folder, encoder, asked.people, asked.copies)
+    compared, how = given.faces, SETS[faces]
+    if faces != FITTED_ON:
+        compared = read_embeddings(folder / f"{encoder}_{faces}.parquet").unit()
+        order = _by_hash(compared.names)
+        wanted = {role: round(share * len(order)) for role, share in ELSEWHERE.items()}
+        compared = _in_roles(compared, _dealt(order, wanted))
+    protocol = Protocol(far=how.fars, k="all", split="role", images=how.images, threads=1)
+    prepared = prepare(compared, protocol)
     roles = prepared.roles
     bootstrap = draw_bootstrap(
         protocol.scheme(), roles.calibrate.count, roles.test.count, protocol.bootstraps, protocol.seed
     )
     plan = replace(protocol.plan(), ks=prepared.ks, everything=prepared.everything)
+    utility = None
+    if faces == FITTED_ON:
+        tasks: list[Task] = [copy_task(given.copies_to_find(name)) for name in given.copies]
+        things = given.things_to_tell()
+        tasks += [] if things is None else [labelled_task(things, seed=0)]
+        utility = UtilityTasks(tuple((task, task.outcomes(task.vectors)) for task in tasks), bootstrap.level)
+    people = {"fit": len(given.fit.names), "train": roles.train.count}
+    people |= {"calibrate": roles.calibrate.count, "test": roles.test.count}
     attack = Attack(roles, protocol.probes(), plan, bootstrap)
-    tasks: list[Task] = [copy_task(given.copies_to_find())]
-    tasks += [] if given.things is None else [labelled_task(given.things, seed=0)]
-    utility = UtilityTasks(tuple((task, task.outcomes(task.vectors)) for task in tasks), bootstrap.level)
-    measured: dict[str, Measured] = {}
-    rows = []
-    for name, projection in [("raw", None), *projections(given).items()]:
-        vectors = prepared.embeddings.vectors if projection is None else projection.apply(prepared.embeddings.vectors)
-        measured[name] = attacked(vectors, attack, name)
-        rows += [_tar_row(name, size, far, one) for (size, far), one in measured[name].items()]
-        if projection is not None:
-            rows += [
-                {
-                    "space": name,
-                    "measure": kept.measure,
-                    "on": kept.on,
-                    "raw": _ends(kept.raw),
-                    "erased": _ends(kept.erased),
-                }
-                for kept in utility.kept(projection)
-            ]
-        print(
-            f"{encoder} {name}: "
-            + ", ".join(f"{size} {far:g} {one.tar:.2%}" for (size, far), one in measured[name].items()),
-            flush=True,
-        )
-    found = {str(row["space"]): row["erased"][0] for row in rows if row.get("measure") == "copy recall@1"}  # type: ignore[index]
-    return {
-        "encoder": encoder,
-        "people": {
-            str(role): len(np.unique(given.faces.identities[given.faces.labels["role"] == str(role)]))
-            for role in (Role.FIT, Role.TRAIN, Role.CALIBRATE, Role.TEST)
-        },
-        "level": bootstrap.level,
-        "rows": rows,
-        "rivals": list(_rivals(measured, found, bootstrap.level)),
-    }
+    return Bench(given, people, prepared.embeddings.vectors, attack, how.albums, utility)
 
 
-def attacked(vectors: NDArray[np.float32], attack: Attack, task: str) -> Measured:
-    """The worst case of the panel for pairs and for each album."""
+_setup = lru_cache(maxsize=1)(setup)
+
+
+def attacked(
+    vectors: NDArray[np.float32], attack: Attack, albums: Sequence[AlbumSize], task: str
+) -> tuple[Measured, dict[str, object]]:
+    """The worst case of the panel for pairs and for each album, and that of pairs as a search."""
     pairs = attack.run(vectors, Silent(), task)
     (k,) = attack.plan.ks
     numbers: Measured = {}
     for far in attack.plan.fars:
         worst = pairs.worst(k, far)
         if worst is not None:
-            numbers[_PAIRS, far] = worst
-    probes = [(probe, pairs.panel.trials[probe.name, k].setting) for probe in attack.probes]
-    trials = run_albums(vectors, attack.roles, probes, attack.plan, ALBUMS)
-    for size in ALBUMS:
+            numbers[PAIRS, far] = worst
+    settings = {probe.name: pairs.panel.trials[probe.name, k].setting for probe in attack.probes}
+    probes = [(probe, settings[probe.name]) for probe in attack.probes]
+    trials = run_albums(vectors, attack.roles, probes, attack.plan, albums)
+    for size in albums:
         for far in attack.plan.fars:
             able = [trial for (_, of), trial in trials.items() if of == size and far in trial.thresholds]
             if able:
                 best = max(able, key=lambda trial: trial.calibrate_tar[far])
                 numbers[f"{size.first} against {size.second}", far] = measure(best, far, attack.bootstrap, attack.plan)
-    return numbers
+    searching = numbers[PAIRS, min(far for size, far in numbers if size == PAIRS and far >= 1e-4)].probe
+    probe = next(one for one in attack.probes if one.name == searching)
+    shots, _ = draw_shots(vectors, attack.roles, attack.plan, k)
+    rates, strangers = search_by(probe.fit(shots[0].support), settings[searching], vectors, attack)
+    found: dict[str, object] = {"probe": searching, "rates": []}
+    found["rates"] = [
+        {
+            "gallery": one.gallery,
+            "first": [one.first.value, one.first.low, one.first.high],
+            "first ten": [one.first_ten.value, one.first_ten.low, one.first_ten.high],
+            "chance": one.chance_first,
+        }
+        for one in rates
+    ]
+    if strangers is not None:
+        found["at FPIR 1e-2"] = [strangers.found.value, strangers.found.low, strangers.found.high]
+        found["people"] = strangers.people
+    return numbers, found
 
 
-def _tar_row(name: str, size: str, far: float, one: Measurement) -> dict[str, object]:
+def _tar_row(size: str, far: float, one: Measurement) -> dict[str, object]:
     return {
-        "space": name,
-        "measure": "TAR",
         "size": size,
         "far": far,
         "probe": one.probe,
         "tar": [one.tar, one.interval.low, one.interval.high],
+        "resolution": str(one.resolution),
         "accepted": one.accepted,
         "mated": one.mated,
+        "false accepts": one.false_accepts,
+        "impostors": one.impostors,
         "identities": one.identities,
     }
 
@@ -248,120 +350,80 @@ def _ends(estimate: Estimate) -> list[float]:
     return [estimate.value, estimate.low, estimate.high]
 
 
-def _rivals(measured: dict[str, Measured], found: dict[str, float], level: float) -> Iterator[dict[str, object]]:
-    """Each keeper less its neighbours in use on the same people, of every rival method.
+@dataclass(frozen=True)
+class Asked:
+    """Options that every cell needs."""
 
-    These are the strength that leaks least among those that find at least as many copies, and the one that finds the
-    most among those that find fewer.
-    """
-    for keeper in (name for name in measured if name.startswith("keeper") and not name.endswith("gated")):
-        for method in ("isp", "leace", "pca", "random"):
-            rivals = [name for name in found if name.startswith(method) and not name.endswith("gated")]
-            for key in measured[keeper]:
-                able = [name for name in rivals if key in measured[name]]
-                above = [name for name in able if found[name] >= found[keeper]]
-                below = [name for name in able if found[name] < found[keeper]]
-                chosen = [min(above, key=lambda name: measured[name][key].tar)] if above else []
-                chosen += [max(below, key=lambda name: found[name])] if below else []
-                for rival in chosen:
-                    value, ends = difference(measured[rival][key], measured[keeper][key], level)
-                    yield {
-                        "keeper": keeper,
-                        "rival": rival,
-                        "size": key[0],
-                        "far": key[1],
-                        "copies": [found[keeper], found[rival]],
-                        "points": [value, ends.low, ends.high],
-                    }
+    people: int
+    copies: tuple[str, ...]
 
 
-def record(out: Path) -> None:
-    """Tables of docs/measured/frontier.json and the chart of all encoders."""
-    results = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(out.glob("*.json"))]
-    tables = {}
-    for result in results:
-        found = [row for row in result["rows"] if row["measure"] == "copy recall@1"]
-        copies = {"raw": found[0]["raw"], **{row["space"]: row["erased"] for row in found}}
-        tars = {
-            (row["space"], row["size"], row["far"]): row["tar"] for row in result["rows"] if row["measure"] == "TAR"
-        }
-        sizes = [("pairs", _PAIRS, 1e-4), ("2 against 2", "2 against 2", 1e-4), ("2 against 3", "2 against 3", 1e-4)]
-        tables[result["encoder"]] = Table(
-            columns={"space": "", **{name: ".1%" for name, *_ in sizes}, "copies found": ".2%"},
-            rows=[[space, *(tars[space, size, far] for _, size, far in sizes), copies[space]] for space in copies],
-        )
-        shown = [
-            one for one in result["rivals"] if (one["size"], one["far"]) in ((_PAIRS, 1e-4), ("2 against 3", 1e-4))
-        ]
-        tables[f"{result['encoder']}, keeper against rivals"] = Table(
-            columns={
-                "keeper": "",
-                "rival": "",
-                "copies found by both": ".2%/",
-                "pictures": "",
-                "keeper − rival": "+.2%",
-            },
-            rows=[[one["keeper"], one["rival"], one["copies"], one["size"], one["points"]] for one in shown],
-        )
-    people = {f"{result['encoder']}, {role}": count for result in results for role, count in result["people"].items()}
-    command = "python -m studies.frontier EMBEDDINGS OUT"
-    write_findings("frontier", command=command, where="two cores of a shared machine", tables=tables, figures=people)
-    _chart(results).save(HOME.parent / "frontier.svg")
+def run(cell: Cell, folder: Path, out: Path, asked: Asked, until: float) -> str:
+    """Measure a cell, unless time is up; the file of numbers comes last and marks it as finished."""
+    path = cell.path(out)
+    if time.time() > until:
+        return f"{cell.encoder} {cell.faces} {cell.space}: no time left"
+    began = time.process_time()
+    try:
+        result, numbers = bench(folder, cell.encoder, cell.faces, asked).measured(cell.space)
+    except UnfaceError as error:
+        return f"{cell.encoder} {cell.faces} {cell.space}: not run: {error}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(path.with_suffix(".npy"), np.array([one.replicates.values for one in numbers.values()], np.float32))
+    mirrored = next(iter(numbers.values())).replicates.mirrored
+    named = {"encoder": cell.encoder, "faces": cell.faces, "space": cell.space, "mirrored": mirrored}
+    text = json.dumps({**named, **result}, indent=1, ensure_ascii=False)
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(path)
+    shown = ", ".join(f"{size} {far:g} {one.tar:.2%}" for (size, far), one in numbers.items())
+    return f"{cell.encoder} {cell.faces} {cell.space} ({time.process_time() - began:.0f} s of CPU): {shown}"
 
 
-def _chart(results: list[dict[str, Any]]) -> alt.FacetChart:
-    """Albums of two against three pictures that attackers link, over the copies that are found."""
-    points = []
-    for result in results:
-        found = [row for row in result["rows"] if row["measure"] == "copy recall@1"]
-        copies = {"raw": found[0]["raw"], **{row["space"]: row["erased"] for row in found}}
-        for row in result["rows"]:
-            if row["measure"] == "TAR" and (row["size"], row["far"]) == ("2 against 3", 1e-4):
-                method, _, strength = row["space"].partition(" ")
-                value, low, high = (100 * one for one in row["tar"])
-                at = {"missed": 100 * (1 - copies[row["space"]][0]), "TAR": value, "low": low, "high": high}
-                points.append({"encoder": result["encoder"], "eraser": method, "strength": strength, **at})
-    kind = alt.Legend(orient="top", symbolOpacity=1)
-    colour = alt.Color("eraser:N", title=None, legend=kind, scale=alt.Scale(range=COLOURS))
-    across = alt.X("missed:Q", title="copies missed, %", scale=alt.Scale(type="log"))
-    drawn = alt.Chart(alt.InlineData(points)).encode(x=across, color=colour)
-    marks = drawn.mark_point(filled=True, size=60, opacity=1).encode(
-        y=alt.Y("TAR:Q", title="albums linked at FAR 1e-4, %", scale=alt.Scale(type="log")),
-        shape=alt.Shape("eraser:N", legend=None),
-    )
-    ends = drawn.mark_rule().encode(y=alt.Y("low:Q", scale=alt.Scale(type="log")), y2="high:Q")
-    names = drawn.mark_text(align="left", dx=6, dy=-4, fontSize=9).encode(y="TAR:Q", text="strength:N")
-    drawn_together: alt.FacetChart = (
-        alt.layer(ends, marks, names)
-        .properties(width=420, height=320)
-        .facet(alt.Facet("encoder:N", title=None), columns=2)
-    )
-    return drawn_together
+def cells(folder: Path, encoders: Sequence[str], sets: Sequence[str]) -> Iterator[Cell]:
+    """All that the files allow: sets after each other, in each the common strengths of all encoders first."""
+    for faces in sets:
+        listed = {}
+        for encoder in encoders:
+            if (folder / f"{encoder}_{faces}.parquet").exists():
+                dim = _dimensions(folder / f"{encoder}_{FITTED_ON}.parquet")
+                listed[encoder] = spaces(dim, (folder / f"{encoder}_tiny.parquet").exists())
+        first = 1 + len(REMOVED) * len(METHODS) + len(KEPT)
+        for part in (slice(0, first), slice(first, None)):
+            yield from (Cell(encoder, faces, space) for encoder, names in listed.items() for space in names[part])
+
+
+def _dimensions(path: Path) -> int:
+    from pyarrow.parquet import read_schema
+
+    return int(read_schema(path).field("vector").type.list_size)
 
 
 def main() -> None:
     """Run what is not there yet."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("embeddings", type=Path, nargs="?")
+    given.add_argument("embeddings", type=Path)
     given.add_argument("out", type=Path)
-    given.add_argument("--record", action="store_true")
     given.add_argument("--encoder", nargs="*", default=None)
+    given.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     given.add_argument("--people", type=int, default=9153)
-    given.add_argument("--far", nargs="*", type=float, default=[1e-3, 1e-4, 1e-5, 1e-6])
-    given.add_argument("--threads", type=int, default=None)
+    given.add_argument("--copies", nargs="*", default=["hardcopies", "copies"])
+    given.add_argument("--only", nargs="*", default=None, help="spaces by name, such as raw 'isp 192'")
+    given.add_argument("--processes", type=int, default=1)
+    given.add_argument("--seconds", type=float, default=float("inf"), help="after these no cell is begun")
     asked = given.parse_args()
-    if asked.record:
-        record(asked.out)
-        return
-    if asked.embeddings is None:
-        given.error("name the folder of embeddings, then the one to write to")
-    asked.out.mkdir(parents=True, exist_ok=True)
+    until = time.time() + asked.seconds
     there = sorted(path.name.removesuffix("_copies.parquet") for path in asked.embeddings.glob("*_copies.parquet"))
-    for encoder in asked.encoder or there:
-        path = asked.out / f"{encoder}.json"
-        if not path.exists():
-            result = study(asked.embeddings, encoder, asked.people, asked.far, asked.threads)
-            path.write_text(json.dumps(result, indent=1, ensure_ascii=False), encoding="utf-8")
+    options = Asked(asked.people, tuple(asked.copies))
+    wanted = [
+        cell
+        for cell in cells(asked.embeddings, asked.encoder or there, asked.sets)
+        if not cell.path(asked.out).exists() and (asked.only is None or cell.space in asked.only)
+    ]
+    with ProcessPoolExecutor(asked.processes) as pool:
+        runs = [pool.submit(run, cell, asked.embeddings, asked.out, options, until) for cell in wanted]
+        for done in runs:
+            print(done.result(), flush=True)
 
 
 if __name__ == "__main__":

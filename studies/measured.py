@@ -82,9 +82,16 @@ def table(name: str, part: str) -> list[str]:
     return markdown(tables[part])
 
 
-def cell(name: str, part: str, line: int, column: int, how: str, place: int = 0) -> str:
-    """One cell of a recorded table, or the number at one place of it; all are counted from 1."""
-    value = read_findings(name).tables[part].rows[line - 1][column - 1]
+def cell(name: str, part: str, line: int | str, column: int, how: str, place: int = 0) -> str:
+    """One cell of a recorded table, or the number at one place of it; all are counted from 1, a line may be named."""
+    rows = read_findings(name).tables[part].rows
+    if isinstance(line, str):
+        named = [row for row in rows if row[0] == line]
+        if not named:
+            raise UnfaceError(f"docs/measured/{name}.json: table {part!r} has no line {line!r}")
+        value = named[0][column - 1]
+    else:
+        value = rows[line - 1][column - 1]
     return written(value[place - 1] if place and isinstance(value, list) else value, how)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.auditing.albums.run import spaces_of
+from unface.auditing.attack import Attack
 from unface.auditing.bench import Bench
 from unface.auditing.search import HitRates, OpenSearch, SearchResults, SpaceSearch
 from unface.metrics import (
@@ -45,20 +46,22 @@ def measure_search(bench: Bench, head: Headline) -> SearchResults:
             names = [name for name in dict.fromkeys((worst.probe if worst else _COSINE, _COSINE)) if name in at_k]
             for name in names:
                 probe: Probe = next(one for one in attack.probes if one.name == name)
-                searcher = _Searcher(probe.fit(shots[0].support), at_k[name], vectors, plan.device)
+                scorer = probe.fit(shots[0].support)
+                found = search_by(scorer, at_k[name], vectors, attack)
                 searches.append(
-                    SpaceSearch(
-                        space=space.name,
-                        probe=name,
-                        worst=name == names[0],
-                        rates=_rates(searcher.run(attack.roles.test), attack.roles.test.count, attack.bootstrap),
-                        open_set=_open(
-                            searcher, attack.roles.calibrate, attack.roles.test, attack.bootstrap, plan.seed
-                        ),
-                    )
+                    SpaceSearch(space=space.name, probe=name, worst=name == names[0], rates=found[0], open_set=found[1])
                 )
             bench.progress.advance("search")
     return SearchResults(k=head.k, people=roles.test.count, searches=searches)
+
+
+def search_by(
+    scorer: Scorer, setting: Setting, vectors: NDArray[np.float32], attack: Attack
+) -> tuple[list[HitRates], OpenSearch | None]:
+    """Test pictures searched for by one fitted attacker: hit rates at growing galleries, and with strangers refused."""
+    searcher, roles = _Searcher(scorer, setting, vectors, attack.plan.device), attack.roles
+    rates = _rates(searcher.run(roles.test), roles.test.count, attack.bootstrap)
+    return rates, _open(searcher, roles.calibrate, roles.test, attack.bootstrap, attack.plan.seed)
 
 
 class _Searcher:

@@ -1,0 +1,263 @@
+"""Tables and chart of the frontier for the pages, from the cells that ``studies.frontier`` has finished.
+
+    python -m studies.frontier_record OUT [--where "sixteen cores of a server"]
+
+Replaces docs/measured/frontier.json and docs/frontier.svg.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from studies.frontier import FITTED_ON, GATED, METHODS, PAIRS, RAW, SETS
+from studies.measured import HOME, Cell, Table, write_findings
+from unface.metrics import Replicates, difference_interval
+
+FAR = 1e-4
+ALBUM = "2 against 3"
+COLOURS = ["#0072b2", "#d55e00", "#cc79a7", "#009e73", "#999999", "#000000"]  # told apart by the colour-blind
+_FOUND = "copy recall@1"
+
+
+@dataclass(frozen=True)
+class Space:
+    """A finished cell."""
+
+    result: dict[str, Any]
+    draws: dict[tuple[str, float], Replicates]
+
+    @property
+    def name(self) -> str:
+        return str(self.result["space"])
+
+    @property
+    def method(self) -> str:
+        return self.name.split()[0]
+
+    def tar(self, size: str, far: float) -> Cell:
+        """With its interval; None where the rate is refused."""
+        rows = [row["tar"] for row in self.result["TAR"] if (row["size"], row["far"]) == (size, far)]
+        return rows[0] if rows else None
+
+    def use(self, measure: str, on: str, side: str = "erased") -> Any:
+        """With its interval; None where it was not measured."""
+        rows = [one[side] for one in self.result["uses"] if one["measure"] == measure and _is_on(one["on"], on)]
+        return rows[0] if rows else None
+
+    @property
+    def first_hit(self) -> Cell:
+        """Among all pictures of the test people."""
+        cell: Cell = self.result["search"]["rates"][-1]["first"]
+        return cell
+
+
+def read_spaces(out: Path, encoder: str, faces: str) -> dict[str, Space]:
+    """In the order of the study: raw, then methods by strength."""
+    found = []
+    for path in sorted((out / f"{encoder}_{faces}").glob("*.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        draws = np.load(path.with_suffix(".npy"), allow_pickle=False).astype(np.float64)
+        keys = [(row["size"], row["far"]) for row in result["TAR"]]
+        replicates = {key: Replicates(values, result["mirrored"]) for key, values in zip(keys, draws, strict=True)}
+        found.append(Space(result, replicates))
+    order = [RAW, *METHODS, "keeper"]
+
+    def place(one: Space) -> tuple[bool, int, list[float]]:
+        words = one.name.removesuffix(GATED).replace(",", "").split()
+        numbers = [float(word) for word in words if word.replace(".", "").isdigit()]
+        strength = [-numbers[0], numbers[-1]] if one.method == "keeper" else numbers
+        return one.name.endswith(GATED), order.index(one.method), strength
+
+    return {one.name: one for one in sorted(found, key=place)}
+
+
+def tables_of(encoder: str, spaces: dict[str, Space]) -> Iterator[tuple[str, Table]]:
+    """Of the set that erasers were fitted on: ungated spaces, low rates, search, gated ones, and equal use."""
+    open_spaces = [one for name, one in spaces.items() if not name.endswith(GATED)]
+    gated = [one for name, one in spaces.items() if name.endswith(GATED)]
+    uses = {name: key for name, key in _USES.items() if _raw_use(open_spaces, *key) is not None}
+    columns = {"space": "", "pairs": ".1%", "2 against 2": ".1%", ALBUM: ".1%"} | dict.fromkeys(uses, ".2%")
+    for title, listed in ((encoder, open_spaces), (f"{encoder}, gated", gated)):
+        if listed:
+            rows = [
+                [one.name, *(one.tar(size, FAR) for size in (PAIRS, "2 against 2", ALBUM))]
+                + [_raw_use(open_spaces, *key) if one.name == RAW else one.use(*key) for key in uses.values()]
+                for one in listed
+            ]
+            yield title, Table(columns=columns, rows=rows)
+    rates = SETS[FITTED_ON].fars
+    yield (
+        f"{encoder}, low rates",
+        Table(
+            columns={"space": "", **{f"{far:g}".replace("e-0", "e-"): ".2%" for far in rates}},
+            rows=[[one.name, *(one.tar(PAIRS, far) for far in rates)] for one in open_spaces],
+        ),
+    )
+    yield (
+        f"{encoder}, search",
+        Table(
+            columns={"space": "", "gallery": ",", "first hit": ".1%", "chance": ".2%", "found at FPIR 1e-2": ".1%"},
+            rows=[
+                [one.name, last["gallery"], last["first"], last["chance"], one.result["search"].get("at FPIR 1e-2")]
+                for one in open_spaces
+                for last in one.result["search"]["rates"][-1:]
+            ],
+        ),
+    )
+    yield f"{encoder}, at equal use", equal_use(open_spaces, "harder copies found" in uses)
+
+
+def _is_on(source: str, name: str) -> bool:
+    """A utility set is named by its file, or by the name of the copies."""
+    return source == name or source.endswith(f"_{name}.parquet")
+
+
+_USES = {
+    "copies found": (_FOUND, "copies"),
+    "harder copies found": (_FOUND, "hardcopies"),
+    "k-NN without faces": ("knn", "tiny"),
+}
+
+
+def _raw_use(spaces: list[Space], measure: str, on: str) -> Cell:
+    found: list[Cell] = [use for one in spaces if (use := one.use(measure, on, "raw")) is not None]
+    return found[0] if found else None
+
+
+def equal_use(spaces: list[Space], harder: bool) -> Table:
+    """Each keeper less each rival method at the keeper's own share of copies found, paired over people.
+
+    A rival's leakage there is interpolated between the two strengths that find the next more and the next fewer
+    copies, replicate by replicate. Raw is the weakest strength of every method.
+    """
+    on = "hardcopies" if harder else "copies"
+    use: dict[str, Any] = {
+        one.name: (_raw_use(spaces, _FOUND, on) if one.name == RAW else one.use(_FOUND, on)) for one in spaces
+    }
+    found = {name: float(ends[0]) for name, ends in use.items() if ends is not None}
+    rows: list[list[Cell]] = []
+    for keeper in (one for one in spaces if one.method == "keeper"):
+        for method in METHODS:
+            rivals = [one for one in spaces if one.method in (method, RAW)]
+            more = [one for one in rivals if found[one.name] >= found[keeper.name]]
+            fewer = [one for one in rivals if found[one.name] < found[keeper.name]]
+            cells = [_difference(keeper, more, fewer, found, size) for size in (PAIRS, ALBUM)]
+            between = "all find as many" if more else "none finds as many"
+            if more and fewer:
+                between = f"{_next(more, found).name} and {_next(fewer, found, -1).name}"
+            rows.append([keeper.name, method, found[keeper.name], between, *cells])
+    columns = {"keeper": "", "rival": "", "copies found": ".2%", "rival between": ""}
+    return Table(columns=columns | {"pairs": "+.2%", ALBUM: "+.2%"}, rows=rows)
+
+
+def _next(spaces: list[Space], found: dict[str, float], sign: int = 1) -> Space:
+    """The one that finds the fewest copies, or with −1 the most; of equals the one that leaves the least."""
+
+    def left(one: Space) -> float:
+        tar: Any = one.tar(ALBUM, FAR)
+        return float(tar[0]) if tar else 1.0
+
+    return min(spaces, key=lambda one: (sign * found[one.name], left(one)))
+
+
+def _difference(keeper: Space, more: list[Space], fewer: list[Space], found: dict[str, float], size: str) -> Cell:
+    key = (size, FAR)
+    if not more or not fewer:
+        return None
+    above, below = _next(more, found), _next(fewer, found, -1)
+    share = (found[keeper.name] - found[below.name]) / (found[above.name] - found[below.name])
+    tars: list[Any] = [one.tar(*key) for one in (keeper, above, below)]
+    if None in tars:
+        return None
+    mine, theirs, least = (float(ends[0]) for ends in tars)
+    estimate = mine - share * theirs - (1 - share) * least
+    values = keeper.draws[key].values - share * above.draws[key].values - (1 - share) * below.draws[key].values
+    interval = difference_interval(estimate, Replicates(values, keeper.draws[key].mirrored), keeper.result["level"])
+    return [estimate, interval.low, interval.high]
+
+
+def elsewhere(spaces: dict[str, Space], faces: str) -> Table:
+    """The same erasers on other faces: pairs and every album at the lowest rate that most resolve, and first hits."""
+    sizes = [PAIRS, *(f"{size.first} against {size.second}" for size in SETS[faces].albums)]
+    listed = [one for name, one in spaces.items() if not name.endswith(GATED)]
+    return Table(
+        columns={"space": "", **dict.fromkeys(sizes, ".1%"), "first hit": ".1%"},
+        rows=[[one.name, *(one.tar(size, 1e-3) for size in sizes), one.first_hit] for one in listed],
+    )
+
+
+def record(out: Path, where: str) -> None:
+    """All encoders and sets that are there."""
+    tables: dict[str, Table] = {}
+    figures: dict[str, Cell] = {}
+    points = []
+    names = sorted(path.name for path in out.iterdir() if path.is_dir())
+    for encoder, faces in (name.rsplit("_", 1) for name in names):
+        spaces = read_spaces(out, encoder, faces)
+        if RAW not in spaces:
+            continue
+        people = spaces[RAW].result["people"]
+        if faces == FITTED_ON:
+            tables |= dict(tables_of(encoder, spaces))
+            figures |= {f"{encoder}, {role}": count for role, count in people.items()}
+            points += list(_points(encoder, [one for name, one in spaces.items() if not name.endswith(GATED)]))
+            gate = next((one.result["gate"] for one in spaces.values() if one.result["gate"]), None)
+            figures |= {f"{encoder}, gate {key}": value for key, value in (gate or {}).items()}
+        else:
+            tables[f"{encoder}, {faces}"] = elsewhere(spaces, faces)
+            figures |= {f"{encoder}, {faces}, {role}": count for role, count in people.items()}
+    command = "python -m studies.frontier EMBEDDINGS OUT"
+    write_findings("frontier", command=command, where=where, tables=tables, figures=figures)
+    _chart(points).save(HOME.parent / "frontier.svg")
+
+
+def _points(encoder: str, spaces: list[Space]) -> Iterator[dict[str, object]]:
+    harder = _raw_use(spaces, _FOUND, "hardcopies") is not None
+    on = "hardcopies" if harder else "copies"
+    for one in spaces:
+        found: Any = _raw_use(spaces, _FOUND, on) if one.name == RAW else one.use(_FOUND, on)
+        tar: Any = one.tar(ALBUM, FAR)
+        if found is not None and tar is not None:
+            value, low, high = (100 * end for end in tar)
+            at = {"missed": max(100 * (1 - found[0]), 0.01), "TAR": value, "low": max(low, 0.01), "high": high}
+            yield {"encoder": encoder, "eraser": one.method, "strength": one.name.partition(" ")[2], **at}
+
+
+def _chart(points: list[dict[str, object]]) -> alt.FacetChart:
+    """Albums of two against three pictures that attackers link, over the copies that are found."""
+    kind = alt.Legend(orient="top", symbolOpacity=1)
+    colour = alt.Color("eraser:N", title=None, legend=kind, scale=alt.Scale(range=COLOURS))
+    across = alt.X("missed:Q", title="copies missed, %", scale=alt.Scale(type="log"))
+    drawn = alt.Chart(alt.InlineData(points)).encode(x=across, color=colour)
+    marks = drawn.mark_point(filled=True, size=60, opacity=1).encode(
+        y=alt.Y("TAR:Q", title="albums linked at FAR 1e-4, %", scale=alt.Scale(type="log")),
+        shape=alt.Shape("eraser:N", legend=None),
+    )
+    ends = drawn.mark_rule().encode(y=alt.Y("low:Q", scale=alt.Scale(type="log")), y2="high:Q")
+    labels = drawn.mark_text(align="left", dx=6, dy=-4, fontSize=9).encode(y="TAR:Q", text="strength:N")
+    together: alt.FacetChart = (
+        alt.layer(ends, marks, labels)
+        .properties(width=420, height=320)
+        .facet(alt.Facet("encoder:N", title=None), columns=2)
+        .resolve_scale(x="independent", y="independent")
+    )
+    return together
+
+
+def main() -> None:
+    """Keep what is there."""
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("out", type=Path)
+    given.add_argument("--where", default="sixteen cores of a server")
+    asked = given.parse_args()
+    record(asked.out, asked.where)
+
+
+if __name__ == "__main__":
+    main()
