@@ -132,12 +132,17 @@ def test_columns_may_have_other_names_and_bad_rows_may_be_skipped(tmp_path: Path
     pq.write_table(table, tmp_path / "faces.parquet")
     columns = ["--identity-column", "who", "--vector-column", "emb", "--id-column", "key", "--context", "backdrop"]
     done = unface(
-        *["audit", tmp_path / "faces.parquet", "--out", tmp_path / "out", "--json", "--skip-bad-rows"], *columns, *QUICK
+        *["audit", tmp_path / "faces.parquet", "--out", tmp_path / "out", "--json", "--bad-rows", "drop"],
+        *columns,
+        *QUICK,
     )
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
     assert found["source"]["rows"] == 239
     assert "skipped 1 of 240 rows: 1 with NaN in 'emb'" in found["source"]["notes"]
+    assert found["source"]["bad_rows"] == {"rows": 1, "of": 240, "faults": {"NaN in 'emb'": 1}}
+    lost = "1 person has fewer than 6 pictures without their bad rows; they were not audited. --images 5 keeps them"
+    assert lost in [finding["text"] for finding in found["findings"]]
     assert found["spaces"][0]["points"][0]["probe"] == "cosine"
 
 

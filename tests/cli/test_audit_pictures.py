@@ -230,7 +230,7 @@ def test_columns_of_a_table_of_pictures_may_have_other_names(tmp_path: Path, fac
     assert json.loads(done.out)["curated"]["identities"] == 30
 
 
-@pytest.mark.parametrize("option", [("--vector-column", "v"), ("--context", "c"), ("--skip-bad-rows",)])
+@pytest.mark.parametrize("option", [("--vector-column", "v"), ("--context", "c"), ("--bad-rows", "drop")])
 def test_what_speaks_of_vectors_is_refused_where_pictures_are_given(
     tmp_path: Path, faces: Path, option: tuple[str, ...]
 ) -> None:

@@ -40,26 +40,26 @@ def with_row(value: float, row: int = 2, dtype: str = "float32") -> np.ndarray[t
     ],
 )
 def test_a_bad_vector_is_named_by_row_and_id(value: float, dtype: str, words: str) -> None:
-    expected = f"faces.parquet: row 2 (id 'a2') has {words}; drop it or pass --skip-bad-rows"
+    expected = f"faces.parquet: row 2 (id 'a2') has {words}; drop it or pass --bad-rows drop"
     assert refusal(with_row(value, dtype=dtype)) == expected
 
 
 def test_numbers_that_vanish_in_float32_are_a_row_of_zeros() -> None:
     vectors = GOOD.astype(np.float64)
     vectors[1] = 1e-300
-    expected = "faces.parquet: row 1 (id 'b1') has only zeros in 'vector'; drop it or pass --skip-bad-rows"
+    expected = "faces.parquet: row 1 (id 'b1') has only zeros in 'vector'; drop it or pass --bad-rows drop"
     assert refusal(vectors) == expected
 
 
 @pytest.mark.parametrize("missing", [None, "", float("nan")])
 def test_a_missing_identity_is_named_by_row_and_id(missing: object) -> None:
     names = ["ann", "bob", "ann", missing]
-    expected = "faces.parquet: row 3 (id 'b2') has no identity in 'identity'; drop it or pass --skip-bad-rows"
+    expected = "faces.parquet: row 3 (id 'b2') has no identity in 'identity'; drop it or pass --bad-rows drop"
     assert refusal(identities=names) == expected  # type: ignore[arg-type]
 
 
 def test_a_missing_id_is_named_by_row() -> None:
-    expected = "faces.parquet: row 1 has no id in 'id'; drop it or pass --skip-bad-rows"
+    expected = "faces.parquet: row 1 has no id in 'id'; drop it or pass --bad-rows drop"
     assert refusal(ids=["a1", None, "a2", "b2"]) == expected  # type: ignore[arg-type]
 
 
@@ -74,7 +74,7 @@ def test_bad_rows_are_dropped_and_counted_when_asked() -> None:
     vectors[0, 0], vectors[3, 1], vectors[4], vectors[5, 0] = np.nan, np.inf, 0, np.nan
     names = ["ann", "bob"] * 3 + ["", "bob"]
     labels = {"age": np.arange(8)}
-    found = EmbeddingSet.from_arrays(vectors, names, labels=labels, skip_bad_rows=True, source="x")
+    found = EmbeddingSet.from_arrays(vectors, names, labels=labels, bad_rows="drop", source="x")
     assert found.ids.tolist() == ["1", "2", "7"]
     assert found.labels["age"].tolist() == [1, 2, 7]
     assert np.array_equal(found.vectors, vectors[[1, 2, 7]])
@@ -87,24 +87,24 @@ def test_bad_rows_are_dropped_and_counted_when_asked() -> None:
 def test_a_row_with_two_faults_is_counted_once() -> None:
     vectors = GOOD.copy()
     vectors[0] = [np.nan, np.inf]
-    found = EmbeddingSet.from_arrays(vectors, ["", "bob", "ann", "bob"], skip_bad_rows=True)
+    found = EmbeddingSet.from_arrays(vectors, ["", "bob", "ann", "bob"], bad_rows="drop")
     assert found.notes == ("skipped 1 of 4 rows: 1 with NaN in 'vector'",)
 
 
 def test_names_are_dropped_with_their_last_row() -> None:
-    found = EmbeddingSet.from_arrays(with_row(np.nan), ["ann", "bob", "zoe", "bob"], skip_bad_rows=True)
+    found = EmbeddingSet.from_arrays(with_row(np.nan), ["ann", "bob", "zoe", "bob"], bad_rows="drop")
     assert found.names == ("ann", "bob")
 
 
 def test_nothing_left_is_an_error() -> None:
     expected = "faces.parquet: no usable rows; skipped 4 of 4 rows: 4 with NaN in 'vector'"
-    assert refusal(np.full((4, 2), np.nan, dtype=np.float32), skip_bad_rows=True) == expected
+    assert refusal(np.full((4, 2), np.nan, dtype=np.float32), bad_rows="drop") == expected
 
 
 def test_one_identity_is_not_enough() -> None:
     expected = "faces.parquet: every row has identity 'ann' in 'identity'; at least two identities are needed"
     assert refusal(identities=["ann"] * 4) == expected
-    assert refusal(with_row(0, row=1), ["ann", "bob", "ann", "ann"], skip_bad_rows=True) == expected
+    assert refusal(with_row(0, row=1), ["ann", "bob", "ann", "ann"], bad_rows="drop") == expected
 
 
 def test_a_repeated_id_is_named() -> None:
@@ -160,4 +160,4 @@ def test_a_space_of_another_dimension_is_refused() -> None:
 
 def test_names_that_would_break_a_line_do_not() -> None:
     sentence = refusal(with_row(np.nan), ids=["a", "b", "c\nd", "e"])
-    assert sentence == "faces.parquet: row 2 (id 'c\\nd') has NaN in 'vector'; drop it or pass --skip-bad-rows"
+    assert sentence == "faces.parquet: row 2 (id 'c\\nd') has NaN in 'vector'; drop it or pass --bad-rows drop"

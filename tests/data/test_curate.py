@@ -77,3 +77,27 @@ def test_no_images_is_refused() -> None:
     with pytest.raises(UnfaceError) as caught:
         curate(with_sizes([2, 2]), 0, 0)
     assert str(caught.value) == "faces.parquet: asked for 0 images of each identity; ask for at least 1"
+
+
+def with_bad_rows(good: list[int], bad: list[int]) -> EmbeddingSet:
+    names = [f"p{row:02}" for row, numbers in enumerate(zip(good, bad, strict=True)) for _ in range(sum(numbers))]
+    vectors = np.ones((len(names), 3), np.float32)
+    ends = np.cumsum(np.add(good, bad))
+    for end, lost in zip(ends, bad, strict=True):
+        vectors[end - lost : end] = np.nan
+    return EmbeddingSet.from_arrays(vectors, names, bad_rows="drop")
+
+
+def test_one_bad_row_does_not_cost_a_person_ten_good_ones() -> None:
+    found = with_bad_rows(good=[11] * 20 + [10], bad=[0] * 20 + [1])
+    assert usual_images(found) == 10
+    assert curate(found, usual_images(found), seed=0)[1].identities_dropped == 0
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "images"),
+    [([11] * 20 + [5], [0] * 20 + [6], 11), ([4] * 20 + [3], [0] * 20 + [1], 4), ([11] * 20 + [10], [0] * 21, 11)],
+    ids=["most of them bad", "few pictures", "nothing bad"],
+)
+def test_a_bad_row_does_not_cost_everybody_else_more_than_a_tenth(good: list[int], bad: list[int], images: int) -> None:
+    assert usual_images(with_bad_rows(good, bad)) == images

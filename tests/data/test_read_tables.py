@@ -101,9 +101,9 @@ def test_sliced_and_chunked_tables_give_their_own_rows() -> None:
 def test_nulls_name_their_row_or_are_dropped(kind: pa.DataType) -> None:
     vector = pa.chunked_array([pa.array([[1, 2], None], type=kind), pa.array([[3, 4], [5, None], [6, 7]], type=kind)])
     source = pa.table({"identity": list("abcab"), "id": list("vwxyz"), "vector": vector})
-    assert refusal(source) == "table: row 1 (id 'w') has null in 'vector'; drop it or pass --skip-bad-rows"
-    assert refusal(source.slice(2)) == "table: row 1 (id 'y') has null in 'vector'; drop it or pass --skip-bad-rows"
-    found = read_embeddings(source, skip_bad_rows=True)
+    assert refusal(source) == "table: row 1 (id 'w') has null in 'vector'; drop it or pass --bad-rows drop"
+    assert refusal(source.slice(2)) == "table: row 1 (id 'y') has null in 'vector'; drop it or pass --bad-rows drop"
+    found = read_embeddings(source, bad_rows="drop")
     assert found.vectors.tolist() == [[1, 2], [3, 4], [6, 7]]
     assert found.ids.tolist() == ["v", "x", "z"]
     assert "skipped 2 of 5 rows: 2 with null in 'vector'" in found.notes
@@ -112,18 +112,18 @@ def test_nulls_name_their_row_or_are_dropped(kind: pa.DataType) -> None:
 def test_a_column_of_nulls_alone_is_refused() -> None:
     vector = pa.array([None] * 4, type=pa.list_(pa.float32()))
     assert refusal(table(vector)).startswith("table: row 0 (id '0') has null in 'vector'")
-    assert refusal(table(vector), skip_bad_rows=True).startswith("table: no usable rows; skipped 4 of 4")
+    assert refusal(table(vector), bad_rows="drop").startswith("table: no usable rows; skipped 4 of 4")
 
 
 def test_ragged_lists_name_the_row_and_both_lengths() -> None:
     vector = pa.array([None, [1.0, 2.0], [3.0], [4.0, 5.0]])
     expected = "table: row 2 (id '2') has 1 numbers in 'vector', row 1 has 2; every row needs the same length"
     assert refusal(table(vector)) == expected
-    assert refusal(table(vector), skip_bad_rows=True) == expected
+    assert refusal(table(vector), bad_rows="drop") == expected
 
 
 def test_null_identities_are_missing_identities() -> None:
-    expected = "table: row 1 (id '1') has no identity in 'identity'; drop it or pass --skip-bad-rows"
+    expected = "table: row 1 (id '1') has no identity in 'identity'; drop it or pass --bad-rows drop"
     for identity in (
         pa.array(["a", None, "b", "a"]),
         pa.array([1, None, 2, 1]),

@@ -26,7 +26,7 @@ def main(kind: str, count: int, seed: int, folder: Path) -> None:
     originals = parquet_originals(folder) if kind == "parquet" else npz_originals(folder)
     for original in originals:  # a control: undamaged, every one of them is read
         (folder / "mutant").write_bytes(original)
-        read_embeddings(folder / "mutant", skip_bad_rows=True)
+        read_embeddings(folder / "mutant", bad_rows="drop")
     outcomes = {"read": 0, "refused": 0, "changed": 0}
     wrong: list[str] = []
     for case in range(count):
@@ -37,7 +37,7 @@ def main(kind: str, count: int, seed: int, folder: Path) -> None:
         path.write_bytes(mutant)
         (folder / "case").write_text(str(case))
         try:
-            found = read_embeddings(path, skip_bad_rows=bool(rng.integers(2)))
+            found = read_embeddings(path, bad_rows=("fail", "drop")[rng.integers(2)])
             outcomes["read"] += 1
             outcomes["changed"] += mutant != original
             if not isinstance(found, EmbeddingSet) or not np.isfinite(found.vectors).all():

@@ -72,7 +72,7 @@ def test_a_row_with_nan_is_named(faces: Path) -> None:
     kind = pa.list_(pa.float32(), 4)
     spoilt = table.set_column(table.schema.get_field_index("vector"), "vector", pa.array(vectors, type=kind))
     pq.write_table(spoilt, faces)
-    expected = "faces.parquet: row 7 (id 'p0002-1') has NaN in 'vector'; drop it or pass --skip-bad-rows"
+    expected = "faces.parquet: row 7 (id 'p0002-1') has NaN in 'vector'; drop it or pass --bad-rows drop"
     assert refused(faces) == expected
 
 

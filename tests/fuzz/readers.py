@@ -70,7 +70,7 @@ def _read_npz(path: Path) -> None:
 
 
 def _read_embeddings(path: Path) -> None:
-    read = read_embeddings(path, skip_bad_rows=True)
+    read = read_embeddings(path, bad_rows="drop")
     assert np.isfinite(read.vectors).all()
 
 
@@ -208,7 +208,7 @@ _CONFIG = """far = [1e-3, 1e-4]
 k = [1, 4]
 seed = 7
 eraser = ["isp"]
-skip-bad-rows = true
+bad-rows = "drop"
 """
 
 

@@ -131,11 +131,11 @@ def spoilt(folder: Path, vectors: np.ndarray, names: list[str | None]) -> None:
 @pytest.mark.parametrize(
     ("value", "name", "told"),
     [
-        (np.nan, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --skip-bad-rows"),
-        (np.inf, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --skip-bad-rows"),
-        (0, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --skip-bad-rows"),
-        (1, None, "3.parquet: row 20 has no identity; drop it or pass --skip-bad-rows"),
-        (1, "", "3.parquet: row 20 has no identity; drop it or pass --skip-bad-rows"),
+        (np.nan, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --bad-rows drop"),
+        (np.inf, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --bad-rows drop"),
+        (0, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --bad-rows drop"),
+        (1, None, "3.parquet: row 20 has no identity; drop it or pass --bad-rows drop"),
+        (1, "", "3.parquet: row 20 has no identity; drop it or pass --bad-rows drop"),
     ],
 )
 def test_bad_rows_are_named_or_left_out(folder: Path, value: float, name: str | None, told: str) -> None:
@@ -151,7 +151,7 @@ def test_bad_rows_are_named_or_left_out(folder: Path, value: float, name: str | 
     with pytest.raises(UnfaceError) as caught:
         fit_streamed(folder, rank=5)
     assert str(caught.value) == told
-    skipped = fit_streamed(folder, rank=5, skip_bad_rows=True)
+    skipped = fit_streamed(folder, rank=5, bad_rows="drop")
     assert np.abs(matrix(skipped) - matrix(expected)).max() > 1e-6, "the other 29 rows count"
     rows = [row for row in range(30) if row != 20]
     both = EmbeddingSet.from_arrays(
@@ -168,11 +168,11 @@ def test_lists_are_as_long_as_the_first_that_is_there(tmp_path: Path) -> None:
     with pytest.raises(UnfaceError, match="row 0 has no vector"):
         fit_streamed(tmp_path, rank=5)
     expected = EmbeddingSet.from_arrays(PEOPLE.vectors[1:], names[1:])
-    require_equal(fit_streamed(tmp_path, rank=5, skip_bad_rows=True), fit_certified(expected, rank=5))
+    require_equal(fit_streamed(tmp_path, rank=5, bad_rows="drop"), fit_certified(expected, rank=5))
     nothing = pa.array([None] * len(names), pa.list_(pa.float32()))
     pq.write_table(pa.table({"vector": nothing, "identity": names}), tmp_path / "a.parquet")
     with pytest.raises(UnfaceError, match="no vectors in 'vector'; at least two identities are needed"):
-        fit_streamed(tmp_path, rank=5, skip_bad_rows=True)
+        fit_streamed(tmp_path, rank=5, bad_rows="drop")
 
 
 def test_lists_of_double_precision_and_coded_names_are_read_alike(

@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 def job(folder: Path, cut: Cut = EVERYONE, **other: object) -> SumsJob:
     # Options of several types.
-    return SumsJob(str(folder), "x.parquet", 2, scatter=True, cut=cut, **{"skip_bad_rows": True, **other})  # type: ignore[arg-type]
+    return SumsJob(str(folder), "x.parquet", 2, scatter=True, cut=cut, **{"bad_rows": "drop", **other})  # type: ignore[arg-type]
 
 
 def test_unit_vectors_are_summed_for_each_identity_and_bad_rows_are_counted(folder: Path) -> None:
@@ -64,8 +64,8 @@ def test_the_first_bad_row_is_told_by_its_number_in_the_file_and_all_are_counted
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sums, "batch_rows", lambda dim: 2)
-    with pytest.raises(UnfaceError, match=r"^x\.parquet: row 3 has no identity; drop it or pass --skip-bad-rows$"):
-        part_sums(job(folder, skip_bad_rows=False))
+    with pytest.raises(UnfaceError, match=r"^x\.parquet: row 3 has no identity; drop it or pass --bad-rows drop$"):
+        part_sums(job(folder, bad_rows="fail"))
     all_skipped = part_sums(job(folder))
     assert (all_skipped.rows, all_skipped.skipped) == (6, 3), "over all batches"
 

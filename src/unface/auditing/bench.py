@@ -11,7 +11,7 @@ from unface.data import EmbeddingSet, Space
 from unface.models import cards
 from unface.progress import Progress
 from unface.result.audit import ErasedSource, Headline, SpaceResult
-from unface.result.file import Finding, Given, Listing
+from unface.result.file import Finding, Given, LeftOut, Listing
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +54,7 @@ class Bench:
 
 def describe_given(given: EmbeddingSet) -> Given:
     """A set of vectors as results name it."""
+    bad = given.bad_rows
     return Given(
         name=given.source,
         sha256=given.sha256(),
@@ -64,6 +65,7 @@ def describe_given(given: EmbeddingSet) -> Given:
         weights_sha256=given.space.weights_sha256,
         licence=_licence(given.space),
         notes=list(given.notes),
+        bad_rows=None if bad is None else LeftOut(rows=bad.rows, of=bad.of, faults=dict(bad.faults)),
     )
 
 

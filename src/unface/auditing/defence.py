@@ -367,9 +367,11 @@ def erased_source(
     if given.erased is not None:
         try:
             fields = json.loads(given.erased)
+            if fields.keys() == {"projection_sha256"}:  # a store remembers no more
+                fields = _remembered(str(fields["projection_sha256"]), applied)
             fields = {
                 "kind": str(fields["kind"]),
-                "rank": int(str(fields["rank"])),
+                "rank": None if fields["rank"] is None else int(str(fields["rank"])),
                 "gated": fields["gated"] is True,
                 "projection_sha256": str(fields["projection_sha256"]),
                 "fitted_on": fields["fitted_on"],
@@ -391,6 +393,14 @@ def erased_source(
     said = fields.pop("fitted_on")
     record = applied[0].fitted_on if applied else None if said is None else FittedOn.from_fields(said)
     return ErasedSource.model_validate({**fields, "overlap": fit_overlap(record, prepared)}), others
+
+
+def _remembered(mark: str, applied: Sequence[Projection]) -> dict[str, object]:
+    """What erased a store: its projection, if that is at hand."""
+    known: dict[str, object] = {"kind": f"projection {mark[:8]}", "rank": None, "gated": False}
+    for one in applied:
+        known = {"kind": one.kind, "rank": one.rank, "gated": one.gate is not None}
+    return {**known, "projection_sha256": mark, "fitted_on": None}
 
 
 def _gate_use(projection: Projection, prepared: Prepared) -> GateUse | None:

@@ -18,7 +18,7 @@ from unface.auditing.defence import Defender, GateSet, RankRule, choose_keeper, 
 from unface.auditing.protocol import Protocol, prepare
 from unface.data import EmbeddingSet, Role, Source, Space, read_embeddings, require_same_space, split_identities
 from unface.data.arrow import list_type, matrix_of
-from unface.data.embeddings import METADATA_KEY, codes_of, space_from_json
+from unface.data.embeddings import METADATA_KEY, codes_of, on_bad_rows, space_from_json
 from unface.data.files import without_parquet
 from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import (
@@ -192,19 +192,20 @@ def fit_streamed(
     hold_out: float = 0.2,
     vector: str = "vector",
     identity: str = "identity",
-    skip_bad_rows: bool = False,
+    bad_rows: str = "fail",
     seed: int = 0,
     threads: int | None = None,
     executor: Executor | None = None,
     gather: Gather = gather_here,
     progress: Progress | None = None,
+    notes: list[str] | None = None,
 ) -> Projection:
     """As ``fit_certified``, over the Parquet files of a folder or a URL: identities are read first, then vectors once.
 
     Holds a sum for each identity and the rows of the certificate, no file. Ids are not looked at. Those rows also set
     the threshold of a face gate.
-    ``copies`` are a file
-    with their originals in it; they and ``spare`` are read whole, and are for a keeper.
+    ``copies`` are a file with their originals in it; they and ``spare`` are read whole, and are for a keeper. How many
+    bad rows were left out is added to ``notes``.
     """
     rule, method = RankRule.of(rank), eraser
     require_use(method, spare=spare is not None, copies=copies is not None)
@@ -229,8 +230,12 @@ def fit_streamed(
     nobody = EmbeddingSet.from_arrays(np.eye(2, space.dim), [0, 1], space=space, source=place.shown).unit()
     gate_set = _gate_set(nobody, gate, miss, seed)
     scatter = gate is not None or (isinstance(model, ClosedFormEraser) and model.needs_scatter())
-    jobs = [SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, skip_bad_rows) for name in files]
+    jobs = [
+        SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, on_bad_rows(bad_rows)) for name in files
+    ]
     sums = gather(jobs, progress or Silent())
+    if notes is not None and sums.skipped:
+        notes.append(f"skipped {sums.skipped:,} of {sums.rows:,} rows: no usable vector, or no identity")
     found = _fitted_from_sums(method, rule, sums.moments, nuisance)
     record = FittedOn.of(map(str, sums.moments.names), found.directions)
     projection = replace(found, space=replace(space, normalised=True), fitted_on=record)

@@ -82,7 +82,10 @@ class Protocol:
     """Column of sessions or shoots, to adjust TAR for."""
     context: str | None = None
     """Column of vectors that describe the surroundings, to adjust TAR for."""
-    skip_bad_rows: bool = False
+    bad_rows: str = "fail"
+    """Or "drop": leave out rows whose vector is null, NaN, Inf or zero, or that have no identity."""
+    sample: int | None = None
+    """Read only so many people, drawn with ``seed``."""
     threads: int | None = None
     device: str = "cpu"
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel
 
 from unface.auditing.albums import Albums
@@ -38,6 +39,7 @@ from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
 from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space
+from unface.data.curate import lost_images
 from unface.erase import KEEPER, Projection
 from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
@@ -105,7 +107,9 @@ def audit(
         identity=protocol.identity,
         id=protocol.id,
         context=protocol.context,
-        skip_bad_rows=protocol.skip_bad_rows,
+        bad_rows=protocol.bad_rows,
+        sample=protocol.sample,
+        seed=protocol.seed,
     )
     probes = protocol.probes()
     plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank)
@@ -153,7 +157,9 @@ def audit(
     bench = replace(bench, spaces=attack_spaces(bench))
     sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
-    bench.findings.extend([*_size(prepared), *_measured_on_gate_set(without_faces, sets)])
+    bench.findings.extend(
+        [*_size(prepared), *_lost_to_bad_rows(prepared, given), *_measured_on_gate_set(without_faces, sets)]
+    )
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, (other, without_faces, theirs), clock)
 
@@ -176,6 +182,19 @@ def _size(prepared: Prepared) -> list[Finding]:
     used = prepared.curation.identities_kept
     text = f"{used:,} of {prepared.drawn_from:,} identities were drawn at random and audited; intervals count these"
     return [note("size", f"{text} alone. Protocol(max_identities=…) draws more")]
+
+
+def _lost_to_bad_rows(prepared: Prepared, given: EmbeddingSet) -> list[Finding]:
+    """Whether bad rows left people with fewer images than the audit takes of each."""
+    if given.bad_rows is None:
+        return []
+    images, sizes = prepared.curation.images, np.bincount(given.identities, minlength=len(given.names))
+    short = (sizes < images) & (sizes + lost_images(given) >= images)
+    if not short.any():
+        return []
+    people = count(int(short.sum()), "person has", "people have")
+    text = f"{people} fewer than {images} pictures without their bad rows; they were not audited"
+    return [note("size", f"{text}. --images {max(2, int(sizes[short].min()))} keeps them")]
 
 
 def _usual_parts() -> tuple[Part, ...]:

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 def audit(
-    source: Path = typer.Argument(
-        ..., metavar="SRC", help="Embeddings: Parquet, .npz or a folder of Parquet; with --encoder, pictures."
+    source: str = typer.Argument(
+        ...,
+        metavar="SRC",
+        help="Embeddings: Parquet, .npz, a folder of Parquet or a store's URL; with --encoder, pictures.",
     ),
     out: Path = options.OUT,
     config: Path | None = options.CONFIG,
@@ -34,20 +36,20 @@ def audit(
     rank: int | None = options.RANK,
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
-    fit_on: Path | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
-    attacker_data: Path | None = typer.Option(
+    fit_on: str | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
+    attacker_data: str | None = typer.Option(
         None, "--attacker-data", help="People whom only the attacker has, to learn from."
     ),
     projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
     save_projection: Path | None = typer.Option(
         None, "--save-projection", help="Keep what was audited: a .safetensors file, or a folder for several erasers."
     ),
-    utility: list[Path] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
-    spare: Path | None = options.SPARE,
-    gate: Path | None = options.GATE,
+    utility: list[str] = typer.Option([], "--utility", help="Labelled vectors or copies that must stay useful."),
+    spare: str | None = options.SPARE,
+    gate: str | None = options.GATE,
     miss: float | None = options.MISS,
-    copies: Path | None = options.COPIES,
-    transfer: Path | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
+    copies: str | None = options.COPIES,
+    transfer: str | None = typer.Option(None, "--transfer", help="A second set of faces to fit and test across."),
     attribute_swap: str | None = typer.Option(
         None, "--attribute-swap", metavar="COLUMN", help="Move vectors to the other value of this column of two values."
     ),
@@ -85,12 +87,13 @@ def audit(
     identity_column: str = options.IDENTITY_COLUMN,
     vector_column: str = options.VECTOR_COLUMN,
     id_column: str = options.ID_COLUMN,
+    sample: int | None = options.SAMPLE,
     split_column: str | None = typer.Option(
         None, "--split-column", help="Column with your own roles: fit, train, calibrate, test."
     ),
     group: str | None = typer.Option(None, "--group", help="Column of sessions or shoots, to adjust TAR for."),
     context: str | None = typer.Option(None, "--context", help="Column of context vectors, to adjust TAR for."),
-    skip_bad_rows: bool = options.SKIP_BAD_ROWS,
+    bad_rows: str = options.BAD_ROWS,
     bootstraps: int = typer.Option(2000, "--bootstraps", min=100, help="Bootstrap replicates."),
     bootstrap: str = typer.Option("double-or-nothing", "--bootstrap", help="double-or-nothing or multinomial."),
     seed: int = options.SEED,
@@ -111,13 +114,12 @@ def audit(
 
     require_no_audit(out, force=force)
     encoders = names(encoder)
-    if attribution and (not encoders or detector == "none"):
-        raise UnfaceError(
-            "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
-        )
     _refuse_idle(
+        source,
         bool(encoders),
-        vectors={"--vector-column": vector_column != "vector", "--context": context, "--skip-bad-rows": skip_bad_rows},
+        faces=not attribution or (bool(encoders) and detector != "none"),
+        vectors={"--vector-column": vector_column != "vector", "--context": context}
+        | {"--bad-rows": bad_rows != "fail", "--sample": sample},
         pictures={"--detector": detector, "--accept-licence": accept_licence, "--augment": augment},
     )
 
@@ -183,7 +185,9 @@ def audit(
             identity=identity_column,
             id=id_column,
             context=context,
-            skip_bad_rows=skip_bad_rows,
+            bad_rows=bad_rows,
+            sample=sample,
+            seed=seed,
         )
         with progress_bars(quiet=quiet or json) as progress:
             result = run(embeddings, protocol, _translation(translate, source, identity_column, id_column), progress)
@@ -235,7 +239,7 @@ def audit(
 
 
 def _saver(
-    path: Path | None, encoders: Sequence[str], read: Sequence[Path], *, force: bool
+    path: Path | None, encoders: Sequence[str], read: Sequence[str | Path], *, force: bool
 ) -> "Callable[[AuditResult], AuditResult]":
     """What keeps the projections of an audit; refuses before it what can be."""
     from unface.output.taken import require_distinct, require_new_file
@@ -267,8 +271,18 @@ def _saver(
     return saved
 
 
-def _refuse_idle(with_encoder: bool, *, vectors: dict[str, object], pictures: dict[str, object]) -> None:
+def _refuse_idle(
+    source: str, with_encoder: bool, *, faces: bool, vectors: dict[str, object], pictures: dict[str, object]
+) -> None:
     """An option that this SRC has no use for is a mistake."""
+    from unface.data import is_store
+
+    if with_encoder and is_store(source):
+        raise UnfaceError("--encoder: is for pictures, and SRC is a store of vectors; leave it out")
+    if not faces:
+        raise UnfaceError(
+            "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
+        )
     idle, why = pictures, "for pictures, with --encoder"
     if with_encoder:
         idle, why = vectors, "for a SRC of vectors, and --encoder says that it holds pictures"
@@ -277,7 +291,7 @@ def _refuse_idle(with_encoder: bool, *, vectors: dict[str, object], pictures: di
             raise UnfaceError(f"{option}: is {why}; leave it out")
 
 
-def _translation(what: str | None, source: Path, identity: str, id_column: str) -> "list[Part]":
+def _translation(what: str | None, source: str, identity: str, id_column: str) -> "list[Part]":
     """A file of its own, or a further column of vectors in the audited one."""
     from unface.auditing import Translate
     from unface.data import read_embeddings
@@ -303,7 +317,7 @@ def _erasers(given: list[str]) -> list[str] | None:
 
 
 def _parts(
-    transfer: Path | None,
+    transfer: str | None,
     attribute_swap: str | None,
     fit_counts: Sequence[int],
     others: list[str],

@@ -1,6 +1,6 @@
 """``unface fit``: learn what tells people apart in a set and save the projection that removes it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +28,7 @@ class Spread(TypedDict, total=False):
 
 def fit(
     source: str = typer.Argument(
-        ..., metavar="SRC", help="Parquet or .npz file, a folder of Parquet files, or its URL."
+        ..., metavar="SRC", help="Parquet or .npz file, a folder of Parquet files or its URL, or a store's URL."
     ),
     out: Path = typer.Option(..., "--out", help="The projection, a .safetensors file."),
     audited: Path | None = typer.Option(
@@ -38,17 +38,18 @@ def fit(
     rank: int | None = options.RANK,
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
-    spare: Path | None = options.SPARE,
-    gate: Path | None = options.GATE,
+    spare: str | None = options.SPARE,
+    gate: str | None = options.GATE,
     miss: float | None = options.MISS,
-    copies: Path | None = options.COPIES,
+    copies: str | None = options.COPIES,
     hold_out: float = typer.Option(
         0.2, "--hold-out", min=0, max=0.9, help="Share of identities kept for the certificate; 0 for none."
     ),
     onnx: Path | None = typer.Option(None, "--onnx", help="Write the projection as an ONNX model too."),
     identity_column: str = options.IDENTITY_COLUMN,
     vector_column: str = options.VECTOR_COLUMN,
-    skip_bad_rows: bool = options.SKIP_BAD_ROWS,
+    sample: int | None = options.SAMPLE,
+    bad_rows: str = options.BAD_ROWS,
     seed: int = options.SEED,
     ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to sum up folders and URLs on."),
     threads: int | None = options.THREADS,
@@ -58,18 +59,19 @@ def fit(
     """Fit an eraser and save its projection, certified on identities it was not fitted on."""
     from unface.auditing import fit_certified, fit_streamed, is_streamed
     from unface.cli.show import progress_bars
-    from unface.data import read_embeddings
+    from unface.data import EmbeddingSet, is_store, read_embeddings
     from unface.errors import UnfaceError
-    from unface.output.taken import require_distinct, require_new_file
 
     amount = rank_of(rank, energy, target)
-    require_new_file(out, force=force)
-    if onnx is not None:
-        require_new_file(onnx, force=force, option="--onnx")
-    require_distinct((out, onnx), (Path(source), spare, copies, gate))
+    _require_outputs(out, onnx, (source, spare, copies, gate), force=force)
     allowed = miss_of(gate, miss)
-    if onnx is not None and find_spec("onnx") is None:
-        raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
+    notes: list[str] = []
+
+    def read() -> EmbeddingSet:
+        return read_embeddings(
+            source, vector=vector_column, identity=identity_column, bad_rows=bad_rows, sample=sample, seed=seed
+        )
+
     if audited is not None:
         given = {"--rank, --energy or --target": amount, "--miss": miss, "--ray": ray}
         for option, value in given.items():
@@ -78,13 +80,16 @@ def fit(
         from unface.auditing import fit_audited
         from unface.result.audit import AuditResult
 
-        people = read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows)
-        _keep(fit_audited(AuditResult.load(audited), people, eraser, spare=spare, gate=gate), out, onnx, quiet=quiet)
+        people = read()
+        fitted = fit_audited(AuditResult.load(audited), people, eraser, spare=spare, gate=gate)
+        _keep(fitted, out, onnx, people.notes, quiet=quiet)
         return
     eraser = eraser or "isp"
-    is_collection = "://" in source or Path(source).is_dir()
+    is_collection = not is_store(source) and ("://" in source or Path(source).is_dir())
     with_files = eraser == "keeper" and (spare is not None or copies is not None)
-    streamed = is_collection and target is None and (with_files or (is_streamed(eraser) and spare is None))
+    streamed = (
+        is_collection and target is None and sample is None and (with_files or (is_streamed(eraser) and spare is None))
+    )
     if eraser == "keeper" and not with_files:
         streamed = False  # copies in SRC itself are looked up among all of its rows
     if is_collection and not streamed:
@@ -111,17 +116,20 @@ def fit(
                 hold_out=hold_out,
                 vector=vector_column,
                 identity=identity_column,
-                skip_bad_rows=skip_bad_rows,
+                bad_rows=bad_rows,
                 seed=seed,
                 threads=threads,
                 progress=progress,
+                notes=notes,
                 gate=gate,
                 miss=allowed,
                 **spread,
             )
         else:
+            people = read()
+            notes.extend(people.notes)
             projection = fit_certified(
-                read_embeddings(source, vector=vector_column, identity=identity_column, skip_bad_rows=skip_bad_rows),
+                people,
                 eraser,
                 rank=amount,
                 spare=spare,
@@ -133,15 +141,27 @@ def fit(
                 threads=threads,
                 progress=progress,
             )
-    _keep(projection, out, onnx, quiet=quiet)
+    _keep(projection, out, onnx, notes, quiet=quiet)
 
 
-def _keep(projection: "Projection", out: Path, onnx: Path | None, *, quiet: bool) -> None:
+def _require_outputs(out: Path, onnx: Path | None, read: "Sequence[str | None]", *, force: bool) -> None:
+    from unface.errors import UnfaceError
+    from unface.output.taken import require_distinct, require_new_file
+
+    require_new_file(out, force=force)
+    if onnx is not None:
+        require_new_file(onnx, force=force, option="--onnx")
+    require_distinct((out, onnx), read)
+    if onnx is not None and find_spec("onnx") is None:
+        raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
+
+
+def _keep(projection: "Projection", out: Path, onnx: Path | None, notes: "Sequence[str]", *, quiet: bool) -> None:
     projection.save(out)
     if onnx is not None:
         projection.export(onnx)
     if not quiet:
-        for line in _lines(projection, out):
+        for line in (*_lines(projection, out), *(f"reading: {note}" for note in notes)):
             typer.echo(printable(line))
 
 

@@ -73,7 +73,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
-def miss_of(gate: Path | None, miss: float | None) -> float:
+def miss_of(gate: str | None, miss: float | None) -> float:
     """The share of faces that a gate may miss."""
     if gate is None and miss is not None:
         raise UnfaceError("--miss: is about a face gate; name its vectors without faces with --gate")
@@ -104,5 +104,10 @@ AUGMENT = typer.Option(
 IDENTITY_COLUMN = typer.Option("identity", "--identity-column", help="Column of identities.")
 VECTOR_COLUMN = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors).")
 ID_COLUMN = typer.Option("id", "--id-column", help="Column of row ids; rows are numbered without one.")
-SKIP_BAD_ROWS = typer.Option(False, "--skip-bad-rows", help="Drop rows with NaN, Inf, zeros or no identity.")
+SAMPLE = typer.Option(
+    None, "--sample", min=2, help="Read only so many people, drawn at random by --seed, with all their rows."
+)
+BAD_ROWS = typer.Option(
+    "fail", "--bad-rows", help="Rows with a null, NaN, Inf or zero vector or no identity: fail, drop, or null."
+)
 ACCEPT_LICENCE = typer.Option(False, "--accept-licence", help="Accept weights for research use only.")

@@ -4,7 +4,7 @@ from unface.data.curate import Curation, curate, usual_images
 from unface.data.embeddings import EmbeddingSet, Space, require_same_space
 from unface.data.images import BadPicture, ImageRef, ImageSet, decode
 from unface.data.parquet import write_embeddings
-from unface.data.read import Source, opened_archive, read_embeddings
+from unface.data.read import Source, is_store, opened_archive, read_embeddings
 from unface.data.read_images import read_images
 from unface.data.split import (
     DEFAULT_SHARES,
@@ -33,6 +33,7 @@ __all__ = [
     "curate",
     "decode",
     "identity_basis",
+    "is_store",
     "make_identities",
     "nobody",
     "opened_archive",

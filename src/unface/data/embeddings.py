@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,20 @@ METADATA_KEY = b"unface.space"
 ERASED_KEY = b"unface.erased"
 _BLOCK_BYTES = 1 << 24
 _Scalar = TypeVar("_Scalar", bound=np.generic)
+
+OnBadRows = Literal["fail", "drop", "null"]
+"""What to do with a row whose vector is null, NaN, Inf or all zeros, or that has no identity.
+
+Refuse it, leave it out, or count it as a row without a vector. Where rows are only read, the last two are the same.
+"""
+
+
+def on_bad_rows(word: str) -> OnBadRows:
+    """One of the three words."""
+    for known in get_args(OnBadRows):
+        if word == known:
+            return known  # type: ignore[no-any-return]
+    raise UnfaceError(f"--bad-rows {word}: is not known; use fail, drop or null")
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,23 @@ class Columns:
     """A second column of vectors, kept as a label: the surroundings of the face."""
 
 
+@dataclass(frozen=True)
+class BadRows:
+    """Rows that were left out because they cannot be measured."""
+
+    rows: int
+    of: int
+    """Rows that were read, these included."""
+    faults: Mapping[str, int]
+    """Rows by what is wrong with them; each counts once."""
+    of_person: Mapping[str, int]
+    """By identity, of those that have one."""
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{number} with {fault}" for fault, number in self.faults.items())
+        return f"skipped {self.rows} of {self.of} rows: {counts}"
+
+
 @dataclass(frozen=True, eq=False)
 class RawRows:
     """What a reader read, before any check: rows of any numeric type, possibly bad."""
@@ -64,6 +96,8 @@ class RawRows:
     space: Space | None = None
     notes: tuple[str, ...] = ()
     erased: str | None = None
+    bad_rows: BadRows | None = None
+    sample: int | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +116,9 @@ class EmbeddingSet:
     notes: tuple[str, ...] = ()  # what reading changed
     source: str = "arrays"  # a short name, never a path
     erased: str | None = None  # what the file says of the projection that erased it, as JSON
+    bad_rows: BadRows | None = None  # what reading left out; None if nothing
+    columns: Columns = Columns()  # what they are called in the source
+    sample: int | None = None  # how many people were asked for, where only a sample was read
 
     @classmethod
     def from_arrays(
@@ -93,7 +130,7 @@ class EmbeddingSet:
         labels: Mapping[str, ArrayLike] | None = None,
         space: Space | None = None,
         source: str = "arrays",
-        skip_bad_rows: bool = False,
+        bad_rows: str = "fail",
         columns: Columns | None = None,
     ) -> "EmbeddingSet":
         """A checked set from (n, d) vectors and n identities (text or integers); ids default to row numbers.
@@ -115,12 +152,12 @@ class EmbeddingSet:
             labels={name: np.asarray(column) for name, column in (labels or {}).items()},
             space=space,
         )
-        return cls.from_raw(raw, skip_bad_rows=skip_bad_rows)
+        return cls.from_raw(raw, bad_rows=bad_rows)
 
     @classmethod
-    def from_raw(cls, raw: RawRows, *, skip_bad_rows: bool) -> "EmbeddingSet":
+    def from_raw(cls, raw: RawRows, *, bad_rows: str) -> "EmbeddingSet":
         """A checked set from what a reader read."""
-        rows = validated(raw, skip_bad_rows=skip_bad_rows)
+        rows = validated(raw, bad_rows=on_bad_rows(bad_rows))
         vectors = rows.vectors.astype(np.float32, copy=False)
         codes, names = codes_of(rows.identities)
         space = rows.space or Space(encoder=None, weights_sha256=None, dim=vectors.shape[1], normalised=False)
@@ -134,6 +171,9 @@ class EmbeddingSet:
             rows.notes,
             rows.source,
             rows.erased,
+            rows.bad_rows,
+            rows.columns,
+            rows.sample,
         )
 
     def __len__(self) -> int:
@@ -180,17 +220,17 @@ def _frozen(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     return view
 
 
-def validated(raw: RawRows, *, skip_bad_rows: bool) -> RawRows:
+def validated(raw: RawRows, *, bad_rows: OnBadRows) -> RawRows:
     """The same rows with float32 C-order vectors, every one usable.
 
-    The first bad row is refused by its number, or with ``skip_bad_rows`` all of them are dropped and counted.
+    The first bad row is refused by its number, or with another choice of ``bad_rows`` all are left out and counted.
     """
     _require_shape(raw)
     raw = _as_float32(raw)
     faults = _faults(raw)
     bad = np.logical_or.reduce([mask for _, mask in faults])
     if bad.any():
-        if not skip_bad_rows:
+        if bad_rows == "fail":
             _refuse_first(raw, bad, faults)
         raw = _without(raw, bad, faults)
     _require_unique_ids(raw)
@@ -263,25 +303,31 @@ def _refuse_first(raw: RawRows, bad: NDArray[np.bool_], faults: list[tuple[str, 
     row = int(np.flatnonzero(bad)[0])
     fault = next(fault for fault, mask in faults if mask[row])
     called = f" (id {raw.ids[row]!r})" if raw.ids[row] else ""
-    raise UnfaceError(f"{raw.source}: row {row}{called} has {fault}; drop it or pass --skip-bad-rows")
+    raise UnfaceError(f"{raw.source}: row {row}{called} has {fault}; drop it or pass --bad-rows drop")
 
 
-def _without(raw: RawRows, bad: NDArray[np.bool_], faults: list[tuple[str, NDArray[np.bool_]]]) -> RawRows:
-    counts = ", ".join(f"{int(mask.sum())} with {fault}" for fault, mask in faults if mask.any())
-    dropped = int(bad.sum())
-    note = f"skipped {dropped} of {len(bad)} rows: {counts}"
-    if dropped == len(bad):
-        raise UnfaceError(f"{raw.source}: no usable rows; {note}")
-    keep = ~bad
+def rows_taken(raw: RawRows, keep: NDArray[np.bool_]) -> RawRows:
+    """Some of the rows."""
     return replace(
         raw,
         vectors=raw.vectors[keep],
         identities=raw.identities[keep],
         ids=raw.ids[keep],
         labels={name: column[keep] for name, column in raw.labels.items()},
-        nulls=None,
-        notes=(*raw.notes, note),
+        nulls=None if raw.nulls is None else raw.nulls[keep],
     )
+
+
+def _without(raw: RawRows, bad: NDArray[np.bool_], faults: list[tuple[str, NDArray[np.bool_]]]) -> RawRows:
+    found = BadRows(
+        rows=int(bad.sum()),
+        of=len(bad),
+        faults={fault: int(mask.sum()) for fault, mask in faults if mask.any()},
+        of_person=Counter(name for name in raw.identities[bad] if name),
+    )
+    if found.rows == found.of:
+        raise UnfaceError(f"{raw.source}: no usable rows; {found}")
+    return replace(rows_taken(raw, ~bad), nulls=None, notes=(*raw.notes, str(found)), bad_rows=found)
 
 
 def _require_unique_ids(raw: RawRows) -> None:

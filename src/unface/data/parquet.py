@@ -1,6 +1,7 @@
 """Parquet files as Arrow tables, whole or in batches of rows, and embeddings written as Parquet."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from unface.data.arrow import chosen_columns, left_out, list_type, lists_of
+from unface.data.collection import People, counted, of_people
 from unface.data.embeddings import ERASED_KEY, METADATA_KEY, Columns, EmbeddingSet, require_same_space, space_from_json
 from unface.data.files import kind_of, parquet_files, reason, short_name, written_whole
 from unface.errors import UnfaceError
@@ -28,10 +30,13 @@ _WORKED_BYTES = 8  # for each number: twice in single precision, checked and nor
 _OBJECT_BYTES = 16
 
 
-def read_parquet(path: Path, columns: Columns, held: int = 0) -> tuple[pa.Table, tuple[str, ...]]:
+def read_parquet(
+    path: Path, columns: Columns, held: int = 0, people: People | None = None
+) -> tuple[pa.Table, tuple[str, ...]]:
     """One file as a table; columns that cannot be labels are not even read, and named in the notes beside it.
 
-    Refused once it needs more than the memory budget, of which ``held`` bytes are taken already.
+    Refused once it needs more than the memory budget, of which ``held`` bytes are taken already. Of ``people`` alone,
+    if they are given.
     """
     source = short_name(path)
     with opened_parquet(path, source) as file:
@@ -39,7 +44,7 @@ def read_parquet(path: Path, columns: Columns, held: int = 0) -> tuple[pa.Table,
         rows: int = file.metadata.num_rows
     wanted = chosen_columns(schema, columns, source)
     kind = list_type(schema.field(columns.vector).type)
-    if pa.types.is_fixed_size_list(kind) and _is_number(kind.value_type):
+    if people is None and pa.types.is_fixed_size_list(kind) and _is_number(kind.value_type):
         _require_room(held + rows * kind.list_size * (kind.value_type.bit_width // 8 + _WORKED_BYTES), source)
     # As codes: a name that a million rows share is then held once, however long it is.
     names = [name for name in wanted if name != columns.id and is_text(schema.field(name).type)]
@@ -49,6 +54,8 @@ def read_parquet(path: Path, columns: Columns, held: int = 0) -> tuple[pa.Table,
         for read in row_batches(file, source, _ROWS_AT_ONCE, wanted):
             columns_used = [_used(read.column(name)) if name in names else read.column(name) for name in wanted]
             batch = pa.RecordBatch.from_arrays(columns_used, wanted)
+            if people is not None and columns.identity is not None:
+                batch = of_people(batch, columns.identity, people, f"{source}: {columns.identity!r}")
             held += sum(_bytes_in_use(column) for column in batch.columns)
             _require_room(held, source)
             batches.append(batch)
@@ -56,7 +63,19 @@ def read_parquet(path: Path, columns: Columns, held: int = 0) -> tuple[pa.Table,
     return table.replace_schema_metadata(schema.metadata), left_out(schema, table.column_names)
 
 
-def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table, tuple[str, ...]]:
+def parquet_people(paths: Sequence[Path], columns: Columns) -> Iterator[Counter[str]]:
+    """The identities of some files with their rows, piece by piece; no vectors are read."""
+    for path in paths:
+        source = short_name(path)
+        with opened_parquet(path, source) as file:
+            chosen_columns(file.schema_arrow, columns, source)
+            for batch in row_batches(file, source, _ROWS_AT_ONCE, [columns.identity or ""]):
+                yield counted(batch.column(0), f"{source}: {columns.identity!r}")
+
+
+def read_parquet_directory(
+    directory: Path, columns: Columns, people: People | None = None
+) -> tuple[pa.Table, tuple[str, ...]]:
     """Every Parquet file of a directory, in sorted name order, as one table; they must agree in schema and space."""
     paths = parquet_files(directory)
     tables: list[pa.Table] = []
@@ -67,7 +86,7 @@ def read_parquet_directory(directory: Path, columns: Columns) -> tuple[pa.Table,
             raise UnfaceError(
                 f"{short_name(path)}: not a Parquet file by its first bytes; move it out of the directory"
             )
-        table, skipped = read_parquet(path, columns, held)
+        table, skipped = read_parquet(path, columns, held, people)
         held += sum(_bytes_in_use(chunk) for column in table.columns for chunk in column.chunks)
         tables.append(table)
         notes.update(dict.fromkeys(skipped))

@@ -5,9 +5,13 @@ Nothing in an .npz file is ever unpickled, and no header is trusted before its s
 
 import os
 import zipfile
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from collections.abc import Collection as Names
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -17,13 +21,16 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
 from unface.data.arrow import rows_of_table
-from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_numbers
-from unface.data.files import kind_of, reason, short_name
-from unface.data.parquet import read_parquet, read_parquet_directory
+from unface.data.collection import Collection, of_counts, read_collection, sample_note, sampled_people
+from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_numbers, rows_taken
+from unface.data.files import kind_of, parquet_files, reason, short_name
+from unface.data.parquet import parquet_people, read_parquet, read_parquet_directory
 from unface.errors import UnfaceError
 from unface.memory import beyond_memory, require_memory
 
 Arrays = dict[str, NDArray[np.generic]]
+Reading = Callable[[str, Columns], AbstractContextManager[Collection]]
+_STORES = ("postgresql", "postgres", "lancedb", "qdrant", "qdrant+http", "qdrant+https", "faiss", "npy")
 _BYTES_PER_TEXT = 64  # of a Python string and the places that hold it
 _COPIED_BYTES = 1 << 20
 _BEST_DEFLATE = 1032  # deflate cannot shrink further; a directory that promises more is corrupt
@@ -46,24 +53,33 @@ def read_embeddings(
     identity: str | None = "identity",
     id: str = "id",
     context: str | None = None,
-    skip_bad_rows: bool = False,
+    bad_rows: str = "fail",
+    sample: int | None = None,
+    seed: int = 0,
 ) -> EmbeddingSet:
-    """A checked set from a Parquet or .npz file, a directory of Parquet files, a table, or (vectors, identities).
+    """A checked set from a file, a directory of Parquet files, a store's URL, a table, or (vectors, identities).
 
     ``vector``, ``identity`` and ``id`` name the columns; without an id column, rows are numbered. With
     ``identity=None`` none is looked for. ``context`` names a second column of vectors to keep as a label; other nested
     columns are left out.
-    Bad rows (null, NaN, Inf, all zeros, no identity) are refused, or dropped and counted in ``notes``.
+    Bad rows (null, NaN, Inf, all zeros, no identity) are refused (``bad_rows="fail"``), or left out and counted in
+    ``notes`` ("drop", or "null", which is the same here). With ``sample`` only so many people with at least two rows
+    are read, drawn with ``seed``.
+    A store is read and never changed: ``postgresql://host/db?table=faces``, ``lancedb:``, ``qdrant:``, ``faiss:``,
+    ``npy:``; its URL names the column of vectors.
     """
     columns = Columns(vector=vector, identity=identity, id=id, context=context)
     if isinstance(source, EmbeddingSet):
-        return source
+        return source if sample is None else _sampled_set(source, sample, seed)
     if isinstance(source, tuple):
         if len(source) != 2:
             raise UnfaceError(f"arrays: a tuple of {len(source)} parts; expected (vectors, identities)")
-        return EmbeddingSet.from_arrays(*source, skip_bad_rows=skip_bad_rows, columns=columns)
-    if isinstance(source, str | os.PathLike):
-        raw = _rows_of_path(Path(source), columns)
+        whole = EmbeddingSet.from_arrays(*source, bad_rows=bad_rows, columns=columns)
+        return whole if sample is None else _sampled_set(whole, sample, seed)
+    if isinstance(source, str) and is_store(source):
+        raw = _rows_of_store(source, columns, sample, seed)
+    elif isinstance(source, str | os.PathLike):
+        raw = _rows_of_path(Path(source), columns, sample, seed)
     elif isinstance(source, ArrowTable):
         raw = _rows_of_stream(source, columns)
     else:
@@ -71,7 +87,41 @@ def read_embeddings(
             f"{type(source).__name__} is not a source of embeddings; expected a path, an Arrow table, a data frame,"
             " or (vectors, identities)"
         )
-    return EmbeddingSet.from_raw(raw, skip_bad_rows=skip_bad_rows)
+    if sample is not None:
+        raw = _sampled(raw, sample, seed)
+    return EmbeddingSet.from_raw(raw, bad_rows=bad_rows)
+
+
+def is_store(source: str) -> bool:
+    """Whether a text is the URL of a store."""
+    scheme, colon, _ = source.partition(":")
+    scheme = scheme.lower()
+    return bool(colon) and (scheme in _STORES or scheme in entry_points(group="unface.stores").names)
+
+
+def _rows_of_store(url: str, columns: Columns, sample: int | None, seed: int) -> RawRows:
+    # By name: stores know of data, and not the other way round.
+    reading: Reading = import_module("unface.stores").open_collection
+    with reading(url, columns) as collection:
+        return read_collection(collection, sample, seed)
+
+
+def _sampled(raw: RawRows, number: int, seed: int) -> RawRows:
+    """The rows of a sample, which some readers have drawn already."""
+    if raw.columns.identity is None:
+        raise UnfaceError(f"{raw.source}: --sample draws people, and no identities are read here; leave it out")
+    people = sampled_people(of_counts(raw.identities), number, seed, raw.source)
+    keep = np.array([name in people for name in raw.identities], dtype=bool)
+    note = sample_note(number, len(people), seed)
+    return replace(rows_taken(raw, keep), notes=(*raw.notes, note), sample=number)
+
+
+def _sampled_set(whole: EmbeddingSet, number: int, seed: int) -> EmbeddingSet:
+    names = np.array(whole.names, dtype=object)[whole.identities]
+    people = sampled_people(of_counts(names), number, seed, whole.source)
+    note = sample_note(number, len(people), seed)
+    some = whole.take(np.array([name in people for name in names], dtype=bool))
+    return replace(some, notes=(*whole.notes, note), sample=number)
 
 
 @dataclass(frozen=True)
@@ -152,11 +202,18 @@ def opened_archive(path: Path, vector: str = "vector") -> Iterator[VectorArchive
         yield VectorArchive(name, *shape, dtype, archive, source)
 
 
-def _rows_of_path(path: Path, columns: Columns) -> RawRows:
+def _rows_of_path(path: Path, columns: Columns, sample: int | None, seed: int) -> RawRows:
     kind = kind_of(path)
     if kind == "npz":
         return _read_npz(path, columns)
-    table, notes = read_parquet(path, columns) if kind == "parquet" else read_parquet_directory(path, columns)
+    people = None
+    if sample is not None and columns.identity is not None:
+        files = [path] if kind == "parquet" else parquet_files(path)
+        people = sampled_people(partial(parquet_people, files, columns), sample, seed, short_name(path))
+    if kind == "parquet":
+        table, notes = read_parquet(path, columns, people=people)
+    else:
+        table, notes = read_parquet_directory(path, columns, people=people)
     return rows_of_table(table, columns, short_name(path), notes)
 
 
@@ -262,7 +319,7 @@ def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], bo
     return shape, by_column, dtype
 
 
-def _array_name(arrays: Collection[str], asked: str, usual: str, source: str) -> str:
+def _array_name(arrays: Names[str], asked: str, usual: str, source: str) -> str:
     """The name asked for; the usual one where that is a default and not there."""
     default = asked in (Columns.vector, Columns.identity, Columns.id)
     for name in (asked, usual) if default else (asked,):

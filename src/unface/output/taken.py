@@ -37,7 +37,7 @@ def require_folder(folder: Path) -> None:
     _require_writable(folder, folder, "--out")
 
 
-def require_distinct(written: Sequence[Path | None], read: Sequence[Path | None]) -> None:
+def require_distinct(written: Sequence[Path | None], read: Sequence[str | Path | None]) -> None:
     """Refuse to write one file twice, or over what is read."""
     # Not Path.resolve(), which raises on a loop of links.
     taken = {os.path.realpath(path) for path in read if path is not None}

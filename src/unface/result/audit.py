@@ -136,7 +136,7 @@ class ErasedSource(Frozen):
     """The audited vectors themselves are released ones."""
 
     kind: str
-    rank: int
+    rank: int | None = Field(description="null for a store, which records the hash of its projection alone")
     gated: bool
     projection_sha256: str | None
     overlap: FitOverlap | None = Field(description="null where it is not known whom the projection was fitted on")
@@ -144,7 +144,7 @@ class ErasedSource(Frozen):
     @property
     def name(self) -> str:
         """Of the space."""
-        return f"erased by {'gated ' if self.gated else ''}{self.kind} {self.rank}"
+        return f"erased by {'gated ' if self.gated else ''}{self.kind}" + ("" if self.rank is None else f" {self.rank}")
 
 
 class Erasure(Frozen):

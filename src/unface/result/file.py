@@ -48,6 +48,14 @@ def note(about: str, text: str) -> Finding:
     return Finding(severity="note", about=about, text=text)
 
 
+class LeftOut(Frozen):
+    """Rows that were read and cannot be measured (``--bad-rows drop``)."""
+
+    rows: int
+    of: int = Field(description="rows that were read, these included")
+    faults: dict[str, int] = Field(description="rows by what is wrong with them; each counts once")
+
+
 class Given(Frozen):
     """A set of vectors that was used. No path and no identity name."""
 
@@ -60,6 +68,7 @@ class Given(Frozen):
     weights_sha256: str | None
     licence: str | None = Field(default=None, description="of the encoder's weights, where unface has a card for them")
     notes: list[str]
+    bad_rows: LeftOut | None = Field(default=None, description="null where no row was left out")
 
 
 class Run(Frozen):

@@ -112,7 +112,7 @@ class SumsJob:
     cut: Cut
     vector: str = "vector"
     identity: str = "identity"
-    skip_bad_rows: bool = False
+    bad_rows: str = "fail"
 
 
 @dataclass
@@ -178,10 +178,10 @@ def _add_batch(job: SumsJob, sums: PartSums, batch: pa.RecordBatch, first: int) 
     bad = ~(np.isfinite(lengths) & (lengths > 0)) | nameless
     if nulls is not None:
         bad |= nulls
-    if bad.any() and not job.skip_bad_rows:
+    if bad.any() and job.bad_rows == "fail":
         row = int(np.argmax(bad))
         fault = "no identity" if nameless[row] else "no vector, NaN, Inf or only zeros"
-        raise UnfaceError(f"{job.name}: row {first + row} has {fault}; drop it or pass --skip-bad-rows")
+        raise UnfaceError(f"{job.name}: row {first + row} has {fault}; drop it or pass --bad-rows drop")
     roles[bad] = NOBODY
     sums.rows += len(codes)
     sums.skipped += int(np.count_nonzero(bad))

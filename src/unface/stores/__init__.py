@@ -1,7 +1,7 @@
 """Collections people already have, one adapter each: erased vectors take the raw ones' place."""
 
-from unface.stores.ports import Erase, Holding, Store
+from unface.stores.ports import Erase, Holding, Readable, Store
 from unface.stores.run import sanitise_store
-from unface.stores.urls import open_store
+from unface.stores.urls import open_collection, open_store
 
-__all__ = ["Erase", "Holding", "Store", "open_store", "sanitise_store"]
+__all__ = ["Erase", "Holding", "Readable", "Store", "open_collection", "open_store", "sanitise_store"]

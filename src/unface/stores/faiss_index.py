@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,6 +13,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.data.collection import Collection
+from unface.data.embeddings import Columns
 from unface.data.files import unopened
 from unface.errors import UnfaceError, reason
 from unface.output.write import new_file
@@ -19,6 +22,7 @@ from unface.progress import Progress
 from unface.seeds import stream
 from unface.stores.beside import BesideFile, new_array
 from unface.stores.faiss_resized import resized
+from unface.stores.identity_file import IdentityFile
 from unface.stores.ports import Erase, Holding, released_dim
 from unface.stores.recall import index_recall
 
@@ -48,13 +52,23 @@ class FaissStore:
     vectors in a file meanwhile. Searches use the raw file until ``swap``. A killed ``stage`` begins again.
     """
 
-    def __init__(self, path: Path, *, lossy_ok: bool = False) -> None:
+    def __init__(self, path: Path, *, lossy_ok: bool = False, identities: str | None = None) -> None:
         try:
             import faiss  # noqa: F401
         except ImportError:
             raise UnfaceError("FAISS is not installed; pip install 'unface[stores]'") from None
         self._file = BesideFile(path)
-        self._lossy_ok = lossy_ok
+        self._lossy_ok, self._identities = lossy_ok, identities
+
+    @contextmanager
+    def reading(self, columns: Columns) -> Iterator[Collection]:
+        """Identities are in a file beside it, by the ids of the index."""
+        index = self._read(self._file.path, mapped=True)
+        exact = _is_exact(index, self._file.name)
+        people = IdentityFile.of(self._identities, columns, self._file.name)
+        found = people.collection(index.ntotal, index.d, lambda: _batches(index), self._file.sanitised_with())
+        rounded = f"{type(index).__name__} keeps codes: what they decode to was read, not the vectors that were added"
+        yield found if exact else replace(found, notes=(*found.notes, rounded))
 
     def inspect(self) -> Holding:
         index = self._read(self._file.path, mapped=True)

@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,9 @@ from filelock import lock_descriptor
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from unface.data.arrow import chosen_columns, left_out, list_type
+from unface.data.collection import Collection, Counts, People, counted, of_people
+from unface.data.embeddings import Columns
 from unface.errors import UnfaceError, reason
 from unface.output.write import write_file
 from unface.progress import Progress, Silent
@@ -72,6 +76,31 @@ class LanceStore:
                 yield
             finally:
                 self._is_exclusive = False
+
+    @contextmanager
+    def reading(self, columns: Columns) -> Iterator[Collection]:
+        """Of the newest version; a table that others write to stays as it was when it was opened."""
+        data = self._open()
+        columns = replace(columns, vector=self._column, id=self._id_column or columns.id)
+        wanted = chosen_columns(data.schema, columns, self._where)
+        kind = list_type(data.schema.field(self._column).type)
+        dim = kind.list_size if pa.types.is_fixed_size_list(kind) else 0
+        rows = max(1, _BATCH_BYTES // (4 * max(1, dim)))
+        what = f"{self._where}: {columns.identity!r}"
+
+        def people() -> Iterator[Counts]:
+            with self._lance_errors():
+                for batch in data.to_batches(columns=[str(columns.identity)]):
+                    yield counted(batch.column(0), what)
+
+        def batches(chosen: People | None) -> Iterator[pa.RecordBatch]:
+            with self._lance_errors():
+                for batch in data.to_batches(columns=wanted, batch_size=rows):
+                    yield batch if chosen is None else of_people(batch, str(columns.identity), chosen, what)
+
+        mark = self._metadata(data).get(_MARK)
+        notes = left_out(data.schema, wanted)
+        yield Collection(self._where, columns, data.count_rows(), dim, people, batches, mark, notes)
 
     def inspect(self) -> Holding:
         with self._lance_errors():  # such as a version that another client has just cleaned up

@@ -1,15 +1,19 @@
 """A .npy file of vectors, read and written in blocks through memory maps, so it may be larger than memory."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.data.collection import Collection
+from unface.data.embeddings import Columns
 from unface.data.files import unopened
 from unface.errors import UnfaceError, short_name
 from unface.progress import Progress
 from unface.stores.beside import BesideFile, new_array
+from unface.stores.identity_file import IdentityFile
 from unface.stores.ports import Erase, Holding, released_dim
 
 _BLOCK_BYTES = 1 << 24
@@ -18,8 +22,20 @@ _BLOCK_BYTES = 1 << 24
 class NpyStore:
     """(n, d) float16, float32 or float64, which it stays. A killed ``stage`` begins again."""
 
-    def __init__(self, path: Path) -> None:
-        self._file = BesideFile(path)
+    def __init__(self, path: Path, identities: str | None = None) -> None:
+        self._file, self._identities = BesideFile(path), identities
+
+    @contextmanager
+    def reading(self, columns: Columns) -> Iterator[Collection]:
+        """Identities are in a file beside it, row by row."""
+        raw = _open(self._file.path)
+        people = IdentityFile.of(self._identities, columns, self._file.name)
+
+        def batches() -> Iterator[tuple[NDArray[np.int64], NDArray[np.floating]]]:
+            for rows in _blocks(raw):
+                yield np.arange(rows.start, min(rows.stop, len(raw))), np.array(raw[rows])
+
+        yield people.collection(len(raw), raw.shape[1], batches, self._file.sanitised_with())
 
     def inspect(self) -> Holding:
         rows, dim = _open(self._file.path).shape

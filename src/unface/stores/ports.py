@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.data.collection import Collection
+from unface.data.embeddings import Columns
 from unface.progress import Progress
 from unface.scale.receipt import Check
 
@@ -69,6 +71,15 @@ class Store(Protocol):
 
     def purge(self) -> list[str]:
         """What it could not reach (archives, replicas, …), one sentence each, for the receipt."""
+        ...
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A store that ``unface audit`` and ``unface fit`` can read: nothing is written, and no writer has to wait."""
+
+    def reading(self, columns: Columns) -> AbstractContextManager[Collection]:
+        """Its rows with the columns of this name; which column holds the vectors is the store's own to say."""
         ...
 
 

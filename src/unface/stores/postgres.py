@@ -13,11 +13,14 @@ from contextlib import AbstractContextManager, contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.data.collection import Collection
+from unface.data.embeddings import Columns
 from unface.errors import UnfaceError
 from unface.progress import Progress
 from unface.scale.receipt import Check
 from unface.stores.ports import Erase, Holding, IsErased, released_dim
 from unface.stores.postgres_reject import TRIGGER, rejecting_function
+from unface.stores.postgres_rows import postgres_rows
 from unface.stores.postgres_session import (
     ROW_VERSION,
     ROW_VERSION_TYPES,
@@ -97,6 +100,9 @@ class PostgresStore:
                 yield
             finally:
                 self._lock = None
+
+    def reading(self, columns: Columns) -> AbstractContextManager[Collection]:
+        return postgres_rows(self._uri, self._table, self._column, self._where, columns)
 
     def inspect(self) -> Holding:
         with self._connect() as connection:

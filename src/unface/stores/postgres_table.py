@@ -103,12 +103,17 @@ class VectorColumn:
     @property
     def sanitised_with(self) -> str | None:
         """The mark is a line of the column's comment: it stays with the column through renames, dumps and restores."""
-        lines = (self.comment or "").splitlines()
-        return next((line.removeprefix(_MARK) for line in lines if line.startswith(_MARK)), None)
+        return mark_of(self.comment)
 
     def comment_with(self, mark: str) -> str:
         """The comment that the column has, then the mark."""
         return "\n".join([*(self.comment or "").splitlines(), _MARK + mark])
+
+
+def mark_of(comment: str | None) -> str | None:
+    """The mark in a column's comment."""
+    lines = (comment or "").splitlines()
+    return next((line.removeprefix(_MARK) for line in lines if line.startswith(_MARK)), None)
 
 
 def vector_column(connection: Connection, table: str, column: str, where: str) -> VectorColumn:

@@ -4,19 +4,25 @@ import os
 import pickle
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from unface.data.collection import Collection, Counts, People, of_people
+from unface.data.embeddings import Columns
 from unface.errors import UnfaceError, reason
 from unface.progress import Progress
 from unface.stores.ports import Erase, Holding, released_dim
-from unface.stores.qdrant_folder import open_folder
+from unface.stores.qdrant_folder import copy_of_folder, open_folder
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -39,6 +45,39 @@ class QdrantStore:
         self._place, self._name, self._vector = url_or_path, collection, vector_name
         self._where = f"Qdrant collection {collection!r}" + (f", vector {vector_name!r}" if vector_name else "")
         self._copy = f"{collection}__unface_raw"
+
+    @contextmanager
+    def reading(self, columns: Columns) -> Iterator[Collection]:
+        """Identities and labels are payload; of it, texts, numbers and truth values are read, all as text.
+
+        The local mode lets one client in and writes on closing, so a copy of the collection's folder is read.
+        """
+        with ExitStack() as stack:
+            place = self
+            if self._is_local():
+                copied = copy_of_folder(Path(self._place), stack.enter_context(TemporaryDirectory()), self._where)
+                place = QdrantStore(str(copied), self._name, self._vector)
+            client = stack.enter_context(place._client())
+            source = place._source(client)
+            described = client.get_collection(source)
+            dim = _vector_params(described, self._vector, self._where).size
+            columns = replace(columns, vector=self._vector or "vector")
+            identity = columns.identity
+            if identity is not None:
+                _require_payload(client, source, identity, self._where)
+
+            def people() -> Iterator[Counts]:
+                for records in _scroll(client, source, payload=[str(identity)], vectors=False):
+                    names = (_text((record.payload or {}).get(str(identity))) for record in records)
+                    yield Counter(name for name in names if name)
+
+            def batches(chosen: People | None) -> Iterator[pa.RecordBatch]:
+                for records in _scroll(client, source, vectors=[self._vector] if self._vector else True):
+                    batch = _arrow(records, columns, self._vector, dim)
+                    yield batch if chosen is None else of_people(batch, str(identity), chosen, self._where)
+
+            mark = place._mark_of(client, source)
+            yield Collection(self._where, columns, client.count(source).count, dim, people, batches, mark)
 
     def inspect(self) -> Holding:
         with self._client() as client:
@@ -365,15 +404,60 @@ def _missing(client: "QdrantClient", name: str, records: list["Record"]) -> list
     return list(set(ids) - {record.id for record in present})
 
 
-def _scroll(client: "QdrantClient", name: str, *, whole: bool = True) -> Iterator[list["Record"]]:
-    """All points in the order of their ids, with both vectors and payload or with neither."""
+def _scroll(
+    client: "QdrantClient",
+    name: str,
+    *,
+    whole: bool = True,
+    payload: list[str] | None = None,
+    vectors: bool | list[str] | None = None,
+) -> Iterator[list["Record"]]:
+    """All points in the order of their ids, with both vectors and payload or with neither, or with what is named."""
     offset: Any = None
+    fields = whole if payload is None else payload
     while True:
-        records, offset = client.scroll(name, limit=_BATCH, offset=offset, with_vectors=whole, with_payload=whole)
+        records, offset = client.scroll(
+            name,
+            limit=_BATCH,
+            offset=offset,
+            with_vectors=whole if vectors is None else vectors,
+            with_payload=fields,
+        )
         if records:
             yield records
         if offset is None:
             return
+
+
+def _require_payload(client: "QdrantClient", source: str, identity: str, where: str) -> None:
+    """Refuse a name that none of the first points has."""
+    records, _ = client.scroll(source, limit=_BATCH, with_payload=True, with_vectors=False)
+    known = sorted({name for record in records for name in record.payload or {}})
+    if records and identity not in known:
+        there = ", ".join(map(repr, known)) or "none"
+        raise UnfaceError(f"{where}: no payload field {identity!r}; there is {there}: name it by --identity-column")
+
+
+def _arrow(records: list["Record"], columns: Columns, vector: str, dim: int) -> pa.RecordBatch:
+    """Points that have the vector, with their ids and payload."""
+    found = [(record, numbers) for record in records if (numbers := _vector_of(record, vector)) is not None]
+    flat = np.array([numbers for _, numbers in found], dtype=np.float32).reshape(-1)
+    arrays = {columns.vector: pa.FixedSizeListArray.from_arrays(pa.array(flat, pa.float32()), dim)}
+    payloads = [{name: _text(value) for name, value in (record.payload or {}).items()} for record, _ in found]
+    fields = dict.fromkeys(name for payload in payloads for name, value in payload.items() if value is not None)
+    for name in dict.fromkeys([*([] if columns.identity is None else [columns.identity]), *fields]):
+        if name not in arrays:
+            arrays[name] = pa.array([payload.get(name) for payload in payloads], pa.string())
+    if columns.id == Columns.id:
+        arrays[columns.id] = pa.array([str(record.id) for record, _ in found], pa.string())
+    return pa.RecordBatch.from_arrays(list(arrays.values()), list(arrays))
+
+
+def _text(value: object) -> str | None:
+    """A payload's value, if it is one text, number or truth value."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else None
 
 
 def _as_point(record: "Record") -> "PointStruct":

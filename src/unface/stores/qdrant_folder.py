@@ -3,6 +3,9 @@
 import io
 import json
 import pickle
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +29,27 @@ def open_folder(folder: Path, where: str) -> "QdrantClient":
         return QdrantClient(path=str(folder))
     except Exception as error:  # whatever the client raises while it interprets files that anybody may have written
         raise UnfaceError(f"{where}: the folder could not be read: {reason(error)}") from error
+
+
+def copy_of_folder(folder: Path, target: str, where: str) -> Path:
+    """A copy to read from: each database as of one moment, also while its owner writes."""
+    _require_plain_folder(folder, where)
+    copied = Path(target)
+    try:
+        for path in folder.rglob("*"):
+            there = copied / path.relative_to(folder)
+            if path.is_dir():
+                there.mkdir(parents=True, exist_ok=True)
+            elif path.suffix == ".sqlite":
+                there.parent.mkdir(parents=True, exist_ok=True)
+                opened = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
+                with closing(opened) as live, closing(sqlite3.connect(there)) as copy:
+                    live.backup(copy)
+            elif path.name == "meta.json":
+                shutil.copyfile(path, there)
+    except (OSError, sqlite3.Error) as error:
+        raise UnfaceError(f"{where}: the folder could not be read: {reason(error)}") from None
+    return copied
 
 
 class _PointUnpickler(pickle.Unpickler):

@@ -1,19 +1,24 @@
 """Stores by URL: which collection, in which of the stores we know or that other packages register.
 
-faiss:faces.faiss                                a FAISS index file
-npy:faces.npy                                    a numpy array on disk
+faiss:faces.faiss?identities=people.csv          a FAISS index file; identities are read by audit and fit alone
+npy:faces.npy?identities=people.csv              a numpy array on disk
 lancedb:data/lance?table=faces&column=vector     a LanceDB table
 qdrant:data/qdrant?collection=faces              the local mode of Qdrant's client
 qdrant+https://host:6333?collection=faces        a Qdrant server, key in QDRANT_API_KEY
 postgresql://user@host/db?table=faces&column=embedding    password in PGPASSWORD or a service file
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from unface.errors import HIDDEN, UNESCAPED, UnfaceError, is_unescaped
-from unface.stores.ports import Store
+from unface.data.collection import Collection
+from unface.data.embeddings import Columns
+from unface.errors import HIDDEN, UNESCAPED, UnfaceError, is_unescaped, without_secrets
+from unface.stores.ports import Readable, Store
 
 _SERVERS = ("postgresql", "postgres", "qdrant+http", "qdrant+https")
 
@@ -42,13 +47,15 @@ def open_store(url: str, *, lossy_ok: bool = False) -> Store:
         case "faiss":
             from unface.stores.faiss_index import FaissStore
 
+            people = options.take("identities")
             options.require_all_used()
-            return FaissStore(Path(_required_path(scheme, path)), lossy_ok=lossy_ok)
+            return FaissStore(Path(_required_path(scheme, path)), lossy_ok=lossy_ok, identities=people)
         case "npy":
             from unface.stores.npy import NpyStore
 
+            people = options.take("identities")
             options.require_all_used()
-            return NpyStore(Path(_required_path(scheme, path)))
+            return NpyStore(Path(_required_path(scheme, path)), identities=people)
         case "lancedb":
             from unface.stores.lance import LanceStore
 
@@ -76,6 +83,33 @@ def open_store(url: str, *, lossy_ok: bool = False) -> Store:
     raise UnfaceError(
         f"{scheme or 'no scheme'}: not a store; give faiss:, npy:, lancedb:, qdrant:, qdrant+https:// or postgresql://"
     )
+
+
+@contextmanager
+def open_collection(url: str, columns: Columns) -> Iterator[Collection]:
+    """The rows of a store, to be read by an audit or a fit."""
+    if columns.vector != Columns.vector:
+        raise UnfaceError("--vector-column: the URL of a store says which vectors (column=, vector=); leave it out")
+    store = open_store(url)
+    if not isinstance(store, Readable):
+        raise UnfaceError(f"{shown_url(url)}: this kind of store can be sanitised, but not read; export it to Parquet")
+    with store.reading(columns) as collection:
+        yield replace(collection, name=shown_url(url))
+
+
+def shown_url(url: str) -> str:
+    """A store's URL as results and messages quote it: no user, no password, no path of this machine."""
+    parts = urlsplit(url)
+    scheme, options = parts.scheme.lower(), dict(parse_qsl(parts.query))
+    names = ("table", "collection", "column", "vector", "id")
+    kept: dict[str, str] = {name: value for name, value in options.items() if name in names}
+    if "identities" in options:
+        kept["identities"] = Path(options["identities"]).name
+    if scheme in _SERVERS:
+        place = without_secrets(f"{scheme}://{parts.netloc}{parts.path}")
+    else:
+        place = f"{scheme}:{Path(unquote(parts.netloc + parts.path)).name}"
+    return f"{place}?{urlencode(kept, quote_via=quote)}".rstrip("?")
 
 
 class _Options:
