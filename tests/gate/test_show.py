@@ -12,7 +12,7 @@ from rich.console import Console
 from tests.auditing.made import point
 from tests.gate.made import WARNING, audited, erased, gated, raw
 from unface import UnfaceError
-from unface.gate import GateResult, junit_xml, print_gate, write_junit
+from unface.gate import GateResult, junit_xml, print_gate, write_ci_file
 
 PASSES: dict[str, object] = {"far": 1e-4, "tar_max": 0.5}
 FAILS: dict[str, object] = {"far": 1e-4, "tar_max": 0.01}
@@ -122,7 +122,7 @@ def test_the_json_holds_verdict_exit_code_and_the_deciding_numbers(mixed: GateRe
 def test_junit_replaces_an_earlier_file_and_leaves_nothing_else(mixed: GateResult, tmp_path: Path) -> None:
     path = tmp_path / "gate.xml"
     path.write_text("old")
-    write_junit(mixed, path)
+    write_ci_file(junit_xml(mixed), path, "--junit")
     assert path.read_bytes() == junit_xml(mixed)
     assert [file.name for file in tmp_path.iterdir()] == ["gate.xml"]
 
@@ -137,14 +137,14 @@ def test_a_full_disk_leaves_the_earlier_junit_as_it_was(
     path.write_text("old")
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(UnfaceError) as caught:
-        write_junit(mixed, path)
+        write_ci_file(junit_xml(mixed), path, "--junit")
     assert str(caught.value) == f"{path}: cannot be written (No space left on device); choose another --junit"
     assert (path.read_text(), len(list(tmp_path.iterdir()))) == ("old", 1)
 
 
 def test_a_folder_in_the_place_of_junit_is_named(mixed: GateResult, tmp_path: Path) -> None:
     with pytest.raises(UnfaceError) as caught:
-        write_junit(mixed, tmp_path)
+        write_ci_file(junit_xml(mixed), tmp_path, "--junit")
     assert str(caught.value) == f"{tmp_path}: is a folder; --junit takes a file"
     with pytest.raises(UnfaceError, match=r"cannot be written \(No such file or directory\)"):
-        write_junit(mixed, tmp_path / "none" / "gate.xml")
+        write_ci_file(junit_xml(mixed), tmp_path / "none" / "gate.xml", "--junit")

@@ -1,4 +1,5 @@
-"""``unface gate``: check an audit.json or a validation.json against a policy; the exit code is the verdict."""
+"""``unface gate``: check a result against a policy. ``unface diff``: against an earlier one. The exit code is the
+verdict."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,13 @@ from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
     from unface.gate import Policy
+
+MARKDOWN = typer.Option(
+    None,
+    "--markdown",
+    metavar="FILE",
+    help='Also write Markdown here; - prints it instead, "$GITHUB_STEP_SUMMARY" is added to.',
+)
 
 
 def gate(
@@ -30,11 +38,14 @@ def gate(
         [], "--retained-min", metavar="MEASURE=SHARE", help="Usefulness to keep at least, as in knn=0.9; repeated."
     ),
     junit: Path | None = typer.Option(None, "--junit", help="Also write JUnit XML here; replaces an earlier one."),
+    sarif: Path | None = typer.Option(None, "--sarif", help="Also write SARIF 2.1.0 here; replaces an earlier one."),
+    markdown: Path | None = MARKDOWN,
     json: bool = typer.Option(False, "--json", help="Print the result as JSON instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
     """Check an audit or a validation against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
-    from unface.gate import judge, judge_validation, print_gate, read_policy, write_junit
+    from unface.gate import gate_markdown, judge, judge_validation, junit_xml, print_gate, read_policy, write_ci_file
+    from unface.gate import sarif as sarif_log
     from unface.output.taken import require_distinct
     from unface.result.audit import AuditResult, audit_path
     from unface.result.validation import ValidationResult, validation_path
@@ -45,21 +56,71 @@ def gate(
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
     validation = validation_path(audit)
     audit = validation or audit_path(audit)
-    require_distinct([junit], [audit, policy])
+    require_distinct([junit, sarif, markdown], [audit, policy])
     result = (
         judge_validation(ValidationResult.load(audit), rules) if validation else judge(AuditResult.load(audit), rules)
     )
     if junit is not None:
-        write_junit(result, junit)
-    if json:
-        from json import dumps
-
-        typer.echo(dumps(result.as_dict(), indent=2, ensure_ascii=False))
-    elif not quiet:
+        write_ci_file(junit_xml(result), junit, "--junit")
+    if sarif is not None:
+        write_ci_file(sarif_log(result, audit), sarif, "--sarif")
+    if not _shown(gate_markdown(result), result.as_dict(), markdown, json=json, quiet=quiet):
         from rich.console import Console
 
         print_gate(result, Console())
     raise typer.Exit(result.exit_code)
+
+
+def diff(
+    old: Path = typer.Argument(..., metavar="OLD.json", help="An earlier result, or its folder."),
+    new: Path = typer.Argument(..., metavar="NEW.json", help="The result to compare with it, of the same kind."),
+    margin: float | None = typer.Option(
+        None,
+        "--margin",
+        metavar="SHARE",
+        help="Exit 4 where a headline number may be worse by more than this, as 0.01 for 1 point.",
+    ),
+    markdown: Path | None = MARKDOWN,
+    json: bool = typer.Option(False, "--json", help="Print the comparison as JSON instead of the table."),
+    quiet: bool = QUIET,
+) -> None:
+    """Compare two results: no regression (exit 0), worse beyond the interval (3) or inconclusive (4).
+
+    Numbers are paired person by person where exposed.csv lies beside both files; elsewhere the intervals of both files
+    are added up. Inconclusive: a number of OLD is missing in NEW, the two were measured differently, or one is invalid.
+    """
+    from unface.gate import compare, diff_markdown, print_diff
+    from unface.output.taken import require_distinct
+    from unface.result.readings import counts_beside, read_result
+
+    if margin is not None and not 0 <= margin < 1:
+        raise UnfaceError(f"--margin: {margin:g} is not a share from 0 to below 1, such as 0.01 for 1 point")
+    (before, old), (after, new) = read_result(old), read_result(new)
+    require_distinct([markdown], [old, new])
+    found = compare(before, after, counts_beside(old), counts_beside(new), margin=margin)
+    if not _shown(diff_markdown(found), found.as_dict(), markdown, json=json, quiet=quiet):
+        from rich.console import Console
+
+        print_diff(found, Console())
+    raise typer.Exit(found.exit_code)
+
+
+def _shown(text: str, content: dict[str, object], markdown: Path | None, *, json: bool, quiet: bool) -> bool:
+    """Write or print the Markdown, print the JSON; whether nothing is left to show."""
+    on_terminal = markdown is not None and str(markdown) == "-"
+    if json and on_terminal:
+        raise typer.BadParameter("--json and --markdown - both print; give --markdown a file")
+    if markdown is not None and not on_terminal:
+        from unface.gate import write_markdown
+
+        write_markdown(text, markdown)
+    if on_terminal:
+        typer.echo(text, nl=False)
+    elif json:
+        from json import dumps
+
+        typer.echo(dumps(content, indent=2, ensure_ascii=False))
+    return on_terminal or json or quiet
 
 
 def _from_flags(tar_max: float | None, at: dict[str, object], space: str | None, retained_min: list[str]) -> "Policy":

@@ -1,5 +1,7 @@
-"""The gate: checks an audit.json or a validation.json against a policy and gives a verdict that a build can stop on."""
+"""The gate: checks a result file against a policy, or against an earlier one; a build can stop on the verdict."""
 
+from unface.gate.ci import diff_markdown, gate_markdown, junit_xml, sarif, write_ci_file, write_markdown
+from unface.gate.diff import Diff, Difference, Trend, compare
 from unface.gate.judge import GateResult, RuleResult, judge, judge_validation
 from unface.gate.policy import (
     ImprovementRule,
@@ -11,23 +13,32 @@ from unface.gate.policy import (
     read_policy,
 )
 from unface.gate.rules import Measurement, Verdict
-from unface.gate.show import junit_xml, print_gate, write_junit
+from unface.gate.show import print_diff, print_gate
 
 __all__ = [
+    "Diff",
+    "Difference",
     "GateResult",
     "ImprovementRule",
     "LeakageRule",
     "Measurement",
     "Policy",
     "RuleResult",
+    "Trend",
     "UtilityRule",
     "ValidationRule",
     "Verdict",
+    "compare",
+    "diff_markdown",
+    "gate_markdown",
     "judge",
     "judge_validation",
     "junit_xml",
     "make_policy",
+    "print_diff",
     "print_gate",
     "read_policy",
-    "write_junit",
+    "sarif",
+    "write_ci_file",
+    "write_markdown",
 ]

@@ -1,21 +1,21 @@
-"""A gate's result on the terminal and as JUnit XML."""
+"""A gate's result and a comparison on the terminal; eighty columns are enough."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
-from unface.errors import UnfaceError
+from unface.gate.diff import Diff, Difference, Trend
 from unface.gate.judge import GateResult
 from unface.gate.rules import Verdict
-from unface.output.write import write_file
-from unface.page.tables import print_safely
-from unface.result.words import count
+from unface.page.tables import difference, print_safely, terminal_table
+from unface.result.words import count, in_percent
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from unface.result.numbers import Estimate
+
 _STYLE = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold yellow"}
-_ELEMENT = {Verdict.PASSED: "system-out", Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
+_TREND = {Trend.WORSE: "bold red", Trend.BETTER: "green", Trend.WIDE: "yellow", Trend.MISSING: "yellow"}
+_EXIT = {0: "green", 3: "bold red", 4: "bold yellow"}
 
 
 def print_gate(result: GateResult, console: "Console") -> None:
@@ -46,30 +46,58 @@ def print_gate(result: GateResult, console: "Console") -> None:
     print_safely(console, Text(f"\n{result.summary}", style=_STYLE[result.verdict]))
 
 
-def write_junit(result: GateResult, path: Path) -> None:
-    """Write the XML; replaces what is there, by a rename once all is written."""
-    if path.is_dir():
-        raise UnfaceError(f"{path}: is a folder; --junit takes a file")
-    write_file(path, junit_xml(result), option="--junit")
+def print_diff(diff: Diff, console: "Console") -> None:
+    """What changed, the numbers that results are quoted by first, then the verdict."""
+    from rich.text import Text
+
+    same = diff.old == diff.new
+    print_safely(console, Text(f"{diff.old}: old and new result" if same else f"{diff.old} → {diff.new}", style="dim"))
+    shown = worth_showing(diff)
+    table = terminal_table("In percent; differences in points, with intervals")
+    table.add_column("")
+    for column in ("old", "new", "difference"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    where = None
+    for row in shown:
+        if row.where != where and row.where:
+            table.add_row(Text(row.where, style="bold"))
+        where = row.where
+        cells = [percent_of(row.old), percent_of(row.new), difference_of(row)]
+        trend = Text("") if row.trend is Trend.SAME else Text(row.trend, style=_TREND[row.trend])
+        table.add_row(Text(f"{row.what}, {row.at}"), *cells, trend)
+    if shown:
+        print_safely(console, table)
+    for line in below(diff):
+        print_safely(console, Text(line, style="dim"), highlight=False)
+    print_safely(console, Text(f"\n{diff.summary}", style=_EXIT[diff.exit_code]), highlight=False)
 
 
-def junit_xml(result: GateResult) -> bytes:
-    """A test case for each rule: failed is a failure, inconclusive an error. The same bytes for the same result."""
-    counts = {
-        "tests": str(len(result.rules)),
-        "failures": str(result.count(Verdict.FAILED)),
-        "errors": str(result.count(Verdict.INCONCLUSIVE)),
-        "skipped": "0",
-    }
-    root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(root, "testsuite", {"name": f"unface gate: {result.source}", **counts})
-    for number, rule in enumerate(result.rules, 1):
-        name = f"rule {number}: {rule.rule}: {rule.limit}"
-        case = ElementTree.SubElement(suite, "testcase", {"classname": "unface.gate", "name": name, "time": "0"})
-        element = ElementTree.SubElement(case, _ELEMENT[rule.verdict])
-        element.text = f"{rule.reason}; measured: {rule.measured or 'nothing'}"
-        if rule.verdict is not Verdict.PASSED:
-            element.attrib.update(message=rule.reason, type=rule.verdict.value)
-    ElementTree.indent(root)
-    text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
+def worth_showing(diff: Diff) -> list[Difference]:
+    """The numbers that results are quoted by, and all that changed or could not be compared; by space."""
+    rows = [row for row in diff.rows if row.headline or row.trend is not Trend.SAME]
+    places = list(dict.fromkeys(row.where for row in rows))
+    return sorted(rows, key=lambda row: places.index(row.where))
+
+
+def below(diff: Diff) -> list[str]:
+    """What to know about a comparison, in lines."""
+    left = len(diff.rows) - len(worth_showing(diff))
+    lines = [f"{count(left, 'more number')} without a clear change."] if left else []
+    lines += [f"Only in the new result: {count(diff.added, 'number')}."] if diff.added else []
+    reasons = dict.fromkeys(row.why for row in diff.rows if row.why)
+    lines += [f"Not compared: {why}." for why in reasons]
+    return [*lines, *diff.notes, "All intervals hold together at 95 %."] if diff.rows else lines
+
+
+def percent_of(found: "Estimate | None") -> str:
+    """6.6, or a dash."""
+    return "–" if found is None else in_percent(found.value)
+
+
+def difference_of(row: Difference) -> str:
+    """−4.0 [−4.3, −3.7], with a star where it is paired."""
+    if row.difference is None:
+        return "–"
+    star = "*" if row.people is not None else ""
+    return f"{difference(row.difference.value, row.difference.low, row.difference.high)}{star}"

@@ -20,7 +20,8 @@ from unface.output.write import unfinished_files, write_files
 from unface.result.face_gate import GateCertificate
 from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
-from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names
+from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names, parts_of
+from unface.result.readings import Reading
 from unface.result.words import count, percent, rate
 
 if TYPE_CHECKING:
@@ -416,6 +417,19 @@ class AuditResult(Frozen):
         """
         point = self.raw.headline
         return None if point is None else Headline(point)
+
+    @property
+    def subject(self) -> str:
+        """The audited set, by name."""
+        return self.source.name
+
+    def readings(self) -> list[Reading]:
+        """What ``unface diff`` and a history compare audits by; controls are left out."""
+        return [one for part in parts_of(self) for one in part.readings(self)]
+
+    def conditions(self) -> dict[str, str]:
+        """Settings that have to agree for numbers to be comparable."""
+        return {"variant": self.protocol.variant, "attackers": ", ".join(self.protocol.probe)}
 
     def to_frame(self) -> "pandas.DataFrame":
         """One row for each space, probe, k and false-accept rate (needs pandas)."""

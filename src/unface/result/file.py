@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -141,16 +141,21 @@ def read_toml(path: Path) -> dict[str, object]:
     return content
 
 
+def read_json(path: Path, made_by: str) -> object:
+    """What a JSON file holds; ``made_by`` is what writes such files."""
+    try:
+        return cast(object, json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
+    except (ValueError, RecursionError):
+        raise UnfaceError(f"{path}: is not JSON; give the file that {made_by} wrote") from None
+
+
 def load_result(path: Path, model: type[_Model], schema: str, made_by: str) -> _Model:
     """Read a result file; ``made_by`` is the command that writes such files."""
     if path.is_dir():
         raise UnfaceError(f"{path}: is a folder; give the file in it that '{made_by}' wrote")
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
-    except (ValueError, RecursionError):
-        raise UnfaceError(f"{path}: is not JSON; give the file that '{made_by}' wrote") from None
+    content = read_json(path, f"'{made_by}'")
     version = content.get("schema") if isinstance(content, dict) else None
     if version is None:
         raise UnfaceError(f"{path}: has no 'schema' key; give the file that '{made_by}' wrote")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from unface.result.audit import AuditResult
     from unface.result.file import Finding, Given
+    from unface.result.readings import Reading
 
 BUILT_IN = (
     "leakage",
@@ -104,6 +105,11 @@ class Part:
     @classmethod
     def not_measured(cls, result: "AuditResult") -> list[str]:
         """What a reader might take for measured and is not."""
+        return []
+
+    @classmethod
+    def readings(cls, result: "AuditResult") -> "list[Reading]":
+        """Numbers that another audit can be compared by: ``unface diff`` and the history."""
         return []
 
     @classmethod

@@ -14,7 +14,8 @@ from unface.output.taken import require_new_files
 from unface.output.write import write_files
 from unface.result.file import Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Share
-from unface.result.words import count, one_in, percent
+from unface.result.readings import Reading
+from unface.result.words import count, one_in, percent, rate
 
 VALIDATION_SCHEMA: Literal["unface.validation/1"] = "unface.validation/1"
 VALIDATION_FILE = "validation.json"
@@ -218,6 +219,32 @@ class ValidationResult(Frozen):
             f"After {count(point.queries, 'question')} about a person, an attacker recovers a face template that "
             f"matches {whom} {percent(share.value)} of the time, at {at}."
         )
+
+    @property
+    def subject(self) -> str:
+        """The target, by name."""
+        return self.target.name
+
+    def readings(self) -> list[Reading]:
+        """What ``unface diff`` and a history compare validations by: the worst attack after so many questions."""
+        headline, found = self.headline, []
+        points = [point for attack in self.attacks for point in attack.at]
+        for far in self.far:
+            for queries in sorted({point.queries for point in points if point.far == far}):
+                worst = self.worst(far, queries)
+                quoted = headline is not None and (headline.point.far, headline.point.queries) == (far, queries)
+                at = f"{count(queries, 'question')}, FAR {rate(far)}"
+                share = None if worst is None else measured(worst.point)
+                found.append(Reading("recovered", "", at, share, headline=quoted))
+        return found
+
+    def conditions(self) -> dict[str, str]:
+        """Settings that have to agree for numbers to be comparable."""
+        return {
+            "attacker's encoder": self.attacker.encoder,
+            "judges": ", ".join(judge.name for judge in self.judges),
+            "attacks": ", ".join(attack.name for attack in self.attacks),
+        }
 
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write validation.json; returns its path."""

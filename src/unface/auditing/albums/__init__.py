@@ -12,6 +12,7 @@ from unface.result.audit import AuditResult, Tar
 from unface.result.file import Finding, Frozen, note
 from unface.result.numbers import Rate
 from unface.result.parts import Option, Part, Section
+from unface.result.readings import AS_GIVEN, Reading
 from unface.result.words import in_percent, interval, percent, rate
 
 if TYPE_CHECKING:
@@ -124,6 +125,24 @@ class Albums(Part):
         """The albums of an audit."""
         section = result.parts.get(cls.name)
         return section if isinstance(section, AlbumResults) else None
+
+    @classmethod
+    def readings(cls, result: AuditResult) -> list[Reading]:
+        found, controls = cls.of(result), {space.name for space in result.spaces if space.is_control}
+        if found is None:
+            return []
+        # 1 against 1 are the pairs of the audit itself.
+        first = result.raw.name
+        return [
+            Reading(
+                "album TAR",
+                AS_GIVEN if one.space == first else one.space,
+                f"{one.first} v {one.second}, FAR {rate(one.far)}",
+                one.tar,
+            )
+            for one in found.points
+            if one.worst and one.second > 1 and one.space not in controls
+        ]
 
     @classmethod
     def findings(cls, result: AuditResult) -> list[Finding]:

@@ -11,14 +11,13 @@ from unface.result.audit import AuditResult
 from unface.result.file import Finding, Frozen, warning
 from unface.result.numbers import Estimate, Share
 from unface.result.parts import Option, Part, Section
+from unface.result.readings import EXPOSED_FILE
 from unface.result.words import in_percent, interval, signed_points
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from unface.auditing.bench import Bench
-
-EXPOSED_FILE = "exposed.csv"
 
 
 class GroupTar(Frozen):

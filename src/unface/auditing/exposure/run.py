@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unface.auditing.albums.run import spaces_of
 from unface.auditing.bench import Bench
-from unface.auditing.exposure import EXPOSED_FILE, Exposure, ExposureResults, GroupGap, GroupTar
+from unface.auditing.exposure import Exposure, ExposureResults, GroupGap, GroupTar
 from unface.metrics import (
     ImpostorTail,
     Replicates,
@@ -25,6 +25,7 @@ from unface.probe.panel import draw_shots
 from unface.result.audit import Headline, Point
 from unface.result.file import Listing
 from unface.result.numbers import Estimate, Interval, Share
+from unface.result.readings import EXPOSED_FILE
 from unface.threads import one_blas_thread
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from unface.result.audit import AuditResult, Controls, Point
 from unface.result.file import Finding, note, warning
 from unface.result.parts import Option, Part, Section
+from unface.result.readings import AS_GIVEN, Reading
 from unface.result.words import count, interval, percent, rate
 
 if TYPE_CHECKING:
@@ -56,6 +57,20 @@ class Leakage(Part):
         return missing
 
     @classmethod
+    def readings(cls, result: AuditResult) -> list[Reading]:
+        head, found = result.headline, []
+        for space in result.spaces:
+            where = AS_GIVEN if space is result.raw else space.name
+            if head is not None and not space.is_control:
+                quoted, at = head.of(space), f"worst k, FAR {rate(head.far)}"
+                tar = quoted.tar if quoted else None
+                found.append(Reading("TAR", where, at, tar, headline=True, listed=space.name))
+            for point in _worst_or_refused([] if space.is_control else space.points):
+                k = "all" if "all" in result.k_words(point.k) else point.k
+                found.append(Reading("TAR", where, f"k = {k}, FAR {rate(point.far)}", point.tar))
+        return found
+
+    @classmethod
     def terminal(cls, result: AuditResult) -> Iterator[Table]:
         from unface.page.tables import terminal_table
 
@@ -93,6 +108,13 @@ class Leakage(Part):
 
 
 PART = Leakage
+
+
+def _worst_or_refused(points: list[Point]) -> Iterator[Point]:
+    """One point for each k and rate: the worst case, or one that says that the rate was refused."""
+    at = {(point.k, point.far): point for point in points if point.worst or point.tar is None}
+    at |= {(point.k, point.far): point for point in points if point.worst}
+    yield from at.values()
 
 
 def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:

@@ -10,6 +10,7 @@ from unface.result.audit import AuditResult
 from unface.result.file import Finding, Frozen, Given, note
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.parts import Option, Part, Section
+from unface.result.readings import AS_GIVEN, Reading
 from unface.result.words import one_in, percent, rate
 
 if TYPE_CHECKING:
@@ -80,6 +81,21 @@ class Translate(Part):
         """The section of an audit."""
         section = result.parts.get(cls.name)
         return section if isinstance(section, TranslateResults) else None
+
+    @classmethod
+    def readings(cls, result: AuditResult) -> list[Reading]:
+        found = cls.of(result)
+        return [
+            Reading(
+                "template recovered",
+                AS_GIVEN if one.space == result.raw.name else one.space,
+                f"FAR {rate(at.far)}",
+                at.other or at.same,
+            )
+            for one in (found.spaces if found else [])
+            if not one.control
+            for at in one.at
+        ]
 
     @classmethod
     def findings(cls, result: AuditResult) -> list[Finding]:

@@ -9,6 +9,7 @@ from unface.result.audit import AuditResult
 from unface.result.file import Finding, Frozen, Given, warning
 from unface.result.numbers import Kept
 from unface.result.parts import Option, Part, Section
+from unface.result.readings import Reading
 from unface.result.words import count
 
 if TYPE_CHECKING:
@@ -59,6 +60,15 @@ class Utility(Part):
         """The section of an audit; without any set where it has none."""
         section = result.parts.get(cls.name)
         return section if isinstance(section, UtilitySets) else UtilitySets()
+
+    @classmethod
+    def readings(cls, result: AuditResult) -> list[Reading]:
+        return [
+            Reading(kept.measure, space.name, kept.on, kept.erased, better="higher")
+            for space in result.erased
+            for kept in space.utility
+            if kept.is_usefulness
+        ]
 
     @classmethod
     def findings(cls, result: AuditResult) -> list[Finding]:

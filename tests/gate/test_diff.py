@@ -1,0 +1,287 @@
+"""If these fail, ``unface diff`` lets a regression through, cries wolf, or compares what cannot be compared."""
+
+import json
+import math
+import statistics
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from tests.auditing.made import point
+from tests.cli.command import unface
+from tests.gate.made import INVALID, audited, erased, raw
+from tests.report.made import full_audit, kept
+from unface.errors import UnfaceError
+from unface.gate import Diff, Difference, Trend, compare, diff_markdown, print_diff
+from unface.result.audit import AuditResult
+from unface.result.numbers import Estimate, Interval, Share
+from unface.result.readings import counts_beside, read_result
+
+Z = statistics.NormalDist().inv_cdf
+
+
+def of_tar(value: float, low: float, high: float) -> AuditResult:
+    return audited(raw(point(value, low, high)))
+
+
+def headline(diff: Diff) -> Difference:
+    return next(row for row in diff.rows if row.headline)
+
+
+def test_a_result_has_no_regression_against_itself_and_every_number_is_found() -> None:
+    diff = compare(full_audit(), full_audit())
+    assert (diff.exit_code, diff.added, diff.blocked) == (0, 0, ())
+    assert {row.trend for row in diff.rows} == {Trend.SAME}
+    assert [row.name for row in diff.rows if row.headline] == [
+        "vectors: TAR, worst k, FAR 1e-4",
+        "isp: TAR, worst k, FAR 1e-4",
+    ]
+    assert "isp: knn, objects.parquet" in {row.name for row in diff.rows}
+
+
+def test_unpaired_widths_are_added_at_the_level_that_all_intervals_hold_together() -> None:
+    """Two numbers, of which one is quoted: half of 5 % for each."""
+    (row, other) = compare(of_tar(0.30, 0.28, 0.32), of_tar(0.40, 0.37, 0.43)).rows
+    scale = Z(1 - 0.05 / 2 / 2) / Z(0.975)
+    for found in (row.difference, other.difference):
+        assert found is not None
+        assert found.value == pytest.approx(0.1)
+        assert (found.low, found.high) == pytest.approx((0.1 - scale * 0.05, 0.1 + scale * 0.05))
+    assert (row.trend, row.people) == (Trend.WORSE, None)
+
+
+@pytest.mark.parametrize(
+    ("new", "code"),
+    [
+        (of_tar(0.40, 0.37, 0.43), 3),  # beyond both intervals
+        (of_tar(0.34, 0.31, 0.37), 0),  # higher, but within them
+        (of_tar(0.20, 0.18, 0.22), 0),  # lower
+        (audited(raw(point(0.2, 0.18, 0.22)), findings=[INVALID]), 4),
+        (audited(raw(point(0.4, 0.37, 0.43)), findings=[INVALID]), 3),
+        (audited(raw(point(0.3, 0.28, 0.32)), variant="paper"), 4),
+        (audited(raw(point(0.3, 0.28, 0.32, far=1e-3))), 4),  # the rate of the old one is not there
+    ],
+)
+def test_the_exit_code_says_worse_inconclusive_or_no_regression(new: AuditResult, code: int) -> None:
+    assert compare(of_tar(0.30, 0.28, 0.32), new).exit_code == code
+
+
+def test_less_usefulness_is_worse_and_more_is_not() -> None:
+    less, more = (audited(raw(), erased(utility=[kept(share)])) for share in (0.5, 0.9))
+    assert {row.name: row.trend for row in compare(more, less).rows}["isp: knn, objects.parquet"] is Trend.WORSE
+    assert compare(more, less).exit_code == 3
+    assert compare(less, more).exit_code == 0
+
+
+def test_a_space_that_is_gone_is_inconclusive_and_a_new_one_is_not() -> None:
+    assert compare(audited(raw(), erased()), audited(raw())).summary == (
+        "Inconclusive: 2 of 4 numbers could not be compared (exit 4)."
+    )
+    diff = compare(audited(raw()), audited(raw(), erased()))
+    assert (diff.exit_code, diff.added) == (0, 2)
+
+
+def test_fewer_attackers_are_not_taken_for_less_leakage() -> None:
+    old = full_audit()
+    fewer = old.model_copy(update={"protocol": old.protocol.model_copy(update={"probe": ["cosine"]})})
+    diff = compare(old, fewer)
+    assert diff.exit_code == 4
+    assert diff.blocked == ("attackers differ (old: cosine, ridge, lda; new: cosine)",)
+
+
+def test_a_margin_is_inconclusive_where_the_interval_reaches_beyond_it() -> None:
+    same = of_tar(0.30, 0.28, 0.32)
+    assert compare(same, same, margin=0.1).exit_code == 0
+    assert compare(same, same, margin=0.01).exit_code == 4
+    assert headline(compare(same, same, margin=0.01)).trend is Trend.WIDE
+
+
+def people_of(tars: list[int], pairs: int = 10) -> dict[str, tuple[int, int]]:
+    return {f"person {number}": (tar, pairs) for number, tar in enumerate(tars)}
+
+
+def spread(tars: list[int], pairs: int = 10) -> float:
+    """The standard error of the mean rate, if people are all there is to it."""
+    return statistics.stdev(tars) / pairs / math.sqrt(len(tars))
+
+
+def listed(
+    tars: list[int], wider: float = 1.0, pairs: int = 10
+) -> tuple[AuditResult, dict[str, dict[str, tuple[int, int]]]]:
+    """An audit whose listing has these accepts of ten pairs for each person, and how much wider its interval is."""
+    accepted, total, width = sum(tars), pairs * len(tars), wider * Z(0.975) * spread(tars, pairs)
+    ends = Interval(accepted / total - width, accepted / total + width, 0.95)
+    tar = Share.counted(accepted, total, ends, len(tars), 100.0)
+    made = point(0.3, 0.2, 0.4).model_copy(update={"tar": tar})
+    return audited(raw(made)), {"raw": people_of(tars, pairs)}
+
+
+def test_with_as_many_pairs_for_each_person_pairing_is_that_of_the_paired_t_test() -> None:
+    before = [1, 4, 2, 8, 5, 7, 3, 6, 2, 9, 4, 1]
+    after = [2, 5, 2, 9, 7, 8, 3, 7, 4, 9, 6, 1]
+    # Intervals as wide as the people's own spread explains: nothing is left for thresholds.
+    (old, old_people), (new, new_people) = listed(before), listed(after)
+    row = headline(compare(old, new, old_people, new_people))
+    apart = [(two - one) / 10 for one, two in zip(before, after, strict=True)]
+    error = statistics.stdev(apart) / math.sqrt(len(apart))
+    assert row.people == 12
+    assert row.difference is not None
+    assert row.difference.value == pytest.approx(statistics.mean(apart))
+    assert row.difference.high - row.difference.value == pytest.approx(Z(1 - 0.05 / 4) * error)
+    assert row.trend is Trend.WORSE
+    # Unpaired the same difference would not show.
+    assert headline(compare(old, new)).trend is Trend.SAME
+
+
+def test_what_people_do_not_explain_of_an_interval_is_added_for_both_results() -> None:
+    tars = [1, 4, 2, 8, 5, 7, 3, 6, 2, 9, 4, 1]
+    own = spread(tars)
+    (old, old_people), (new, new_people) = listed(tars, wider=3), listed(tars, wider=3)
+    row = headline(compare(old, new, old_people, new_people))
+    assert row.difference is not None
+    assert row.difference.high == pytest.approx(Z(1 - 0.05 / 4) * 2 * math.sqrt(8) * own)
+
+
+@pytest.mark.parametrize("spoil", ["few", "others", "another audit"])
+def test_without_enough_people_in_both_the_difference_is_not_paired(spoil: str) -> None:
+    tars = [1, 4, 2, 8, 5, 7, 3, 6, 2, 9, 4, 1][: 9 if spoil == "few" else None]
+    old, old_people = listed(tars)
+    new, new_people = listed(tars)
+    if spoil == "others":
+        new_people = {"raw": {f"{name}?": counts for name, counts in new_people["raw"].items()}}
+    if spoil == "another audit":
+        new_people = {"raw": people_of([*tars[1:], 9])}
+    assert headline(compare(old, new, old_people, new_people)).people is None
+
+
+def test_a_paired_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    """120 people whose rates move together: the true difference is missed in at most about 2.5 % of draws."""
+    rng, missed, draws = np.random.default_rng(1), 0, 400
+    for _ in range(draws):
+        own = rng.beta(2, 5, 120)
+        (old, old_people), (new, new_people) = (listed(rng.binomial(20, own).tolist(), pairs=20) for _ in range(2))
+        row = headline(compare(old, new, old_people, new_people))
+        assert row.difference is not None
+        assert row.people == 120
+        missed += not row.difference.low <= 0 <= row.difference.high
+    assert missed / draws < 0.05
+    assert missed > 0
+
+
+def test_two_kinds_of_result_cannot_be_compared(tmp_path: Path) -> None:
+    with pytest.raises(UnfaceError, match=r"the first file is unface\.audit/2, the second"):
+        compare(full_audit(), _Other())
+
+
+class _Other:
+    """Only what ``compare`` asks first."""
+
+    schema_ = "unface.validation/1"
+    valid = True
+    run = full_audit().run
+    subject = "x"
+
+    def readings(self) -> list:  # type: ignore[type-arg] # never called
+        return []
+
+    def conditions(self) -> dict[str, str]:
+        return {}
+
+    def file_text(self) -> str:
+        return ""
+
+
+def printed(diff: Diff) -> list[str]:
+    page = StringIO()
+    print_diff(diff, Console(file=page, width=80, color_system=None))
+    return [line.rstrip() for line in page.getvalue().splitlines()]
+
+
+def test_the_table_shows_what_changed_and_ends_with_the_verdict() -> None:
+    diff = compare(audited(raw(), erased()), audited(raw(), erased("isp", point(0.03, 0.025, 0.035))))
+    assert printed(diff) == [
+        "faces.parquet: old and new result",
+        "In percent; differences in points, with intervals",
+        "                         old   new         difference",
+        "vectors",
+        "TAR, worst k, FAR 1e-4  30.0  30.0  +0.0 [−5.1, +5.1]",
+        "isp",
+        "TAR, worst k, FAR 1e-4  0.80   3.0  +2.2 [+1.4, +3.1]  worse",
+        "TAR, k = 4, FAR 1e-4    0.80   3.0  +2.2 [+1.4, +3.1]  worse",
+        "1 more number without a clear change.",
+        "Intervals are unpaired: the widths of both results' intervals are added, which",
+        "holds however the two depend on each other.",
+        "All intervals hold together at 95 %.",
+        "",
+        "Worse: 2 of 4 numbers are clearly worse (exit 3).",
+    ]
+
+
+def test_markdown_is_a_table_that_names_cannot_break() -> None:
+    hostile = audited(raw(), erased("a|b](http://x)<img>", point(0.008, 0.006, 0.009)))
+    text = diff_markdown(compare(hostile, hostile))
+    rows = [line for line in text.splitlines() if line.startswith("| ▫️")]
+    assert len(rows) == 2
+    assert all(row.count("|") == 6 for row in rows)
+    assert "<img" not in text
+    assert "](" not in text
+
+
+def test_the_command_reads_folders_and_files_pairs_by_the_listing_and_prints_json(tmp_path: Path) -> None:
+    before = [1, 4, 2, 8, 5, 7, 3, 6, 2, 9, 4, 1]
+    for name, tars in (("old", before), ("new", [one + 1 for one in before])):
+        listed(tars)[0].save(tmp_path / name)
+        rows = "".join(f"raw,Ann {n},,,10,{tar}\n" for n, tar in enumerate(tars))
+        (tmp_path / name / "exposed.csv").write_text(f"space,identity,group_number,group,mated_pairs,accepted\n{rows}")
+    done = unface("diff", tmp_path / "old", tmp_path / "new" / "audit.json", "--json")
+    content = json.loads(done.out)
+    assert (done.code, content["verdict"], content["schema"]) == (3, "worse", "unface.diff/1")
+    assert content["rows"][0]["people"] == 12
+    assert "Ann" not in done.out
+    assert counts_beside(read_result(tmp_path / "old")[1])["raw"]["Ann 3"] == (8, 10)
+    summary = tmp_path / "summary.md"
+    done = unface("diff", tmp_path / "old", tmp_path / "old", "--markdown", summary, "--quiet")
+    assert (done.code, done.out) == (0, "")
+    assert summary.read_text().startswith("### ✅ unface diff: no regression\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "cannot be read (No such file or directory)"),
+        ("nothing", "is not JSON; give the file that a command of unface wrote"),
+        ("{}", "has no 'schema' key; give a file that a command of unface wrote"),
+        ('{"schema": "x/1"}', "has schema 'x/1'; this version compares unface.audit/2, unface.validation/1"),
+        ('{"schema": "unface.audit/1"}', "has schema 'unface.audit/1', this version reads 'unface.audit/2'"),
+    ],
+)
+def test_a_file_that_is_no_result_is_refused_in_one_line(tmp_path: Path, content: str | None, sentence: str) -> None:
+    old, new = full_audit().save(tmp_path / "old"), tmp_path / "new.json"
+    if content is not None:
+        new.write_text(content)
+    done = unface("diff", old, new)
+    assert done.code == 1
+    assert sentence in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_share_that_is_not_one_and_a_folder_without_a_result_are_refused(tmp_path: Path) -> None:
+    old = full_audit().save(tmp_path / "old")
+    assert "--margin: 5 is not a share" in unface("diff", old, old, "--margin", "5").err
+    assert "holds no result file" in unface("diff", old, tmp_path).err
+
+
+def test_an_interval_at_another_level_is_brought_to_the_common_one() -> None:
+    narrow = of_tar(0.30, 0.28, 0.32)
+    tar = narrow.raw.points[0].tar
+    assert tar is not None
+    at_99 = Estimate(tar.value, tar.value - 0.02 * Z(0.995) / Z(0.975), tar.value + 0.02 * Z(0.995) / Z(0.975), 0.99)
+    share = type(tar)(at_99.value, at_99.low, at_99.high, 0.99, tar.numerator, tar.denominator, 25, tar.effective_n)
+    wide = audited(raw(narrow.raw.points[0].model_copy(update={"tar": share})))
+    one, two = headline(compare(narrow, narrow)).difference, headline(compare(narrow, wide)).difference
+    assert one is not None
+    assert two is not None
+    assert (two.low, two.high) == pytest.approx((one.low, one.high))
