@@ -1,6 +1,7 @@
 """ONNX graphs as torch modules, so that gradients reach the picture.
 
-The operators that face recognisers use are read one by one; DINOv2's ViT-S/14 is a plain module filled by name.
+The operators that face recognisers use are read one by one; DINOv2's ViT-S/14 is a plain module filled by name. Of a
+quantised graph the clamp stays, which is its rectifier too, and the rounding goes: it has no gradient.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,17 +28,20 @@ _CLS_POSITION, _PATCH_POSITIONS = "onnx::Concat_1957", "onnx::Reshape_1962"
 
 
 def module_of(model: "onnx.ModelProto", card: Card) -> nn.Module:
-    """A frozen module of the graph: (n, 3, size, size) float32 → (n, dim)."""
-    if card.input.dtype != "float32" or card.input.layout != "NCHW":
-        raise UnfaceError(
-            f"{card.name}: takes {card.input.dtype} {card.input.layout}; gradients need float32 NCHW pictures"
-        )
+    """A frozen module of the graph: (n, 3, size, size) float32 → (n, dim), whatever layout and type the graph takes."""
     if _holds_vit_s14(model):
         return _vision_transformer(model).eval().requires_grad_(False)
-    unknown = sorted({node.op_type for node in model.graph.node} - {*_OPERATORS, "Constant"})
+    fixed = constants(model)
+    try:
+        nodes = _unquantised(_needed(model), fixed)
+    except ValueError as error:
+        raise UnfaceError(f"{card.name}: {error}, which is not read into torch") from None
+    unknown = sorted({node.op_type for node in nodes} - _OPERATORS.keys())
     if unknown:
         raise UnfaceError(f"{card.name}: its graph has {', '.join(unknown)}, which are not read into torch")
-    return _Graph(model, card.pool == "cls").eval().requires_grad_(False)
+    graph = _Graph(nodes, fixed, inputs(model)[0].name, model.graph.output[0].name)
+    graph.class_token, graph.channels_last = card.pool == "cls", card.input.layout == "NHWC"
+    return graph.eval().requires_grad_(False)
 
 
 class _Step:
@@ -54,20 +58,23 @@ class _Step:
 
 
 class _Graph(nn.Module):
-    def __init__(self, model: "onnx.ModelProto", class_token: bool) -> None:
+    class_token, channels_last = False, False
+
+    def __init__(
+        self, nodes: "Sequence[onnx.NodeProto]", fixed: Mapping[str, NDArray[np.generic]], given: str, made: str
+    ) -> None:
         super().__init__()
-        fixed = constants(model)
-        self.class_token = class_token
-        self._names = {name: f"constant_{number}" for number, name in enumerate(fixed)}
-        for name, array in fixed.items():
-            self.register_buffer(self._names[name], torch.from_numpy(np.array(array)))
-        small = {name: array for name, array in fixed.items() if array.size <= 8}
-        self._steps = [_Step(node, small) for node in _needed(model) if node.op_type != "Constant"]
-        self._input, self._output = inputs(model)[0].name, model.graph.output[0].name
+        read = {name for node in nodes for name in node.input if name in fixed}
+        self._names = {name: f"constant_{number}" for number, name in enumerate(sorted(read))}
+        for name, buffer in self._names.items():
+            self.register_buffer(buffer, torch.from_numpy(np.array(fixed[name])))
+        small = {name: fixed[name] for name in read if fixed[name].size <= 8}
+        self._steps = [_Step(node, small) for node in nodes]
+        self._input, self._output = given, made
 
     def forward(self, pictures: Tensor) -> Tensor:
         made: dict[str, Tensor] = {name: getattr(self, buffer) for name, buffer in self._names.items()}
-        made[self._input] = pictures
+        made[self._input] = pictures.permute(0, 2, 3, 1) if self.channels_last else pictures
         for step in self._steps:
             given = [made[name] if name else None for name in step.inputs]
             results = step.run(given, step.attributes, step.numbers)
@@ -77,13 +84,59 @@ class _Graph(nn.Module):
 
 
 def _needed(model: "onnx.ModelProto") -> "list[onnx.NodeProto]":
-    """The operators that the output depends on, in order."""
+    """The operators that the output depends on, in order; constants are read apart."""
     wanted, kept = {model.graph.output[0].name}, []
     for node in reversed(model.graph.node):
         if wanted.intersection(node.output):
             wanted.update(node.input)
             kept.append(node)
-    return kept[::-1]
+    return [node for node in kept[::-1] if node.op_type != "Constant"]
+
+
+def _unquantised(nodes: "list[onnx.NodeProto]", fixed: dict[str, NDArray[np.generic]]) -> "list[onnx.NodeProto]":
+    """The operators in real numbers; weights that the file keeps in 8 bits or half precision join ``fixed``.
+
+    QuantizeLinear becomes the clamp to the range that its integers can say, and DequantizeLinear of it nothing.
+    """
+    from onnx import helper
+
+    kept: list[onnx.NodeProto] = []
+    quantised: dict[str, list[str]] = {}
+    for node in nodes:
+        name, made = node.input[0], node.output[0]
+        attributes = {one.name: helper.get_attribute_value(one) for one in node.attribute}
+        if node.op_type == "Cast" and name in fixed:
+            fixed[made] = fixed[name].astype(helper.tensor_dtype_to_np_dtype(attributes["to"]))
+        elif node.op_type == "DequantizeLinear" and name in fixed:
+            scale, zero = (fixed[other] for other in node.input[1:])
+            fixed[made] = _dequantised(fixed[name], scale, zero, attributes.get("axis", 1))
+        elif node.op_type == "DequantizeLinear":
+            if quantised.get(name) != list(node.input[1:]):
+                raise ValueError(f"{name} is quantised by one scale and read by another")
+            kept.append(helper.make_node("Identity", [name], [made]))
+        elif node.op_type == "QuantizeLinear":
+            scale, zero = (fixed[other] for other in node.input[1:])
+            if scale.size != 1:
+                raise ValueError(f"{name} has a scale for each channel")
+            quantised[made] = list(node.input[1:])
+            limits = [f"{made}.least", f"{made}.most"]
+            ends = np.iinfo(str(zero.dtype))
+            for limit, end in zip(limits, (ends.min, ends.max), strict=True):
+                fixed[limit] = np.array((end - int(zero)) * float(scale), dtype=np.float32)
+            kept.append(helper.make_node("Clip", [name, *limits], [made]))
+        else:
+            kept.append(node)
+    return kept
+
+
+def _dequantised(
+    integers: NDArray[np.generic], scale: NDArray[np.generic], zero: NDArray[np.generic], axis: int
+) -> NDArray[np.generic]:
+    shape = [1] * integers.ndim
+    if scale.size > 1:
+        shape[axis] = -1
+    centred = integers.astype(np.int32) - zero.astype(np.int32).reshape(shape)
+    return centred.astype(np.float32) * scale.astype(np.float32).reshape(shape)
 
 
 Given = Sequence[Any]
@@ -164,10 +217,18 @@ def _clip(given: Given, attributes: Attributes, numbers: Numbers) -> Tensor:
     return x.clamp(attributes.get("min", numbers.get(1)), attributes.get("max", numbers.get(2)))
 
 
+def _max_pool(given: Given, attributes: Attributes, _: Numbers) -> Tensor:
+    top, left, bottom, right = attributes.get("pads", [0, 0, 0, 0])
+    padded = functional.pad(given[0], [left, right, top, bottom], value=-torch.inf)
+    kernel = attributes["kernel_shape"]
+    return functional.max_pool2d(padded, kernel, attributes.get("strides", [1] * len(kernel)))
+
+
 def _expand(given: Given, _: Attributes, numbers: Numbers) -> Tensor:
     x: Tensor = given[0]
+    shape = numbers[1] if 1 in numbers else given[1].tolist()
     # Either side may be 1: the batch stays where the file says one picture.
-    return x.expand(np.broadcast_shapes(tuple(x.shape), tuple(numbers[1])))
+    return x.expand(np.broadcast_shapes(tuple(x.shape), tuple(shape)))
 
 
 def _prelu(given: Given, _: Attributes, __: Numbers) -> Tensor:
@@ -178,6 +239,7 @@ def _prelu(given: Given, _: Attributes, __: Numbers) -> Tensor:
 _OPERATORS: dict[str, Operator] = {
     "Add": lambda g, a, n: g[0] + g[1],
     "BatchNormalization": _batch_norm,
+    "Cast": lambda g, a, n: g[0],  # pictures are real numbers from the start; constants were cast when they were read
     "Clip": _clip,
     "Concat": lambda g, a, n: torch.cat(list(g), dim=a["axis"]),
     "Conv": _conv,
@@ -190,6 +252,7 @@ _OPERATORS: dict[str, Operator] = {
     "GlobalAveragePool": lambda g, a, n: g[0].mean(dim=(2, 3), keepdim=True),
     "Identity": lambda g, a, n: g[0],
     "MatMul": lambda g, a, n: g[0] @ g[1],
+    "MaxPool": _max_pool,
     "Mul": lambda g, a, n: g[0] * g[1],
     "PRelu": _prelu,
     "Pow": lambda g, a, n: g[0] ** g[1],
@@ -197,6 +260,7 @@ _OPERATORS: dict[str, Operator] = {
     "ReduceMean": _reduced(torch.mean),
     "Relu": lambda g, a, n: torch.relu(g[0]),
     "Reshape": _reshape,
+    "Shape": lambda g, a, n: torch.tensor(g[0].shape),
     "Slice": _slice,
     "Softmax": lambda g, a, n: g[0].softmax(dim=a.get("axis", -1)),
     "Split": _split,
