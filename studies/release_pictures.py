@@ -53,7 +53,7 @@ class Reader:
                 return None
             frames.append(framed(aligned(keep_only(image, region), face, wanted), wanted))
         found = self.encoder.encode(frames)
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
+        return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), dtype=np.float32)
 
     def seen(self, image: Picture) -> tuple[Face, Points] | None:
         """The person in a picture and their landmarks."""
@@ -70,7 +70,8 @@ def main() -> None:
     folder, out = Path(sys.argv[1]), Path(sys.argv[2])
     people = sorted(folder.iterdir(), key=lambda person: hashlib.sha256(person.name.encode()).hexdigest())
     pictures = [sorted(person.iterdir()) for person in people]
-    reader, arrays = Reader(), {}
+    reader = Reader()
+    arrays: dict[str, NDArray[np.generic]] = {}
     for part, count, each in (("training", TRAINING, EACH), ("clean", CLEAN, 1), ("holdout", HOLDOUT, EACH)):
         start = STARTS[part]
         keep(arrays, part, reader, ((n, read(pictures[start + n][k])) for n in range(count) for k in range(each)))
@@ -78,7 +79,8 @@ def main() -> None:
         keep(arrays, kind, reader, ((n, altered(kind, read(pictures[n][0]))) for n in range(DONORS)))
     for trait in ANCHORS:
         keep(arrays, f"{trait} transplant", reader, transplants(trait, pictures, reader))
-    np.savez(out, failed=np.array([f"{count} {why}" for why, count in sorted(reader.failed.items())]), **arrays)
+    arrays["failed"] = np.array([f"{count} {why}" for why, count in sorted(reader.failed.items())])
+    np.savez(out, **arrays)  # type: ignore[arg-type]  # NumPy's types take names of arrays for its own options
 
 
 def transplants(trait: str, pictures: list[list[Path]], reader: Reader) -> Pictures:

@@ -40,7 +40,7 @@ def transplant(trait: str, host: Picture, host_points: Points, donor: Picture, d
     between = float(np.linalg.norm(host_points[RIGHT_EYE].mean(axis=0) - host_points[LEFT_EYE].mean(axis=0)))
     depth = cv2.distanceTransform(inside.astype(np.uint8), cv2.DIST_L2, 5)
     share = np.clip(depth / max(FEATHER * between, 1.0), 0, 1)[..., None]
-    return np.clip(np.rint(host + share * (coloured - host)), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(host + share * (coloured - host)), 0, 255), dtype=np.uint8)
 
 
 def altered(kind: str, picture: Picture) -> Picture:

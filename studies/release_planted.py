@@ -1,0 +1,330 @@
+"""Known truth for ``unface release``: does it stay silent where nothing was copied, and find what was planted?
+
+    python -m studies.release_planted EMBEDDINGS [TRAITS.npz] [--record WHERE]
+
+EMBEDDINGS holds arcface-mbf_celeba9k.parquet, arcface-mbf_copies.parquet (altered copies of pictures of the first 1,600
+people) and arcface-mbf_random.parquet (generated faces), the first two also for sscd-int8; TRAITS.npz is what
+``studies.release_pictures`` wrote. People in order of sha256(name): the first 4,000 are training, 2,000 are for clean
+sets, and those after 7,000 are holdout.
+"""
+
+import argparse
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import kstest
+
+from studies.measured import Cell, Table, Value, markdown, write_findings
+from unface import EmbeddingSet, read_embeddings, verify
+from unface.faces import TRAITS
+from unface.release import exposed, fused, measure_membership, person_scores
+from unface.release.exposure import Exposure, PersonScores
+from unface.release.paper import PaperSet, paper_score
+from unface.seeds import stream
+
+Vectors = NDArray[np.float32]
+SPLITS, SPLIT = 200, 400  # of nothing planted: how many, and people a side (and synthetic faces)
+SHARES = (0.01, 0.05, 0.20)
+REPEATS = 20
+TRAINING, CLEAN, FIRST_COPIED, FIRST_CLEAN, FIRST_HOLDOUT = 500, 1000, 1600, 4000, 7000
+SURE = 0.01
+
+
+def main() -> None:
+    """All tables."""
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("embeddings", type=Path)
+    given.add_argument("traits", type=Path, nargs="?")
+    given.add_argument("--record", metavar="WHERE")
+    asked = given.parse_args()
+    tables, figures = on_vectors(asked.embeddings)
+    if asked.traits is not None:
+        more, others = on_traits(asked.traits)
+        tables |= more
+        figures |= others
+    for name, found in tables.items():
+        print(f"\n{name}\n", *markdown(found), sep="\n")
+    print(figures)
+    if asked.record:
+        command = "python -m studies.release_planted EMBEDDINGS TRAITS.npz"
+        write_findings("release_planted", command=command, where=asked.record, tables=tables, figures=figures)
+
+
+def on_vectors(folder: Path) -> tuple[dict[str, Table], dict[str, Cell]]:
+    """Nothing planted, and copies at three shares; the paper's score beside."""
+    people = {name: People.read(folder / f"{name}_celeba9k.parquet") for name in ("arcface-mbf", "sscd-int8")}
+    random = read_embeddings(folder / "arcface-mbf_random.parquet").unit().vectors
+    real = people["arcface-mbf"]
+    p, listed = null(real, random)
+    figures: dict[str, Cell] = {
+        "null_splits": SPLITS,
+        "null_people": SPLIT,
+        "null_ks": short(kstest(p, "uniform").statistic),
+        "null_ks_p": short(kstest(p, "uniform").pvalue),
+        "null_below_5": short(float((p <= 0.05).mean())),
+        "null_listing": short(float((listed > 0).mean())),
+        "null_quantiles": [short(value) for value in np.quantile(p, (0.1, 0.25, 0.5, 0.75, 0.9))],
+    }
+    rows: list[list[Cell]] = []
+    for name, real in people.items():
+        copies = People.read(folder / f"{name}_copies.parquet")
+        clean = random if name == "arcface-mbf" else real.some(range(FIRST_CLEAN, FIRST_CLEAN + 2000), 1).vectors
+        words = "generated faces" if name == "arcface-mbf" else "other real people"
+        for kind in ("exact copies", "altered copies"):
+            for share in SHARES:
+                rows.append([name, words, kind, share, *planted_copies(real, copies, clean, kind, share)])
+    columns = {
+        "encoder": "",
+        "clean set": "",
+        "planted": "",
+        "share of the set": ".0%",
+        "people": "",
+        "of them listed": ".0%",
+        "listed by accident": ".1%",
+        "runs with p < 0.01": ".0%",
+    }
+    score = paper_table(people["arcface-mbf"], random, People.read(folder / "arcface-mbf_copies.parquet"))
+    return {"copies": Table(columns=columns, rows=rows), "paper": score}, figures
+
+
+@dataclass(frozen=True, eq=False)
+class Some:
+    """Unit vectors and whose they are, people numbered without gaps."""
+
+    vectors: Vectors
+    people: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """A set whose people stand in order of sha256(name)."""
+
+    faces: EmbeddingSet
+    rows: list[NDArray[np.int64]]  # of each person
+
+    @classmethod
+    def read(cls, path: Path) -> "People":
+        faces = read_embeddings(path).unit()
+        order = sorted(range(len(faces.names)), key=lambda code: hashlib.sha256(faces.names[code].encode()).hexdigest())
+        first = np.argsort(faces.identities, kind="stable")
+        parts = np.split(first, np.cumsum(np.bincount(faces.identities))[:-1])
+        return cls(faces, [parts[code] for code in order])
+
+    def some(self, people: Sequence[int], each: int = 5) -> Some:
+        """The first pictures of some people."""
+        rows = [self.rows[one][:each] for one in people]
+        return Some(
+            self.faces.vectors[np.concatenate(rows)], np.repeat(np.arange(len(rows)), [len(one) for one in rows])
+        )
+
+    def name(self, person: int) -> str:
+        """Of a person by place."""
+        return str(self.faces.names[self.faces.identities[self.rows[person][0]]])
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """Training or holdout as a synthetic set sees it: the best similarity of each picture, the best of each face."""
+
+    best: Vectors  # of each picture, over all faces
+    faces: Vectors  # (faces,), over all pictures
+    nearest: NDArray[np.int64]  # (faces,), the person
+
+    @classmethod
+    def of(cls, real: Some, faces: Vectors) -> "Side":
+        scores = faces @ real.vectors.T
+        return cls(scores.max(axis=0), scores.max(axis=1), real.people[scores.argmax(axis=1)])
+
+
+def scored(training: Side, holdout: Side, ours: Some, others: Some, seed: int) -> tuple[PersonScores, PersonScores]:
+    return (
+        person_scores(training.best, ours.people, int(ours.people.max()) + 1, seed=seed, side="training"),
+        person_scores(holdout.best, others.people, int(others.people.max()) + 1, seed=seed, side="holdout"),
+    )
+
+
+def membership_p(training: Side, holdout: Side, ours: Some, others: Some, seed: int) -> float:
+    """Of the exact permutation test."""
+    count, rest = int(ours.people.max()) + 1, int(others.people.max()) + 1
+    nearest = np.where(training.faces >= holdout.faces, training.nearest, count + holdout.nearest)
+    return measure_membership(nearest, count, rest, seed=seed).permuted.p
+
+
+def null(real: People, random: Vectors) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(splits,) p-values and numbers of people listed where nobody was trained on: random people, random faces."""
+    p, listed = np.empty(SPLITS), np.empty(SPLITS, dtype=np.int64)
+    for number in range(SPLITS):
+        rng = stream(number, "release null")
+        chosen = rng.permutation(len(real.rows))[: 2 * SPLIT].tolist()
+        faces = random[rng.permutation(len(random))[:SPLIT]]
+        ours, others = real.some(chosen[:SPLIT]), real.some(chosen[SPLIT:])
+        sides = Side.of(ours, faces), Side.of(others, faces)
+        p[number] = membership_p(*sides, ours, others, number)
+        listed[number] = exposed(*scored(*sides, ours, others, number)).people
+    return p, listed
+
+
+def planted_copies(real: People, copies: People, clean: Vectors, kind: str, share: float) -> list[Cell]:
+    """How many people, the share of them listed, of the listed who were not planted, of runs where the test is sure."""
+    if any(real.name(person) != copies.name(person) for person in range(FIRST_COPIED)):
+        raise SystemExit("copies: not of the first 1,600 people in order of sha256(name)")
+    others = real.some(range(FIRST_HOLDOUT, len(real.rows)))
+    count, outcomes = round(share * CLEAN), []
+    for repeat in range(REPEATS):
+        rng = stream(repeat, "release planted", kind)
+        chosen = rng.permutation(FIRST_COPIED)[:TRAINING].tolist()
+        ours = real.some(chosen)
+        base = clean[rng.permutation(len(clean))[: CLEAN - count]]
+        picked = rng.permutation(TRAINING)[:count]
+        source = real if kind == "exact copies" else copies
+        planted = np.stack([source.some([chosen[one]], 1).vectors[0] for one in picked.tolist()])
+        faces = np.concatenate([base, planted])
+        sides = Side.of(ours, faces), Side.of(others, faces)
+        found = exposed(*scored(*sides, ours, others, repeat))
+        outcomes.append((*outcome(found, picked), membership_p(*sides, ours, others, repeat) < SURE))
+    return [count, *summary(outcomes)]
+
+
+def outcome(found: Exposure, planted: NDArray[np.int64]) -> tuple[float, float]:
+    """Share of the planted people who are listed, and of the listed those who were not planted."""
+    true = np.isin(np.flatnonzero(found.listed), planted)
+    return float(true.sum() / len(planted)), float((~true).mean()) if len(true) else 0.0
+
+
+def summary(outcomes: Sequence[tuple[float, float, bool]]) -> list[Cell]:
+    """Means over repeats; power with the 95 % interval of its mean over repeats."""
+    power, accident, sure = (np.array(column, dtype=float) for column in zip(*outcomes, strict=True))
+    draws = stream(0, "release repeats").integers(0, len(power), (2000, len(power)))
+    ends = np.quantile(power[draws].mean(axis=1), (0.025, 0.975))
+    return [[short(power.mean()), *map(short, ends)], short(accident.mean()), short(sure.mean())]
+
+
+def paper_table(real: People, random: Vectors, copies: People) -> Table:
+    """The paper's score on the same people, whole faces: clean, with copies, and with real people as "synthetic"."""
+    ours, fresh = real.some(range(1000)), real.some(range(FIRST_HOLDOUT, FIRST_HOLDOUT + 1000))
+    altered = copies.some(range(400), 1).vectors
+    strangers = real.some(range(FIRST_CLEAN, FIRST_CLEAN + 2000), 1).vectors
+    exact = real.some(range(400), 1).vectors
+    sets = {
+        "generated faces": random[:2000],
+        "generated, 20 % exact copies": np.concatenate([random[:1600], exact]),
+        "generated, 20 % altered copies": np.concatenate([random[:1600], altered]),
+        "real people who were never trained on": strangers,
+    }
+    rows: list[list[Cell]] = []
+    for name, synthetic in sets.items():
+        (face,) = paper_score({"face": PaperSet(ours.vectors, synthetic, fresh.vectors)}, ours.people, fresh.people)
+        rows.append([name, *paper_cells(face)])
+    return Table(columns={"synthetic set": "", **PAPER_COLUMNS}, rows=rows)
+
+
+PAPER_COLUMNS = {
+    "mAP, members": ".3f",
+    "mAP, fresh people in their place": ".3f",
+    "AUC, members over fresh people": ".3f",
+    "mAP, own person left out": ".3f",
+    "flagged as in training": ".0%",
+}
+
+
+def paper_cells(face: object) -> list[Value]:
+    names = ("map", "map_of_fresh", "fresh_against_members", "map_without_person", "synthetic_flagged")
+    return [short(getattr(face, name)) for name in names]
+
+
+def on_traits(path: Path) -> tuple[dict[str, Table], dict[str, Cell]]:
+    """Traits: how well each links people, what was planted in which trait, and the paper's Tables 2 and 3."""
+    with np.load(path, allow_pickle=False) as stored:
+        parts = {name: stored[name] for name in stored.files}
+    failed = parts.pop("failed").tolist()
+    vectors = {name: rows.astype(np.float32) for name, rows in parts.items() if not name.startswith("people of ")}
+    whose = {name: parts[f"people of {name}"] for name in vectors}
+    sides = [gapless(vectors[name], whose[name]) for name in ("training", "holdout")]
+    tables = {"linking": linking(*sides), "transplants": transplanted(vectors, whose, *sides)}
+    figures: dict[str, Cell] = {
+        "traits_failed": ", ".join(failed),
+        "traits_training": len(np.unique(sides[0].people)),
+        "traits_holdout": len(np.unique(sides[1].people)),
+        "traits_clean": len(vectors["clean"]),
+    }
+    return tables, figures
+
+
+def gapless(vectors: Vectors, people: NDArray[np.int64]) -> Some:
+    """Vectors are (n, traits, d); people without a usable picture are gone."""
+    return Some(vectors, np.unique(people, return_inverse=True)[1].astype(np.int64))
+
+
+def linking(ours: Some, others: Some) -> Table:
+    """TAR at FAR 1e-2, and retrieval mAP, of each trait; Table 2 of the paper beside."""
+    published = {"face": 0.3941, "eyes": 0.2278, "mouth": 0.1674, "nose": 0.1307}
+    vectors = np.concatenate([ours.vectors, others.vectors])
+    people = np.concatenate([ours.people, others.people + ours.people.max() + 1])
+    rows: list[list[Cell]] = []
+    for number, trait in enumerate(TRAITS):
+        one = np.ascontiguousarray(vectors[:, number])
+        tar = verify(one, people, far=(1e-2,)).at[1e-2].value
+        rows.append([trait, short(tar), short(mean_average_precision(one, people)), published[trait]])
+    columns = {"trait": "", "TAR at FAR 1e-2": ".2f", "identity mAP here": ".3f", "identity mAP, paper": ".3f"}
+    return Table(columns=columns, rows=rows)
+
+
+def mean_average_precision(vectors: Vectors, people: NDArray[np.int64]) -> float:
+    """Of finding a person's other pictures by cosine, over all pictures that have any."""
+    scores = vectors @ vectors.T
+    np.fill_diagonal(scores, -np.inf)
+    found = []
+    for row in range(len(vectors)):
+        order = np.argsort(-scores[row])[:-1]
+        hits = np.flatnonzero(people[order] == people[row])
+        if len(hits):
+            found.append(((1 + np.arange(len(hits))) / (1 + hits)).mean())
+    return float(np.mean(found))
+
+
+def transplanted(
+    vectors: Mapping[str, Vectors], whose: Mapping[str, NDArray[np.int64]], ours: Some, others: Some
+) -> Table:
+    """Share of planted people whom each trait lists, and all traits together."""
+    names = np.unique(whose["training"])
+    rows: list[list[Cell]] = []
+    clean = vectors["clean"]
+    size = 500
+    for kind in [name for name in vectors if name not in ("training", "holdout", "clean")]:
+        usable = np.flatnonzero(np.isin(whose[kind], names))
+        for share in SHARES:
+            count = round(share * size)
+            outcomes: dict[str, list[tuple[float, float, bool]]] = {name: [] for name in (*TRAITS, "all")}
+            for repeat in range(REPEATS):
+                rng = stream(repeat, "release transplants", kind)
+                base = clean[rng.permutation(len(clean))[: size - count]]
+                picked = usable[rng.permutation(len(usable))[:count]]
+                people = np.searchsorted(names, whose[kind][picked])
+                scores: tuple[dict[str, PersonScores], dict[str, PersonScores]] = ({}, {})
+                for number, trait in enumerate(TRAITS):
+                    faces = np.concatenate([base[:, number], vectors[kind][picked, number]])
+                    mine, rest = (
+                        Some(np.ascontiguousarray(one.vectors[:, number]), one.people) for one in (ours, others)
+                    )
+                    sides = Side.of(mine, faces), Side.of(rest, faces)
+                    scores[0][trait], scores[1][trait] = scored(*sides, mine, rest, repeat)
+                    found = exposed(scores[0][trait], scores[1][trait])
+                    sure = membership_p(*sides, mine, rest, repeat) < SURE
+                    outcomes[trait].append((*outcome(found, people), sure))
+                outcomes["all"].append((*outcome(fused(*scores), people), False))
+            power = [summary(outcomes[name])[0] for name in (*TRAITS, "all")]
+            rows.append([kind, share, count, *power])
+    shares = dict.fromkeys((*TRAITS, "all together"), ".0%")
+    return Table(columns={"planted": "", "share of the set": ".0%", "people": "", **shares}, rows=rows)
+
+
+def short(number: float) -> float:
+    return float(f"{number:.6g}")
+
+
+if __name__ == "__main__":
+    main()
