@@ -25,6 +25,7 @@ BENCHMARKS = (
     "scale_speed",
     "attribute_speed",
     "prior_speed",
+    "inversion_speed",
     "synth_speed",
     "pgvector_speed",
     "ray_speed",
