@@ -3,11 +3,18 @@
 import json
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import QUIET
+from unface.cli.options import HISTORY, QUIET
 from unface.errors import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unface.result.history import PastResult
+    from unface.result.readings import Readable
 
 
 class Format(StrEnum):
@@ -24,6 +31,7 @@ def report(
     out: Path | None = typer.Option(
         None, "--out", help="The page [default: report.html or validation.html beside it]."
     ),
+    history: Path | None = HISTORY,
     force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
     quiet: bool = QUIET,
 ) -> None:
@@ -36,16 +44,24 @@ def report(
     validation = validation_path(audit)
     audit = validation or audit_path(audit)
     page = audit.parent / (VALIDATION_PAGE if validation else REPORT_FILE) if out is None else out
-    require_distinct([page], [audit])
+    require_distinct([page, history], [audit])
     require_new_file(page, force=force)
     if validation:
         from unface.report.validation import write_validation
 
-        written = write_validation(ValidationResult.load(audit), page)
+        validated = ValidationResult.load(audit)
+        written = write_validation(validated, page, _added(history, validated))
     else:
-        written = write_report(AuditResult.load(audit), page)
+        audited = AuditResult.load(audit)
+        written = write_report(audited, page, _added(history, audited))
     if not quiet:
         typer.echo(printable(str(written)))
+
+
+def _added(history: Path | None, result: "Readable") -> "Sequence[PastResult]":
+    from unface.result.history import add_to_history
+
+    return () if history is None else add_to_history(history, result)
 
 
 def schema(
