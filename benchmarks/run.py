@@ -17,6 +17,7 @@ BENCHMARKS = (
     "panel_speed",
     "album_speed",
     "audit_speed",
+    "start_speed",
     "erase_speed",
     "many_identities",
     "lda_speed",
