@@ -68,6 +68,10 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
             value = not value
         if parameter.multiple:
             value = [str(item) for item in (value if isinstance(value, list) else [value])]
+        try:
+            parameter.process_value(context, value)
+        except typer.BadParameter as error:
+            raise UnfaceError(f"{path}: {key}: {error.message.rstrip('.')}") from None
         defaults[parameter.name] = value
     context.default_map = {**(context.default_map or {}), **defaults}
     return path
