@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 BENCHMARKS = (
     "pairs_speed",
+    "release_search",
     "panel_speed",
     "album_speed",
     "audit_speed",
-    "start_speed",
     "erase_speed",
     "many_identities",
     "lda_speed",
@@ -26,7 +26,6 @@ BENCHMARKS = (
     "scale_speed",
     "attribute_speed",
     "prior_speed",
-    "inversion_speed",
     "synth_speed",
     "pgvector_speed",
     "ray_speed",

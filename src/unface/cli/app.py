@@ -11,6 +11,7 @@ from unface.cli.encode import encode
 from unface.cli.fit import fit
 from unface.cli.gate import diff, gate
 from unface.cli.models import models
+from unface.cli.release import release
 from unface.cli.report import report, schema
 from unface.cli.synth import synth
 from unface.cli.validate import validate
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, encode, attribute, fit, apply, validate, report, gate, diff, demo, synth, schema):
+for verb in (audit, encode, attribute, fit, apply, validate, release, report, gate, diff, demo, synth, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import HISTORY, QUIET
+from unface.cli.options import QUIET
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
     from unface.gate import Policy
-    from unface.result.readings import Readable
 
 MARKDOWN = typer.Option(
     None,
@@ -23,7 +22,7 @@ MARKDOWN = typer.Option(
 
 def gate(
     audit: Path = typer.Argument(
-        ..., metavar="RESULT.json", help="What 'unface audit' or 'unface validate' wrote, or its folder."
+        ..., metavar="RESULT.json", help="What 'unface audit', 'validate' or 'release' wrote, or its folder."
     ),
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; or give a limit by the flags below."
@@ -41,34 +40,39 @@ def gate(
     junit: Path | None = typer.Option(None, "--junit", help="Also write JUnit XML here; replaces an earlier one."),
     sarif: Path | None = typer.Option(None, "--sarif", help="Also write SARIF 2.1.0 here; replaces an earlier one."),
     markdown: Path | None = MARKDOWN,
-    history: Path | None = HISTORY,
     json: bool = typer.Option(False, "--json", help="Print the result as JSON instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
-    """Check an audit or a validation against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
-    from unface.gate import gate_markdown, judge, judge_validation, junit_xml, print_gate, read_policy, write_ci_file
+    """Check an audit, a validation or a release against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
+    from unface.gate import (
+        gate_markdown,
+        judge,
+        judge_release,
+        judge_validation,
+        junit_xml,
+        print_gate,
+        read_policy,
+        write_ci_file,
+    )
     from unface.gate import sarif as sarif_log
     from unface.output.taken import require_distinct
     from unface.result.audit import AuditResult, audit_path
-    from unface.result.history import add_to_history
+    from unface.result.release import ReleaseResult, release_path
     from unface.result.validation import ValidationResult, validation_path
 
     if policy is not None and any(flag is not None for flag in (tar_max, far, k, probe, space, *retained_min)):
         raise typer.BadParameter("--policy holds all the rules; leave the other limits out")
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
-    validation = validation_path(audit)
-    audit = validation or audit_path(audit)
-    require_distinct([junit, sarif, markdown, history], [audit, policy])
-    judged: Readable
+    validation, release = validation_path(audit), release_path(audit)
+    audit = validation or release or audit_path(audit)
+    require_distinct([junit, sarif, markdown], [audit, policy])
     if validation:
-        judged = validated = ValidationResult.load(audit)
-        result = judge_validation(validated, rules)
+        result = judge_validation(ValidationResult.load(audit), rules)
+    elif release:
+        result = judge_release(ReleaseResult.load(audit), rules)
     else:
-        judged = audited = AuditResult.load(audit)
-        result = judge(audited, rules)
-    if history is not None:
-        add_to_history(history, judged, result.verdict)
+        result = judge(AuditResult.load(audit), rules)
     if junit is not None:
         write_ci_file(junit_xml(result), junit, "--junit")
     if sarif is not None:

@@ -3,18 +3,11 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import HISTORY, QUIET
+from unface.cli.options import QUIET
 from unface.errors import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from unface.result.history import PastResult
-    from unface.result.readings import Readable
 
 
 class Format(StrEnum):
@@ -22,53 +15,53 @@ class Format(StrEnum):
 
     AUDIT = "audit"
     VALIDATION = "validation"
+    RELEASE = "release"
 
 
 def report(
     audit: Path = typer.Argument(
-        ..., metavar="RESULT.json", help="What 'unface audit' or 'unface validate' wrote, or its folder."
+        ..., metavar="RESULT.json", help="What 'unface audit', 'validate' or 'release' wrote, or its folder."
     ),
     out: Path | None = typer.Option(
-        None, "--out", help="The page [default: report.html or validation.html beside it]."
+        None, "--out", help="The page [default: report.html, validation.html or release.html beside it]."
     ),
-    history: Path | None = HISTORY,
     force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
     quiet: bool = QUIET,
 ) -> None:
-    """Draw the page of an audit or a validation: one file that makes no network requests."""
+    """Draw the page of an audit, a validation or a release: one file that makes no network requests."""
     from unface.output.taken import require_distinct, require_new_file
     from unface.report.html import write_report
     from unface.result.audit import REPORT_FILE, AuditResult, audit_path
+    from unface.result.release import RELEASE_PAGE, ReleaseResult, release_path
     from unface.result.validation import VALIDATION_PAGE, ValidationResult, validation_path
 
-    validation = validation_path(audit)
-    audit = validation or audit_path(audit)
-    page = audit.parent / (VALIDATION_PAGE if validation else REPORT_FILE) if out is None else out
-    require_distinct([page, history], [audit])
+    validation, release = validation_path(audit), release_path(audit)
+    audit = validation or release or audit_path(audit)
+    usual = VALIDATION_PAGE if validation else RELEASE_PAGE if release else REPORT_FILE
+    page = audit.parent / usual if out is None else out
+    require_distinct([page], [audit])
     require_new_file(page, force=force)
     if validation:
         from unface.report.validation import write_validation
 
-        validated = ValidationResult.load(audit)
-        written = write_validation(validated, page, _added(history, validated))
+        written = write_validation(ValidationResult.load(audit), page)
+    elif release:
+        from unface.report.release import write_release
+
+        written = write_release(ReleaseResult.load(audit), page)
     else:
-        audited = AuditResult.load(audit)
-        written = write_report(audited, page, _added(history, audited))
+        written = write_report(AuditResult.load(audit), page)
     if not quiet:
         typer.echo(printable(str(written)))
-
-
-def _added(history: Path | None, result: "Readable") -> "Sequence[PastResult]":
-    from unface.result.history import add_to_history
-
-    return () if history is None else add_to_history(history, result)
 
 
 def schema(
     file: Format = typer.Argument(Format.AUDIT, help="Which file's format."),
 ) -> None:
-    """Print the JSON Schema of audit.json or validation.json."""
+    """Print the JSON Schema of audit.json, validation.json or release.json."""
     from unface.result.audit import json_schema
+    from unface.result.release import release_schema
     from unface.result.validation import validation_schema
 
-    typer.echo(json.dumps(json_schema() if file is Format.AUDIT else validation_schema(), indent=2))
+    schemas = {Format.AUDIT: json_schema, Format.VALIDATION: validation_schema, Format.RELEASE: release_schema}
+    typer.echo(json.dumps(schemas[file](), indent=2))

@@ -36,31 +36,41 @@ def read_images(
     *,
     identities: str | os.PathLike[str] | None = None,
     image: str = "image",
-    identity: str = "identity",
+    identity: str | None = "identity",
     id: str = "id",
 ) -> ImageSet:
     """The pictures of a folder, zip or tar laid out as ``<identity>/<image>``, or of Parquet with a column of bytes.
 
     This reads LFW and VGGFace2 as distributed, and CelebA by its ``identity_CelebA.txt``, found in or beside the
     pictures or given as ``identities``. ``image``, ``identity`` and ``id`` name the columns of Parquet; without an id
-    column, ids are file name and row number. Nothing is decoded here, and nothing is written to disk.
+    column, ids are file name and row number. With ``identity=None`` every picture of a folder or archive stands for
+    itself. Nothing is decoded here, and nothing is written to disk.
     """
     path = Path(source)
     name, kind = short_name(path), _kind_of(path)
     if kind == "parquet":
         if identities is not None:
             raise UnfaceError(f"{name}: Parquet has its identities in a column; leave the list away")
+        if identity is None:
+            raise UnfaceError(f"{name}: Parquet of pictures needs a column of identities; name it")
         files = parquet_files(path) if path.is_dir() else [path]
         images = tuple(ref for file in files for ref in _parquet_images(file, image=image, identity=identity, id=id))
         if not images:
             raise UnfaceError(f"{name}: no rows; expected one picture in each")
         return ImageSet(images, name)
-    if (image, identity, id) != ("image", "identity", "id"):
+    if (image, identity or "identity", id) != ("image", "identity", "id"):
         raise UnfaceError(
             f"{name}: a {kind} of pictures has no columns; leave out --image-column, --identity-column and --id-column"
         )
     readers = {"folder": _folder_readers, "zip": _zip_readers, "tar": _tar_readers}[kind](path)
-    owners = _owners(filter(_is_picture, readers), _identity_list(path, readers, identities), name)
+    listed = None if identity is None else _identity_list(path, readers, identities)
+    owners = (
+        {inside: inside for inside in filter(_is_picture, readers)}
+        if identity is None
+        else _owners(filter(_is_picture, readers), listed, name)
+    )
+    if not owners:
+        raise UnfaceError(f"{name}: no pictures; expected files such as face.jpg")
     images = tuple(ImageRef(inside, owners[inside], read) for inside, read in readers.items() if inside in owners)
     return ImageSet(images, name, _left_out(readers, owners))
 

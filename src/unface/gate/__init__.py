@@ -2,11 +2,14 @@
 
 from unface.gate.ci import diff_markdown, gate_markdown, junit_xml, sarif, write_ci_file, write_markdown
 from unface.gate.diff import Diff, Difference, Trend, compare
-from unface.gate.judge import GateResult, RuleResult, judge, judge_validation
+from unface.gate.judge import GateResult, RuleResult, judge, judge_release, judge_validation
 from unface.gate.policy import (
+    CopiesRule,
+    ExposedRule,
     ImprovementRule,
     LeakageRule,
     Policy,
+    RiskRule,
     UtilityRule,
     ValidationRule,
     make_policy,
@@ -16,13 +19,16 @@ from unface.gate.rules import Measurement, Verdict
 from unface.gate.show import print_diff, print_gate
 
 __all__ = [
+    "CopiesRule",
     "Diff",
     "Difference",
+    "ExposedRule",
     "GateResult",
     "ImprovementRule",
     "LeakageRule",
     "Measurement",
     "Policy",
+    "RiskRule",
     "RuleResult",
     "Trend",
     "UtilityRule",
@@ -32,6 +38,7 @@ __all__ = [
     "diff_markdown",
     "gate_markdown",
     "judge",
+    "judge_release",
     "judge_validation",
     "junit_xml",
     "make_policy",

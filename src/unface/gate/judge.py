@@ -3,10 +3,22 @@
 from dataclasses import asdict, dataclass
 
 from unface.errors import UnfaceError
-from unface.gate.policy import ImprovementRule, LeakageRule, Policy, UtilityRule, ValidationRule
+from unface.gate.policy import (
+    CopiesRule,
+    ExposedRule,
+    ImprovementRule,
+    Policy,
+    RiskRule,
+    Rule,
+    UtilityRule,
+    ValidationRule,
+)
+from unface.gate.release import evaluate_release, release_words
 from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, inconclusive, listed
 from unface.gate.validation import evaluate_validation, validation_words
 from unface.result.audit import AuditResult
+from unface.result.file import Finding
+from unface.result.release import ReleaseResult
 from unface.result.validation import ValidationResult
 from unface.result.words import count, rate
 
@@ -72,8 +84,8 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
     unusable = _unusable(result)
     rules = []
     for number, rule in enumerate(policy.require, 1):
-        if isinstance(rule, ValidationRule):
-            rules.append(_rule_result(*validation_words(rule), None, evaluate(rule, result.raw, result)))
+        if isinstance(rule, ValidationRule | ExposedRule | CopiesRule | RiskRule):
+            rules.append(_rule_result(*_in_words(rule, ""), None, evaluate(rule, result.raw, result)))
             continue
         name = rule.space if rule.space is not None else _released(result, number)
         space = result.space(name)
@@ -85,12 +97,8 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
         else:
             outcome = evaluate(rule, space, result)
         rules.append(_rule_result(*_in_words(rule, name), name, outcome))
-    warnings = [f"{finding.about}: {finding.text}" for finding in result.findings if finding.severity == "warning"]
-    if policy.gate.findings == "no-warnings":
-        outcome = (
-            Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, "the audit has no warnings")
-        )
-        rules.append(_rule_result("warnings of the audit", "none", None, unusable or outcome))
+    warnings = _warnings(result.findings)
+    rules += _on_warnings(policy, warnings, "audit", unusable)
     return GateResult(_one_line(result.source.name), result.source.sha256, len(warnings), tuple(rules))
 
 
@@ -100,16 +108,49 @@ def judge_validation(result: ValidationResult, policy: Policy) -> GateResult:
     rules = []
     for rule in policy.require:
         if not isinstance(rule, ValidationRule):
-            outcome = inconclusive("this file is a validation; the rule is about what 'unface audit' wrote")
-            rules.append(_rule_result(*_in_words(rule, rule.space or "the released space"), rule.space, outcome))
+            outcome = inconclusive(f"this file is a validation; the rule is about what '{_maker(rule)}' wrote")
+            rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
         else:
             outcome = unusable or evaluate_validation(rule, result)
             rules.append(_rule_result(*validation_words(rule), None, outcome))
-    warnings = [f"{finding.about}: {finding.text}" for finding in result.findings if finding.severity == "warning"]
-    if policy.gate.findings == "no-warnings":
-        outcome = Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, "there are no warnings")
-        rules.append(_rule_result("warnings of the validation", "none", None, unusable or outcome))
+    warnings = _warnings(result.findings)
+    rules += _on_warnings(policy, warnings, "validation", unusable)
     return GateResult(_one_line(result.target.name), result.asked.sha256, len(warnings), tuple(rules))
+
+
+def judge_release(result: ReleaseResult, policy: Policy) -> GateResult:
+    """The same for a release.json."""
+    rules = []
+    for rule in policy.require:
+        if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
+            outcome = evaluate_release(rule, result)
+        else:
+            outcome = inconclusive(f"this file is a release; the rule is about what '{_maker(rule)}' wrote")
+        rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
+    warnings = _warnings(result.findings)
+    rules += _on_warnings(policy, warnings, "release", None)
+    return GateResult(_one_line(result.synthetic.name), result.synthetic.sha256, len(warnings), tuple(rules))
+
+
+def _warnings(findings: list[Finding]) -> list[str]:
+    return [f"{finding.about}: {finding.text}" for finding in findings if finding.severity == "warning"]
+
+
+def _on_warnings(policy: Policy, warnings: list[str], what: str, unusable: Outcome | None) -> list[RuleResult]:
+    """A verdict on them, where the policy forbids them."""
+    if policy.gate.findings != "no-warnings":
+        return []
+    outcome = (
+        Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, f"the {what} has no warnings")
+    )
+    return [_rule_result(f"warnings of the {what}", "none", None, unusable or outcome)]
+
+
+def _maker(rule: Rule) -> str:
+    """The command whose file a rule is about."""
+    if isinstance(rule, ValidationRule):
+        return "unface validate"
+    return "unface release" if isinstance(rule, ExposedRule | CopiesRule | RiskRule) else "unface audit"
 
 
 def _unusable(result: AuditResult) -> Outcome | None:
@@ -132,8 +173,13 @@ def _released(result: AuditResult, number: int) -> str:
     return erased[0] if erased else result.raw.name
 
 
-def _in_words(rule: LeakageRule | UtilityRule | ImprovementRule, space: str) -> tuple[str, str]:
+def _in_words(rule: Rule, space: str) -> tuple[str, str]:
     """What is required, and its limit."""
+    if isinstance(rule, ValidationRule):
+        return validation_words(rule)
+    if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
+        return release_words(rule)
+    space = rule.space or space
     if isinstance(rule, UtilityRule):
         where = f" on {rule.on}" if rule.on is not None else ""
         return f"{rule.utility} kept in {space}{where}", f"at least {amount(rule.retained_min, 'share')}"

@@ -72,7 +72,32 @@ class ValidationRule(_Table):
     coarse: Literal["allow"] | None = Field(default=None, description=_COARSE)
 
 
-Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule
+class ExposedRule(_Table):
+    """Of a release: the upper end of the share of training people who are exposed is at most a limit."""
+
+    exposed_max: Share = Field(description="a share above 0 and below 1, such as 0.01 for 1 % of the training people")
+    view: Name | None = Field(default=None, description="the name of a view, such as 'eyes'")
+
+
+class CopiesRule(_Table):
+    """Of a release: the upper end of the share of copies beyond what the holdout explains is at most a limit."""
+
+    copies_max: Share = Field(description="a share above 0 and below 1, such as 0.001 for one face in 1,000")
+    far: Share = Field(description=_FAR)
+    view: Name | None = Field(default=None, description="the name of a view, such as 'eyes'")
+    coarse: Literal["allow"] | None = Field(default=None, description=_COARSE)
+
+
+class RiskRule(_Table):
+    """Of a release: the upper end of the retrieval risk among all its people is at most a limit."""
+
+    risk_max: Share = Field(description="a share above 0 and below 1, such as 0.05 for 5 %")
+    k: Count = Field(description="a whole number of nearest faces, from 1")
+    pictures: Literal["other", "same", "any"] = Field(default="other", description="'other', 'same' or 'any'")
+
+
+ReleaseRule = ExposedRule | CopiesRule | RiskRule
+Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule | ReleaseRule
 
 
 class Gate(_Table):
@@ -99,6 +124,9 @@ _KINDS: dict[str, type[Rule]] = {
     "retained_min": UtilityRule,
     "beats": ImprovementRule,
     "success_max": ValidationRule,
+    "exposed_max": ExposedRule,
+    "copies_max": CopiesRule,
+    "risk_max": RiskRule,
 }
 _Model = TypeVar("_Model", bound=_Table)
 
@@ -133,7 +161,7 @@ def _make_rule(table: object, name: str, place: Place) -> Rule:
     if limit is None:
         raise UnfaceError(
             f"{place(name, '')}: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, "
-            "or success_max for a validation"
+            "success_max for a validation, or exposed_max, copies_max or risk_max for a release"
         )
     return _validated(_KINDS[limit], table, name, place)
 

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from unface.gate.policy import ImprovementRule, LeakageRule, Rule, UtilityRule, ValidationRule
+from unface.gate.policy import (
+    CopiesRule,
+    ExposedRule,
+    ImprovementRule,
+    LeakageRule,
+    RiskRule,
+    Rule,
+    UtilityRule,
+    ValidationRule,
+)
 from unface.result.audit import AuditResult, Point, SpaceResult
 from unface.result.numbers import Kept
 from unface.result.words import factor, in_percent, rate
@@ -82,6 +91,8 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
             outcomes = [_improvement(rule, space, k) for k in _ks(rule, result)]
         case ValidationRule():
             outcomes = [inconclusive("this file is an audit; success_max is about what 'unface validate' wrote")]
+        case ExposedRule() | CopiesRule() | RiskRule():
+            outcomes = [inconclusive("this file is an audit; the rule is about what 'unface release' wrote")]
         case UtilityRule():
             useful = [one for one in space.utility if one.is_usefulness]
             kept = [one for one in useful if one.measure == rule.utility and rule.on in (None, one.on)]

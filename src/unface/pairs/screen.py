@@ -124,12 +124,14 @@ class CpuScreen:
         rows_here, columns_here = scores.max(axis=1), scores.max(axis=0)
         rows = np.flatnonzero((rows_here >= row_best - slack) & (rows_here > -np.inf))
         least = np.maximum(rows_here, row_best)[rows] - slack
-        i, j = np.nonzero((scores if len(rows) == len(scores) else scores[rows]) >= least[:, None])
+        part = scores if len(rows) == len(scores) else scores[rows]
+        i, j = np.divmod(np.flatnonzero(part >= least[:, None]), scores.shape[1])
         i = rows[i]
         by_row = Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
         columns = np.flatnonzero((columns_here >= column_best - slack) & (columns_here > -np.inf))
         least = np.maximum(columns_here, column_best)[columns] - slack
-        i, j = np.nonzero((scores if len(columns) == scores.shape[1] else scores[:, columns]) >= least)
+        part = scores if len(columns) == scores.shape[1] else scores[:, columns]
+        i, j = np.divmod(np.flatnonzero(part >= least), max(len(columns), 1))
         j = columns[j]
         by_column = Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
         return Peaks(rows_here, columns_here, by_row, by_column)

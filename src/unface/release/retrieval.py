@@ -5,6 +5,7 @@ Measured for released sets whose rows say which person they were made of, over g
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ _REPLICATES = 1_000
 class Risk:
     """The share of real queries whose K nearest released faces contain their person."""
 
-    pictures: str
+    pictures: Literal["same", "other", "any"]
     """"same": the released face was made of the query itself; "other": of other pictures; "any": not known."""
     identities: int
     released: int
@@ -66,7 +67,8 @@ def retrieval_risk(
         chosen = order[:size]
         asking, answering = (np.flatnonzero(np.isin(side.people, chosen)) for side in (queries, released))
         asked, answered = _taken(queries, asking), _taken(released, answering)
-        for pictures in ("same", "other") if known else ("any",):
+        kinds: tuple[Literal["same", "other", "any"], ...] = ("same", "other") if known else ("any",)
+        for pictures in kinds:
             found += _risks(asked, answered, pictures, k, size, seed, threads)
     return found
 
@@ -81,7 +83,13 @@ def _taken(side: Labelled, rows: NDArray[np.int64]) -> Labelled:
 
 
 def _risks(
-    queries: Labelled, released: Labelled, pictures: str, ks: Sequence[int], size: int, seed: int, threads: int | None
+    queries: Labelled,
+    released: Labelled,
+    pictures: Literal["same", "other", "any"],
+    ks: Sequence[int],
+    size: int,
+    seed: int,
+    threads: int | None,
 ) -> list[Risk]:
     if max(ks) > len(released.people):
         raise UnfaceError(

@@ -48,7 +48,6 @@ class Faces:
         return np.flatnonzero(self.identities == person)
 
 
-@runtime_checkable
 class Target(Protocol):
     """A face system in which people are enrolled."""
 

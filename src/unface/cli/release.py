@@ -1,0 +1,231 @@
+"""``unface release``: may this synthetic set be published?"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from unface.cli.options import (
+    ACCEPT_LICENCE,
+    BAD_ROWS,
+    CONFIG,
+    ID_COLUMN,
+    IDENTITY_COLUMN,
+    QUIET,
+    SEED,
+    THREADS,
+    names,
+    numbers,
+    whole_numbers,
+)
+from unface.errors import UnfaceError
+
+if TYPE_CHECKING:
+    from unface.data import ImageSet
+    from unface.progress import Progress
+    from unface.release.run import Released, View
+    from unface.report.release import FacePair
+
+_FACES_SHOWN, _SIDE = 12, 112
+
+
+def release(
+    synthetic: str = typer.Argument(
+        ..., metavar="SYNTHETIC", help="What is to be published: vectors, a store, or with --encoder pictures."
+    ),
+    training: str = typer.Option(..., "--training", help="The real faces that it was made from, with identities."),
+    holdout: str | None = typer.Option(
+        None, "--holdout", help="Other people from the same source, who were not trained on; as many or more."
+    ),
+    encoder: list[str] = typer.Option(
+        [],
+        "--encoder",
+        help="The sets hold pictures: encode them, by one encoder or several (repeated or with commas).",
+    ),
+    detector: str | None = typer.Option(
+        None, "--detector", help="Face detector for --encoder, or none [default: yunet]."
+    ),
+    far: list[str] = typer.Option(
+        ["1e-4,1e-5,1e-6"], "--far", help="False-accept rates of copies, repeated or with commas."
+    ),
+    k: list[str] = typer.Option(["1,2,5"], "--k", help="Nearest faces of retrieval risk, repeated or with commas."),
+    policy: Path | None = typer.Option(None, "--policy", help="TOML file of rules; the exit code is the gate's."),
+    vector_column: list[str] = typer.Option(
+        ["vector"], "--vector-column", help="Columns of vectors, one for each trait; the first is the face."
+    ),
+    identity_column: str = IDENTITY_COLUMN,
+    id_column: str = ID_COLUMN,
+    bad_rows: str = BAD_ROWS,
+    show_faces: bool = typer.Option(
+        False, "--show-faces", help="Draw the riskiest pictures and their training pictures into the page."
+    ),
+    accept_licence: bool = ACCEPT_LICENCE,
+    device: str = typer.Option("cpu", "--device", help="cpu or cuda, to compare on."),
+    out: Path = typer.Option(
+        Path("unface-release"), "--out", help="Folder for release.json, release.html and exposed.csv."
+    ),
+    config: Path | None = CONFIG,
+    seed: int = SEED,
+    threads: int | None = THREADS,
+    force: bool = typer.Option(False, "--force", help="Overwrite a finished release."),
+    json: bool = typer.Option(False, "--json", help="Print release.json instead of the table."),
+    quiet: bool = QUIET,
+) -> None:
+    """Find out whether a synthetic set exposes the people it was made from, and by which pictures.
+
+    Synthetic faces are compared with training people and with people who were not trained on. Exposed people are
+    listed at a false-discovery rate of 5 %.
+    """
+    from unface.cli.show import progress_bars
+    from unface.gate import judge_release, print_gate, read_policy
+    from unface.release.check import NO_HOLDOUT
+    from unface.release.run import Plan, measure_release
+    from unface.result.release import require_no_release
+
+    if holdout is None:
+        raise UnfaceError(NO_HOLDOUT)
+    if show_faces and not encoder:
+        raise UnfaceError("--show-faces: needs the pictures; give pictures and --encoder")
+    require_no_release(out, force=force)
+    rules = None if policy is None else read_policy(policy)
+    rates, neighbours = numbers(far, "--far"), whole_numbers(k, "--k")
+    for one in rates:
+        if not 0 < one < 1:
+            raise UnfaceError(f"--far: a false-accept rate lies between 0 and 1, not {one:g}")
+    for one in neighbours:
+        if one < 1:
+            raise UnfaceError(f"--k: {one} nearest faces; expected at least 1")
+    plan = Plan(tuple(sorted(set(rates), reverse=True)), tuple(sorted(set(neighbours))), seed, device, threads)
+    sources = {"synthetic": synthetic, "training": training, "holdout": holdout}
+    pictures: dict[str, ImageSet] = {}
+    with progress_bars(quiet=quiet or json) as progress:
+        if encoder:
+            views, pictures = _encoded(
+                sources, names(encoder), detector or "yunet", out, accept_licence, threads, force, progress
+            )
+        else:
+            views = _read(sources, names(vector_column), identity_column, id_column, bad_rows)
+        done = measure_release(views, plan, progress=progress)
+    faces = _faces(done, pictures) if show_faces else []
+    _show(done, out, faces, json=json, quiet=quiet)
+    if rules is not None:
+        verdict = judge_release(done.result, rules)
+        if not (quiet or json):
+            from rich.console import Console
+
+            print_gate(verdict, Console())
+        raise typer.Exit(verdict.exit_code)
+
+
+def _read(sources: dict[str, str], vectors: list[str], identity: str, id_column: str, bad_rows: str) -> "list[View]":
+    """A view for each column of vectors."""
+    from unface.data.embeddings import Columns
+    from unface.release.read import read_faces
+    from unface.release.run import View
+
+    views = []
+    for vector in vectors:
+        columns = Columns(vector=vector, identity=identity, id=id_column)
+        sets = {role: read_faces(source, columns, role=role, bad_rows=bad_rows) for role, source in sources.items()}
+        main = next((one.space.encoder for one in sets.values() if one.space.encoder), None)
+        if vector != vectors[0]:  # the file's metadata speak of its first column
+            sets = {
+                role: replace(one, space=replace(one.space, encoder=None, weights_sha256=None))
+                for role, one in sets.items()
+            }
+        name = vector if vector != "vector" else main or "face"
+        views.append(View(name, **sets))
+    return views
+
+
+def _encoded(
+    sources: dict[str, str],
+    encoders: list[str],
+    detector: str,
+    out: Path,
+    accept_licence: bool,
+    threads: int | None,
+    force: bool,
+    progress: "Progress",
+) -> "tuple[list[View], dict[str, ImageSet]]":
+    """Pictures of all three sets by every encoder, kept beside the result; a run that was cut off goes on."""
+    from unface.cli.pictures import FOLDER, load_all
+    from unface.data import read_embeddings
+    from unface.encode import encode_images, made_of
+    from unface.release.faces import Faces, faces_of
+    from unface.release.run import View
+
+    loaded, faces = load_all(
+        encoders, detector, again=True, accept_licence=accept_licence, threads=threads, progress=progress
+    )
+    given = {role: _pictures(source) for role, source in sources.items()}
+    views = []
+    for name, each in loaded.items():
+        sets: dict[str, Faces] = {}
+        for role, (pictures, labelled) in given.items():
+            path = out / FOLDER / f"{role}-{name}.parquet"
+            encode_images(
+                pictures, each, path, detector=faces, threads=threads, force=force, keep=True, progress=progress
+            )
+            many = labelled and len({ref.identity for ref in pictures}) > 1
+            if labelled and not many and role != "synthetic":
+                raise UnfaceError(f"{pictures.source}: shows one person; {role} needs at least two")
+            read = read_embeddings(path, identity="identity" if many else None)
+            read = replace(read, source=pictures.source, notes=(*read.notes, *pictures.notes, *made_of(path).notes))
+            sets[role] = faces_of(read, labelled=many)
+        views.append(View(name, **sets))
+    return views, {role: pictures for role, (pictures, _) in given.items()}
+
+
+def _pictures(source: str) -> "tuple[ImageSet, bool]":
+    """Pictures by person where they lie in folders; otherwise each stands for itself."""
+    from unface.data import read_images
+
+    try:
+        return read_images(source), True
+    except UnfaceError as error:
+        if "lie in no identity's folder" not in str(error):
+            raise
+    return read_images(source, identity=None), False
+
+
+def _faces(done: "Released", pictures: "dict[str, ImageSet]") -> "list[FacePair]":
+    """The riskiest synthetic pictures and the training pictures nearest to them, small."""
+    from unface.report.release import FacePair
+
+    wanted = done.faces[:_FACES_SHOWN]
+    ids = {"synthetic": {one for one, _ in wanted}, "training": {other for _, other in wanted}}
+    small = {
+        role: {ref.id: _small(ref.read()) for ref in pictures[role] if ref.id in chosen} for role, chosen in ids.items()
+    }
+    return [FacePair(one, small["synthetic"][one], small["training"][other]) for one, other in wanted]
+
+
+def _small(content: bytes) -> bytes:
+    from io import BytesIO
+
+    from PIL import Image
+
+    from unface.data.images import decode
+
+    picture = Image.fromarray(decode(content))
+    picture.thumbnail((2 * _SIDE, 2 * _SIDE))
+    made = BytesIO()
+    picture.save(made, "JPEG", quality=80)
+    return made.getvalue()
+
+
+def _show(done: "Released", out: Path, faces: "list[FacePair]", *, json: bool, quiet: bool) -> None:
+    """Files first, then the table or the JSON."""
+    from functools import partial
+
+    from unface.cli.show import show
+    from unface.report.release import print_release, write_release
+    from unface.result.release import EXPOSED_FILE, RELEASE_PAGE
+
+    result = done.result
+    path = result.save(out, done.exposed)
+    page = write_release(result, out / RELEASE_PAGE, faces)
+    listed = {out / EXPOSED_FILE: done.exposed.about} if done.exposed.rows else {}
+    show(partial(print_release, result), path, {**listed, page: "the page"}, json=json, quiet=quiet)

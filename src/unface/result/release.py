@@ -1,0 +1,259 @@
+"""release.json: whether a synthetic set exposes its training people, ``unface.release/1``.
+
+``unface.release`` builds these models itself, so that a number has one type from its computation to the page. No name
+of a person is in the file: exposed people are listed in exposed.csv, for its owner alone.
+"""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from unface.output.taken import require_new_files
+from unface.output.write import write_files
+from unface.result.file import Finding, Frozen, Listing, Run, load_result
+from unface.result.numbers import Estimate, Share
+from unface.result.words import count, percent
+
+RELEASE_SCHEMA: Literal["unface.release/1"] = "unface.release/1"
+RELEASE_FILE = "release.json"
+RELEASE_PAGE = "release.html"
+EXPOSED_FILE = "exposed.csv"
+SURE = 0.01
+"""A test counts as evidence below this p-value: a release runs several."""
+
+
+class SetFacts(Frozen):
+    """One of the three sets: counts and a hash, no names."""
+
+    name: str
+    sha256: str
+    rows: int
+    people: int | None = Field(description="null where rows name no people, as most synthetic sets")
+    clustered: bool = Field(description="people were found by clustering, for want of labels")
+    dim: int
+    encoder: str | None
+    weights_sha256: str | None
+    notes: list[str] = []
+
+
+class PermutationTest(Frozen):
+    """A one-sided permutation test over people's labels, training or holdout."""
+
+    p: float
+    exact: bool = Field(description="the whole null distribution was computed")
+    permutations: int | None = Field(description="random labellings, where it was not: p = (b + 1) / (m + 1)")
+
+
+class Linking(Frozen):
+    """Whether this encoder links real people at all: TAR over pairs of real pictures of one person."""
+
+    far: float
+    tar: Share
+    above_chance: bool = Field(description="the interval's lower end is above the false-accept rate")
+
+
+class MembershipResult(Frozen):
+    """Share of synthetic faces whose nearest real person is a training person."""
+
+    share: Share
+    null: float = Field(description="training people as a share of all real people")
+    test: PermutationTest
+
+
+class ExposureResult(Frozen):
+    """Training people who are listed as exposed."""
+
+    fdr: float = Field(description="of the people listed, at most this share is listed by accident, on average")
+    exposed: Share = Field(description="of all training people")
+    least: int = Field(description="people who must be nearer than the whole holdout before anybody can be listed")
+    pictures: int = Field(description="pictures of a person that are compared, at most; more would raise the maximum")
+    smallest_p: float
+
+
+class SeparationResult(Frozen):
+    """How well the nearest synthetic similarity tells training people from holdout people."""
+
+    auc: Estimate
+    fpr: float
+    tpr: Share | None = Field(description="at this false-positive rate; null where the holdout is too small for it")
+    average_precision: float = Field(description="mAP; depends on the class ratio, see coin")
+    coin: float = Field(description="average precision of a coin: the share of training people")
+
+
+class CopiesResult(Frozen):
+    """Synthetic faces as near to a training picture as only one in so many pairs of strangers is."""
+
+    far: float
+    cosine: float
+    strangers: int = Field(description="pairs of real strangers behind the threshold")
+    false_accepts: int
+    resolution: Literal["resolved", "coarse"]
+    copies: Share = Field(description="of the synthetic faces")
+    holdout: int = Field(description="the same for holdout pictures")
+    expected: float = Field(
+        description="in training if nothing was copied: from the holdout, scaled to as many pictures"
+    )
+    excess: Estimate = Field(description="(copies − expected) / synthetic faces")
+    test: PermutationTest
+
+
+class RiskyPicture(Frozen):
+    """A synthetic picture that is near to a training picture."""
+
+    id: str
+    training: float = Field(description="cosine with the nearest training picture")
+    holdout: float = Field(description="cosine with the nearest holdout picture")
+    people: int = Field(description="exposed people whom it exposes")
+    is_copy: bool = Field(description="reaches the threshold at the lowest false-accept rate")
+
+
+class ViewResult(Frozen):
+    """One encoder, or one facial trait."""
+
+    name: str
+    linking: Linking | None = Field(description="null where no real person has two pictures")
+    membership: MembershipResult
+    exposure: ExposureResult
+    separation: SeparationResult
+    copies: list[CopiesResult]
+    riskiest: list[RiskyPicture]
+
+
+class RiskResult(Frozen):
+    """Retrieval risk R(A, S, K): share of real queries whose K nearest released faces contain their person."""
+
+    pictures: Literal["same", "other", "any"]
+    identities: int
+    released: int
+    k: int
+    share: Share
+    chance: float
+
+
+class ExchangeabilityResult(Frozen):
+    """Whether a classifier can tell training pictures from holdout pictures."""
+
+    auc: float
+    limit: float
+    people: int = Field(description="of each side")
+    holds: bool
+
+
+class ReleaseResult(Frozen):
+    """release.json."""
+
+    schema_: Literal["unface.release/1"] = Field(default=RELEASE_SCHEMA, alias="schema")
+    synthetic: SetFacts
+    training: SetFacts
+    holdout: SetFacts
+    exchangeable: ExchangeabilityResult | None = Field(description="null where there are too few people to tell")
+    views: list[ViewResult] = Field(
+        min_length=1, description="the first speaks; those that do not link people are left out"
+    )
+    fused: ExposureResult | None = Field(description="all views together; null where there is one")
+    retrieval: list[RiskResult] = Field(description="empty where released rows name no training people")
+    findings: list[Finding]
+    not_measured: list[str] = []
+    run: Run
+
+    @property
+    def main(self) -> ViewResult:
+        """The view that the verdict is about."""
+        return self.views[0]
+
+    @property
+    def exposure(self) -> ExposureResult:
+        """The one that lists most people: all views together, or the main one."""
+        return max((self.fused or self.main.exposure, self.main.exposure), key=lambda one: one.exposed.numerator)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether nothing speaks against the holdout."""
+        return self.exchangeable is None or self.exchangeable.holds
+
+    @property
+    def evidence(self) -> list[str]:
+        """Tests that speak for exposure, in words."""
+        member, found = self.main.membership, []
+        if member.test.p < SURE:
+            found.append(
+                f"{percent(member.share.value)} of the synthetic faces are nearest to a training person, where "
+                f"{percent(member.null)} is chance (p = {member.test.p:.2g})"
+            )
+        sure = [one for one in self.main.copies if one.test.p < SURE]
+        if sure:
+            one = min(sure, key=lambda copies: copies.far)
+            found.append(
+                f"{count(one.copies.numerator, 'synthetic face is', 'synthetic faces are')} as near to a training "
+                f"picture as one in {round(1 / one.far):,} pairs of strangers is, where the holdout leads to expect "
+                f"{one.expected:.1f} (p = {one.test.p:.2g})"
+            )
+        return found
+
+    @property
+    def decision(self) -> Literal["exposes people", "leaks", "no evidence", "not comparable"]:
+        """What the numbers say, in one word."""
+        if not self.comparable:
+            return "not comparable"
+        if self.exposure.exposed.numerator:
+            return "exposes people"
+        return "leaks" if self.evidence else "no evidence"
+
+    @property
+    def verdict(self) -> str:
+        """The decision in plain words."""
+        exposure, people = self.exposure, self.training.people or 0
+        match self.decision:
+            case "not comparable":
+                return (
+                    "These numbers cannot decide: training and holdout pictures differ by more than their people. "
+                    "Give a holdout from the same source, with the same camera and crop."
+                )
+            case "exposes people":
+                return (
+                    f"Do not publish this set as it is: it exposes {exposure.exposed.numerator:,} of its "
+                    f"{count(people, 'training person', 'training people')}. On average at most "
+                    f"{percent(exposure.fdr)} of those listed are listed by accident."
+                )
+            case "leaks":
+                return (
+                    f"Do not publish this set as it is: {'; '.join(self.evidence)}. No single person could be listed; "
+                    f"with this holdout that takes {count(exposure.least, 'person', 'people')}."
+                )
+        return (
+            f"No evidence that this set exposes its training people. With this holdout, people are listed from "
+            f"{count(exposure.least, 'exposed person', 'exposed people')} on; fewer can go unseen."
+        )
+
+    def save(self, folder: str | PathLike[str], exposed: Listing | None = None) -> Path:
+        """Write release.json, and exposed.csv for the owner alone where people are listed; returns the path."""
+        listing = None if exposed is None else exposed.csv()
+        write_files(Path(folder), {RELEASE_FILE: self.file_text()}, {EXPOSED_FILE: listing})
+        return Path(folder) / RELEASE_FILE
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "ReleaseResult":
+        """Read a release.json."""
+        return load_result(Path(path), cls, RELEASE_SCHEMA, "unface release")
+
+
+def release_path(path: Path) -> Path | None:
+    """The release.json that a path means: itself, or the one in a folder; None where it is something else."""
+    file = path / RELEASE_FILE if path.is_dir() else path
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return file if f'"{RELEASE_SCHEMA}"' in opened.read(200) else None
+    except (OSError, ValueError):
+        return None
+
+
+def require_no_release(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a finished release, before any work is done for it."""
+    require_new_files(folder, (RELEASE_FILE, RELEASE_PAGE), force=force)
+
+
+def release_schema() -> dict[str, Any]:
+    """The JSON Schema of release.json."""
+    return ReleaseResult.model_json_schema(by_alias=True)

@@ -1,0 +1,166 @@
+"""If these fail, ``unface release`` decides on something else than it was given, or leaves half a result behind."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.command import Done
+from tests.cli.command import unface as run
+from tests.data.pictures import people, write_zip
+from tests.encode.tiny import write_onnx
+from tests.release.made import sets
+from unface.data import write_embeddings
+
+QUICK = ("--far", "1e-2,1e-3", "--k", "1")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """synthetic, clean, training and holdout as Parquet."""
+    given = sets(20)
+    for name in ("synthetic", "training", "holdout"):
+        write_embeddings(getattr(given, name), tmp_path / f"{name}.parquet")
+    write_embeddings(sets(0).synthetic, tmp_path / "clean.parquet")
+    return tmp_path
+
+
+def release(folder: Path, synthetic: str = "synthetic.parquet", *options: object) -> Done:
+    sides = ("--training", folder / "training.parquet", "--holdout", folder / "holdout.parquet")
+    return run("release", folder / synthetic, *sides, "--out", folder / "out", *QUICK, *options)
+
+
+def test_files_table_and_list_of_exposed_people(made: Path) -> None:
+    done = release(made)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Do not publish this set as it is: it exposes")
+    assert sorted(path.name for path in (made / "out").iterdir()) == ["exposed.csv", "release.html", "release.json"]
+    assert (made / "out" / "exposed.csv").stat().st_mode & 0o777 == 0o600
+    listed = (made / "out" / "exposed.csv").read_text(encoding="utf-8").splitlines()
+    assert listed[0] == "person,view,p,score,pictures,synthetic"
+    found = json.loads((made / "out" / "release.json").read_text(encoding="utf-8"))
+    assert found["schema"] == "unface.release/1"
+    assert found["views"][0]["exposure"]["exposed"]["numerator"] == len(listed) - 1
+    page = (made / "out" / "release.html").read_text(encoding="utf-8")
+    assert not any(row.split(",")[0] in page for row in listed[1:]), "no exposed person is named on the page"
+    again = release(made)
+    assert again.code == 1
+    assert "exists already; choose another --out or pass --force" in again.err
+    drawn = run("report", made / "out", "--out", made / "again.html")
+    assert (drawn.code, (made / "again.html").read_text(encoding="utf-8")) == (0, page)
+
+
+def test_the_policy_decides_the_exit_code(made: Path) -> None:
+    policy = made / "policy.toml"
+    policy.write_text("[[require]]\nexposed_max = 0.1\n[[require]]\ncopies_max = 0.2\nfar = 1e-3\n", encoding="utf-8")
+    assert release(made, "synthetic.parquet", "--policy", policy).code == 3
+    assert run("gate", made / "out", "--policy", policy).code == 3
+    assert release(made, "clean.parquet", "--policy", policy, "--force", "--quiet").code == 0
+    gated = run("gate", made / "out" / "release.json", "--policy", policy, "--json")
+    assert (gated.code, json.loads(gated.out)["verdict"]) == (0, "passed")
+    assert not (made / "out" / "exposed.csv").exists()
+
+
+def test_json_and_schema(made: Path) -> None:
+    done = release(made, "clean.parquet", "--json")
+    found = json.loads(done.out)
+    assert found == json.loads((made / "out" / "release.json").read_text(encoding="utf-8"))
+    schema = json.loads(run("schema", "release").out)
+    assert set(found) <= set(schema["properties"])
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ((), "--holdout: is missing. Without people who were not trained on"),
+        (("--holdout", "training.parquet"), "share 100 people, such as 'p0001'"),
+        (("--holdout", "holdout.parquet", "--k", "301"), "k = 301: synthetic.parquet has 300 faces"),
+        (("--holdout", "holdout.parquet", "--far", "2"), "--far: a false-accept rate lies between 0 and 1, not 2"),
+        (("--holdout", "holdout.parquet", "--show-faces"), "--show-faces: needs the pictures"),
+        (("--holdout", "missing.parquet"), "missing.parquet"),
+        (("--holdout", "nan.parquet"), "nan.parquet: row 2"),
+        (("--holdout", "one.parquet"), "at least two identities are needed"),
+    ],
+)
+def test_bad_input_is_one_line_and_writes_nothing(
+    made: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], text: str
+) -> None:
+    monkeypatch.chdir(made)
+    holdout = sets(20).holdout
+    vectors = holdout.vectors[:6].copy()
+    np.savez(made / "one.npz", vectors=vectors, identities=np.array(["p"] * 6))
+    (made / "one.npz").rename(made / "one.parquet")
+    vectors[2, 3] = np.nan
+    np.savez(made / "nan.npz", vectors=vectors, identities=np.array(list("aabbcc")))
+    (made / "nan.npz").rename(made / "nan.parquet")
+    done = run("release", "synthetic.parquet", "--training", "training.parquet", *options, "--out", "out")
+    assert done.code == 1
+    assert text in done.err
+    assert done.err.count("\n") == 1
+    assert not (made / "out").exists()
+
+
+def test_without_identity_columns_people_are_clustered(made: Path) -> None:
+    given = sets(20)
+    for name in ("training", "holdout"):
+        side = getattr(given, name)
+        np.savez(made / f"{name}.npz", vectors=side.vectors)
+        (made / f"{name}.npz").rename(made / f"{name}.parquet")
+    done = release(made)
+    assert (done.code, done.err) == (0, "")
+    found = json.loads((made / "out" / "release.json").read_text(encoding="utf-8"))
+    assert found["training"]["clustered"]
+    assert "people were clustered" in " ".join(done.out.split())
+
+
+def test_several_columns_are_several_views(made: Path) -> None:
+    given = sets(20)
+    for name in ("synthetic", "training", "holdout"):
+        side = getattr(given, name)
+        names = np.array([side.names[code] for code in side.identities])
+        columns = {
+            "vectors": side.vectors,
+            "eyes": side.vectors[:, :40],
+            "identities": names,
+            "ids": side.ids.astype(str),
+        }
+        np.savez(made / f"{name}.npz", **columns)
+        (made / f"{name}.npz").rename(made / f"{name}.parquet")
+    done = release(made, "synthetic.parquet", "--vector-column", "vector,eyes")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads((made / "out" / "release.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in found["views"]] == ["face", "eyes"]
+    assert found["fused"]["exposed"]["numerator"] >= 20
+    assert "all together" in done.out
+
+
+def test_pictures_are_encoded_on_the_way_and_faces_shown_only_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    file = write_onnx(tmp_path / "tiny.onnx")
+    run("models", "add", file, "--name", "tiny", "--mean", 127.5, "--std", 128, "--licence", "of-my-own")
+    everyone = people(36, 3)
+    names = sorted({path.split("/")[0] for path in everyone})
+    parts = {"training": names[:12], "holdout": names[12:24], "synthetic": names[24:]}
+    for role, chosen in parts.items():
+        inside = {path: data for path, data in everyone.items() if path.split("/")[0] in chosen}
+        if role == "synthetic":  # loose files, as generators leave them
+            inside = {path.replace("/", "-"): data for path, data in inside.items()}
+        write_zip(tmp_path / f"{role}.zip", inside)
+    sides = ("--training", tmp_path / "training.zip", "--holdout", tmp_path / "holdout.zip")
+    command = ("release", tmp_path / "synthetic.zip", *sides, "--encoder", "tiny", "--detector", "none", "--k", "1")
+    done = run(*command, "--far", "1e-2", "--out", tmp_path / "out", "--show-faces")
+    assert (done.code, done.err) == (0, "")
+    page = tmp_path / "out" / "release.html"
+    assert "data:image/jpeg" in page.read_text(encoding="utf-8")
+    assert page.stat().st_mode & 0o777 == 0o600
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "embeddings").glob("*.parquet")}
+    assert {path.name for path in kept} == {f"{role}-tiny.parquet" for role in parts}
+    (tmp_path / "out" / "release.json").unlink()
+    page.unlink()
+    again = run(*command, "--far", "1e-2", "--out", tmp_path / "out")
+    assert (again.code, again.err) == (0, "")
+    assert "data:image" not in page.read_text(encoding="utf-8")
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept, "what was encoded is not encoded again"

@@ -1,0 +1,180 @@
+"""If these fail, a synthetic set passes a gate that it should not, or what was not measured counts as a pass."""
+
+from dataclasses import replace
+
+import pytest
+
+from unface.gate import GateResult, judge, judge_release, make_policy
+from unface.gate.rules import Verdict
+from unface.result.file import Finding, Run
+from unface.result.numbers import Estimate, Interval, Share
+from unface.result.release import (
+    CopiesResult,
+    ExchangeabilityResult,
+    ExposureResult,
+    Linking,
+    MembershipResult,
+    PermutationTest,
+    ReleaseResult,
+    RiskResult,
+    SeparationResult,
+    SetFacts,
+    ViewResult,
+)
+
+TEST = PermutationTest(p=0.4, exact=True, permutations=None)
+
+
+def share(numerator: int, denominator: int, low: float, high: float) -> Share:
+    return Share.counted(numerator, denominator, Interval(low, high, 0.95), denominator)
+
+
+def facts(name: str, people: int | None) -> SetFacts:
+    return SetFacts(
+        name=name,
+        sha256="00",
+        rows=1000,
+        people=people,
+        clustered=False,
+        dim=8,
+        encoder="sface",
+        weights_sha256=None,
+    )
+
+
+def exposure(listed: int, least: int = 2) -> ExposureResult:
+    found = share(listed, 1000, max(listed / 1000 - 0.002, 0), listed / 1000 + 0.003)
+    return ExposureResult(fdr=0.05, exposed=found, least=least, pictures=3, smallest_p=0.001)
+
+
+def view(name: str = "face", *, listed: int = 0, least: int = 2, links: bool = True) -> ViewResult:
+    return ViewResult(
+        name=name,
+        linking=Linking(far=0.01, tar=share(50, 100, 0.4, 0.6), above_chance=links),
+        membership=MembershipResult(share=share(500, 1000, 0.47, 0.53), null=0.5, test=TEST),
+        exposure=exposure(listed, least),
+        separation=SeparationResult(
+            auc=Estimate(0.5, 0.48, 0.52, 0.95), fpr=0.01, tpr=None, average_precision=0.5, coin=0.5
+        ),
+        copies=[
+            CopiesResult(
+                far=far,
+                cosine=0.4,
+                strangers=1000,
+                false_accepts=1,
+                resolution="coarse" if far == 1e-5 else "resolved",
+                copies=share(5, 1000, 0.002, 0.01),
+                holdout=4,
+                expected=4.0,
+                excess=Estimate(0.001, -0.002, 0.004, 0.95),
+                test=TEST,
+            )
+            for far in (1e-4, 1e-5)
+        ],
+        riskiest=[],
+    )
+
+
+def result(*views: ViewResult, holds: bool = True, **more: object) -> ReleaseResult:
+    return ReleaseResult(
+        synthetic=facts("drawn", None),
+        training=facts("people", 1000),
+        holdout=facts("others", 1000),
+        exchangeable=ExchangeabilityResult(auc=0.5 if holds else 0.9, limit=0.55, people=500, holds=holds),
+        views=list(views) or [view()],
+        fused=None,
+        retrieval=[
+            RiskResult(
+                pictures="other",
+                identities=size,
+                released=size,
+                k=2,
+                share=share(60, 1000, 0.05, 0.07),
+                chance=2 / size,
+            )
+            for size in (10, 1000)
+        ],
+        findings=[],
+        run=Run(unface="0", started="2026-01-01T00:00:00+00:00", seconds=1.0),
+    ).model_copy(update=more)
+
+
+def gated(found: ReleaseResult, **rule: object) -> GateResult:
+    return judge_release(found, make_policy({"require": [rule]}, lambda table, key: f"{table}: {key}"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "verdict"),
+    [
+        ({"exposed_max": 0.003}, Verdict.PASSED),
+        ({"exposed_max": 0.002}, Verdict.FAILED),  # nobody is listed, but the interval's upper end is 0.3 %
+        ({"copies_max": 0.004, "far": 1e-4}, Verdict.PASSED),
+        ({"copies_max": 0.0039, "far": 1e-4}, Verdict.FAILED),
+        ({"copies_max": 0.004, "far": 1e-5}, Verdict.INCONCLUSIVE),
+        ({"copies_max": 0.004, "far": 1e-5, "coarse": "allow"}, Verdict.PASSED),
+        ({"copies_max": 0.004, "far": 1e-3}, Verdict.INCONCLUSIVE),
+        ({"risk_max": 0.07, "k": 2}, Verdict.PASSED),
+        ({"risk_max": 0.069, "k": 2}, Verdict.FAILED),
+        ({"risk_max": 0.07, "k": 1}, Verdict.INCONCLUSIVE),
+        ({"risk_max": 0.07, "k": 2, "pictures": "same"}, Verdict.INCONCLUSIVE),
+        ({"exposed_max": 0.01, "view": "eyes"}, Verdict.INCONCLUSIVE),
+        ({"tar_max": 0.01, "far": 1e-4}, Verdict.INCONCLUSIVE),
+        ({"success_max": 0.01, "far": 1e-4, "queries": 5}, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_the_upper_end_decides_and_what_was_not_measured_never_passes(
+    rule: dict[str, object], verdict: Verdict
+) -> None:
+    assert gated(result(), **rule).verdict is verdict
+
+
+def test_a_holdout_that_could_list_nobody_below_the_limit_cannot_pass() -> None:
+    found = gated(result(view(least=21)), exposed_max=0.01)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "21 people are exposed" in found.rules[0].reason
+    assert gated(result(view(least=11)), exposed_max=0.01).verdict is Verdict.PASSED
+
+
+def test_listed_people_fail_whatever_else_holds_and_all_views_together_count() -> None:
+    assert gated(result(view(listed=40)), exposed_max=0.01).verdict is Verdict.FAILED
+    joint = result(view(), fused=exposure(40))
+    assert gated(joint, exposed_max=0.01).verdict is Verdict.FAILED
+    assert gated(joint, exposed_max=0.01, view="face").verdict is Verdict.PASSED
+
+
+def test_a_holdout_of_another_source_is_inconclusive_and_so_is_an_encoder_that_links_nobody() -> None:
+    assert gated(result(holds=False), exposed_max=0.5).verdict is Verdict.INCONCLUSIVE
+    assert gated(result(view(links=False)), copies_max=0.5, far=1e-4).verdict is Verdict.INCONCLUSIVE
+    assert gated(result(view(links=False)), exposed_max=0.5, view="face").verdict is Verdict.INCONCLUSIVE
+
+
+def test_warnings_can_be_forbidden() -> None:
+    warned = result(findings=[Finding(severity="warning", about="people", text="were clustered")])
+    policy = make_policy(
+        {"gate": {"findings": "no-warnings"}, "require": [{"exposed_max": 0.01}]}, lambda table, key: f"{table}: {key}"
+    )
+    assert judge_release(warned, policy).verdict is Verdict.FAILED
+    assert judge_release(result(), policy).verdict is Verdict.PASSED
+
+
+def test_rules_of_a_release_on_an_audit_are_inconclusive() -> None:
+    from tests.gate.made import audited, raw
+
+    policy = make_policy({"require": [{"exposed_max": 0.01}]}, lambda table, key: f"{table}: {key}")
+    found = judge(audited(raw()), policy)
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "unface release" in found.rules[0].reason
+
+
+def test_the_verdict_names_what_speaks_for_a_leak() -> None:
+    sure = replace(share(600, 1000, 0.56, 0.64))
+    leak = view().model_copy(
+        update={"membership": MembershipResult(share=sure, null=0.5, test=TEST.model_copy(update={"p": 0.0004}))}
+    )
+    found = result(leak)
+    assert found.decision == "leaks"
+    assert (
+        "60.0 % of the synthetic faces are nearest to a training person, where 50.0 % is chance (p = 0.0004)"
+        in found.verdict
+    )
+    assert result().decision == "no evidence"
