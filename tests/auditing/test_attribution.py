@@ -2,6 +2,7 @@
 
 import json
 import stat
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -155,6 +156,14 @@ def test_a_projection_of_no_encoder_given_is_refused_before_any_face_is_looked_f
     ):
         attribute_pictures([given], {"mine": projection("other")})
     assert detector.looked == 0
+
+
+def test_a_projection_with_a_mean_of_vectors_that_were_not_scaled_is_refused_as_in_an_audit() -> None:
+    given = few()
+    mean = np.full(given.space.dim, 0.1)
+    shifted = replace(projection("mobilenet-v2"), mean=mean, space=replace(given.space, normalised=False))
+    with pytest.raises(UnfaceError, match=r"^mine: isp subtracts a mean of vectors that were not scaled"):
+        attribute_pictures([given], {"mine": shifted})
 
 
 def test_each_encoder_is_measured_after_the_projections_of_its_space_alone() -> None:

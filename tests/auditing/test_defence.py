@@ -276,6 +276,11 @@ def test_an_energy_that_is_no_share_is_refused(energy: float) -> None:
     assert refusal(rank=energy) == told
 
 
+def test_one_as_a_float_could_be_dimensions_or_a_share_and_is_refused() -> None:
+    told = "rank 1.0 could mean one dimension or all of the class means' variance; give 1, or a share below 1"
+    assert refusal(rank=1.0) == told
+
+
 @pytest.mark.parametrize("two", [{"energy": 0.5}, {"target": Target(0.05, 0.01)}])
 def test_two_rules_at_once_are_refused(two: dict[str, Any]) -> None:
     with pytest.raises(UnfaceError) as caught:

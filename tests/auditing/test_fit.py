@@ -72,6 +72,11 @@ def test_a_target_is_met_with_fit_identities_alone_and_certified_on_test_and_a_s
     assert found.rank < fit_certified(SEVERAL, rank="0.2@0.05", threads=1).rank
 
 
+def test_people_to_hold_out_are_refused_beside_a_target_which_divides_them_itself() -> None:
+    told = "--hold-out: with --target the people are divided as in an audit; leave it out"
+    assert refused(SEVERAL, rank="0.5@0.05", hold_out=0.3) == told
+
+
 def test_the_space_of_the_vectors_is_named_in_the_projection() -> None:
     space = Space("arcface", "ab" * 32, 16, normalised=False)
     names = [PEOPLE.names[code] for code in PEOPLE.identities]

@@ -17,6 +17,7 @@ from tests.data.pictures import people, write_zip
 from tests.encode.tiny import write_onnx
 from tests.real import nobody_pictures, weights_here
 from unface import AuditResult
+from unface.auditing import Translate
 
 QUICK = ("--detector", "none", "--eraser", "none", "--far", "0.2", "--k", "1", "--probe", "cosine")
 FEW = ("--seeds", "1", "--bootstraps", "100")
@@ -64,6 +65,23 @@ def test_several_encoders_have_a_folder_each_and_one_page_between_them(tmp_path:
         assert f'href="{name}/report.html"' in page
         assert (out / name / "report.html").exists()
     assert not (out / "audit.json").exists()
+
+
+def test_a_second_encoder_is_translated_into_and_is_not_audited_itself(tmp_path: Path, faces: Path) -> None:
+    faces, out = write_zip(tmp_path / "many.zip", people(90, 4)), tmp_path / "out"
+    done = audit(faces, out, "--encoder", "tiny", "--translate", "other")
+    assert (done.code, done.err) == (0, "")
+    section = Translate.of(AuditResult.load(out))
+    assert section is not None
+    assert section.recogniser.encoder == "other"
+    assert {path.name for path in (out / "embeddings").iterdir()} == {"tiny.parquet", "other.parquet"}
+    # The same, from the two files of vectors.
+    embeddings = (out / "embeddings" / "tiny.parquet", "--translate", out / "embeddings" / "other.parquet")
+    again = run("audit", *embeddings, "--out", tmp_path / "again", *QUICK[2:], *FEW)
+    assert (again.code, again.err) == (0, "")
+    from_files = Translate.of(AuditResult.load(tmp_path / "again"))
+    assert from_files is not None
+    assert from_files.spaces == section.spaces
 
 
 def test_json_of_several_encoders_is_a_list_of_their_audits(tmp_path: Path, faces: Path) -> None:

@@ -7,10 +7,13 @@ import torch
 from tests.encode.tiny import DIM, SIZE
 from tests.invert.test_view import projection
 from tests.invert.toy import LATENT, ToyEncoder, ToyPrior
+from tests.prior.tiny import mapping, mobile_constants
 from unface.errors import UnfaceError
 from unface.invert import Ledger, Reconstructions, Targets, Threat, require
 from unface.invert.alsuv import PRESETS, Alsuv, read_preset
 from unface.invert.view import View, as_pictures
+from unface.prior.mobilestylegan import MobileSynthesis
+from unface.prior.style import StylePrior
 from unface.seeds import stream
 
 
@@ -59,6 +62,17 @@ def test_a_target_is_inverted_alike_alone_and_among_others() -> None:
     together = invert(Targets(vectors.numpy(), np.arange(3)), Ledger())
     alone = invert(Targets(vectors[2:].numpy(), np.array([2])), Ledger())
     np.testing.assert_allclose(alone.reached, together.reached[2:], atol=1e-6)
+
+
+def test_bfloat16_finds_what_float32_finds() -> None:
+    prior, view = StylePrior("tiny", mapping(), MobileSynthesis(mobile_constants())), View(ToyEncoder())
+    vectors = view(prior.decode(prior.sample(2, 9), 64))
+    threat = Threat("raw", "tiny", view, prior)
+    preset = "pool=30,starts=2,steps=40,drop_at=25,averaged=10"
+    exact, coarse = (inverted(Alsuv(preset, precision=precision), threat, vectors)[0] for precision in ("fp32", "bf16"))
+    assert exact.reached.min() > 0.99
+    np.testing.assert_allclose(coarse.reached, exact.reached, atol=0.01)
+    assert (coarse.reached != exact.reached).all(), "the same numbers would mean that precision changes nothing"
 
 
 def test_presets_are_those_of_the_papers() -> None:

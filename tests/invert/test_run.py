@@ -152,11 +152,12 @@ def test_vectors_without_pictures_leave_translate_alone(tmp_path: Path) -> None:
     assert point.derangement.value < 0.05
 
 
-def test_people_are_cut_to_the_first() -> None:
+def test_some_people_keep_their_pictures() -> None:
     people = toy_case(people=6).people
-    few = people.first(2)
+    few = people.between(2, 4)
     assert few.identities.tolist() == [0, 0, 0, 1, 1, 1]
     assert few.rows.tolist() == [0, 3]
+    np.testing.assert_array_equal(few.vectors, people.vectors[6:12])
     bad = {"judge": np.zeros_like(people.seen["judge"])}
     with pytest.raises(UnfaceError, match="finds no face on an attacked picture"):
         People(people.identities, people.rows, people.vectors, bad)

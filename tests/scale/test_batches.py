@@ -35,7 +35,7 @@ def test_bad_rows_are_counted_over_the_whole_file_by_their_number_in_it(source: 
     vectors[[70, 71, 119], 2] = np.nan
     written(table(vectors), source / "a.parquet", row_group_size=7)
     assert refused(source, out, 1).startswith(
-        "a.parquet: row 70 has NaN or Inf; repair or drop such rows (3 in all); 3 of 4"
+        "a.parquet: row 70 has NaN or Inf; repair such rows, or pass --bad-rows drop or null (3 in all); 3 of 4"
     )
 
 
@@ -48,7 +48,7 @@ def test_bad_rows_are_counted_over_all_batches(
     vectors = PEOPLE.vectors.copy()
     vectors[[12, 25, 38, 41, 119], 2] = np.nan
     written(table(vectors), source / "a.parquet")
-    told = "a.parquet: row 12 has NaN or Inf; repair or drop such rows (5 in all)"
+    told = "a.parquet: row 12 has NaN or Inf; repair such rows, or pass --bad-rows drop or null (5 in all)"
     assert refused(source, out, threads).startswith(told)
 
 

@@ -32,6 +32,7 @@ from unface.seeds import stream
 
 # As ray_executor sets it: Ray reads what not to print when it is first imported, which here is now.
 os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+psutil = pytest.importorskip("psutil", reason="psutil is not installed")
 Cluster = pytest.importorskip("ray.cluster_utils", reason="Ray is not installed").Cluster
 
 if TYPE_CHECKING:
@@ -113,26 +114,22 @@ class Counted(list[Marked]):
         return super().__getitem__(index)
 
 
-def test_few_jobs_are_handed_over_at_a_time_and_closing_drops_them(joined: "RayExecutor", tmp_path: Path) -> None:
-    """Jobs that were not dropped would hold the workers, and end before the next ones do.
-
-    Ray interrupts a task by an exception, which can be lost in a callback from C; not three times in a row.
-    """
-    begun = []
-    for folder in folders(tmp_path, "first", "second", "third"):
-        (after,) = folders(folder, "after")
-        jobs = Counted(names(folder, 20))
-        results = joined(cluster_work.gated, jobs)
-        assert next(results) == (0, 1)
-        assert len(jobs.seen) == 4  # two for each core
-        results.close()  # type: ignore[attr-defined]  # an iterator to mypy, a generator here
-        (folder / "open").touch()
-        assert len(list(joined(cluster_work.length_of_name, names(after, 6)))) == 6
-        begun.append([job.begun() for job in jobs])
-        assert begun[-1][4:] == [0] * 16
-        if begun[-1] == [1] + [0] * 19:
-            return
-    raise AssertionError(f"jobs that were dropped have begun: {begun}")
+@pytest.mark.parametrize("work", [cluster_work.gated, cluster_work.stubborn], ids=["interrupted", "interrupt lost"])
+def test_few_jobs_are_handed_over_at_a_time_and_closing_drops_them(
+    joined: "RayExecutor", tmp_path: Path, work: Callable[[Marked], int]
+) -> None:
+    """Jobs that were not dropped would hold the workers, and end before the next ones do."""
+    (after,) = folders(tmp_path, "after")
+    jobs = Counted(names(tmp_path, 20))
+    results = joined(work, jobs)
+    assert next(results) == (0, 1)
+    assert len(jobs.seen) == 4  # two for each core
+    while work is cluster_work.stubborn and not (tmp_path / "asked").exists():
+        time.sleep(0.05)
+    results.close()  # type: ignore[attr-defined]  # an iterator to mypy, a generator here
+    (tmp_path / "open").touch()
+    assert len(list(joined(cluster_work.length_of_name, names(after, 6)))) == 6
+    assert [job.begun() for job in jobs] == [1] + [0] * 19
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 7])
@@ -200,6 +197,53 @@ def test_the_command_says_one_sentence(cluster: Any, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "there: 240 vectors, 5 of 16 dimensions removed (isp)\n"
     assert contents(tmp_path / "there") == contents(here)
+
+
+def test_a_killed_command_goes_on_where_it_was_and_a_killed_worker_is_replaced(cluster: Any, tmp_path: Path) -> None:
+    source, here = folders(tmp_path, "source", "here")
+    for number in range(40):
+        written(table(PEOPLE.vectors * (1 + number)), source / f"{number:02}.parquet")
+    projection().save(tmp_path / "p.safetensors")
+    sanitise_directory(projection(), source, here)
+
+    def begun(out: str) -> "subprocess.Popen[str]":
+        """A run of the command that has written a few of the files."""
+        command = ["apply", "p.safetensors", "source", out, "--quiet", "--ray", cluster.address]
+        run = subprocess.Popen(
+            [sys.executable, "-m", "unface", *command], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        )
+        while run.poll() is None and len(done(tmp_path / out)) < 3:
+            time.sleep(0.01)
+        return run
+
+    first = begun("there")
+    first.kill()
+    first.communicate()
+    kept = done(tmp_path / "there")
+    assert len(kept) < 40, "it was killed on the way"
+    again = begun("there")
+    assert (again.communicate()[1], again.returncode) == ("", 0)
+    assert contents(tmp_path / "there") == contents(here)
+    assert kept.items() <= done(tmp_path / "there").items(), "finished files were not made again"
+
+    other = begun("elsewhere")
+    while not (working := [one for one in psutil.Process().children(recursive=True) if "::_worked" in title(one)]):
+        assert other.poll() is None, "no worker was seen at work"
+    working[0].kill()
+    assert (other.communicate()[1], other.returncode) == ("", 0)
+    assert contents(tmp_path / "elsewhere") == contents(here)
+
+
+def done(out: Path) -> dict[str, int]:
+    """Finished files, and when."""
+    return {path.name: (out / path.stem).stat().st_mtime_ns for path in (out / "_unface" / "done").glob("*")}
+
+
+def title(process: Any) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 @dataclass(frozen=True)

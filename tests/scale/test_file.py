@@ -142,7 +142,7 @@ def test_rows_that_are_no_numbers_are_named_and_counted(tmp_path: Path, bad: flo
     vectors = PEOPLE.vectors.copy()
     vectors[[3, 40], 2] = bad
     path = written(table(vectors), tmp_path / "faces.parquet")
-    told = "faces.parquet: row 3 has NaN or Inf; repair or drop such rows (2 in all)"
+    told = "faces.parquet: row 3 has NaN or Inf; repair such rows, or pass --bad-rows drop or null (2 in all)"
     assert refused(path, tmp_path / "out.parquet") == told
 
 
@@ -151,7 +151,7 @@ def test_a_row_without_a_vector_is_named(tmp_path: Path) -> None:
     lists = pa.array([None if row == 9 else one for row, one in enumerate(PEOPLE.vectors.tolist())])
     given = given.set_column(given.column_names.index("vector"), "vector", lists)
     path = written(given, tmp_path / "faces.parquet")
-    told = "faces.parquet: row 9 has no vector; fill or drop such rows"
+    told = "faces.parquet: row 9 has no vector; fill such rows, or pass --bad-rows drop or null"
     assert refused(path, tmp_path / "out.parquet") == told
 
 

@@ -45,6 +45,8 @@ def test_a_receipt_says_what_was_done_by_what_and_when(tmp_path: Path) -> None:
         "recall_before": None,
         "recall_after": None,
         "files": 7,
+        "bad_rows": None,
+        "on_bad_rows": "fail",
         "notes": ["a replica"],
     }
 

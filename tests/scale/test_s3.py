@@ -68,11 +68,17 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "_ABANDONED_S", 1.0)
 
 
-def run(step: int, *words: str | Path) -> tuple[int, str]:
+def begun(step: int | Path, *words: str | Path) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "tests.scale.s3_run", str(step), *map(str, words)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT), str(ROOT / "src")])}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    return done.returncode, done.stderr
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def run(step: int, *words: str | Path) -> tuple[int, str]:
+    done = begun(step, *words)
+    said = done.communicate()[1]
+    return done.returncode, said
 
 
 def on(bucket: str) -> fs.FileSystem:
@@ -109,6 +115,23 @@ def test_a_killed_run_on_s3_goes_on_and_ends_with_the_same_bytes(bucket: str, tm
         1,
         f"unface: s3://{bucket}/clean: is finished already; choose another OUT or pass --force\n",
     )
+
+
+def test_of_two_whole_commands_at_once_one_works_and_the_other_says_one_line(bucket: str, tmp_path: Path) -> None:
+    source = collection(tmp_path / "raw")
+    projection().save(tmp_path / "P")
+    sanitise_directory(projection(), source, tmp_path / "here")
+    command = ("apply", tmp_path / "P", on_s3(bucket, source), f"s3://{bucket}/clean")
+    first = begun(tmp_path / "go on", *command)
+    assert first.stderr is not None
+    assert first.stderr.readline() == "held\n"
+    refusal = f"unface: s3://{bucket}/clean: another process is writing it; wait for it or choose another OUT\n"
+    assert run(0, *command) == (1, refusal)
+    assert run(0, *command, "--force") == (1, refusal)
+    (tmp_path / "go on").touch()
+    first.communicate()
+    assert first.returncode == 0
+    assert copied(bucket, tmp_path / "clean") == hashes(tmp_path / "here")
 
 
 def test_a_fit_reads_a_collection_on_s3(bucket: str, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_row_is_told_by_its_number_in_the_file_and_not_in_a_piece(tmp_path: Path) -> None:
     lists: list[Any] = PEOPLE.vectors.tolist()
     lists[57] = None
-    assert refused(with_vectors(pa.array(lists)), tmp_path).startswith("faces.parquet: row 57 has no vector; fill or")
+    assert refused(with_vectors(pa.array(lists)), tmp_path).startswith("faces.parquet: row 57 has no vector; fill such")
     lists[57] = lists[0][:5]
     told = "faces.parquet: row 57 has 5 numbers in 'vector'; expected 16"
     assert refused(with_vectors(pa.array(lists)), tmp_path) == told

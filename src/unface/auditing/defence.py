@@ -174,6 +174,10 @@ class RankRule:
         """A number of dimensions, a share of the class means' variance, or a target such as "0.05@1e-4"."""
         if isinstance(rank, str):
             return cls(target=parse_target(rank))
+        if isinstance(rank, float) and rank == 1:
+            raise UnfaceError(
+                "rank 1.0 could mean one dimension or all of the class means' variance; give 1, or a share below 1"
+            )
         return cls(energy=rank) if isinstance(rank, float) else cls(rank=rank)
 
     def __str__(self) -> str:
@@ -301,13 +305,18 @@ def equal_controls(made: Sequence[Defence], defender: Defender) -> list[Defence]
 def ready_defence(projection: Projection, name: str, embeddings: EmbeddingSet) -> Defence:
     """A projection that was fitted elsewhere."""
     projection.require_space(embeddings.space)
+    require_unit_vectors(projection, name)
+    return Defence(name, projection.kind, projection, False, "of a ready projection", "elsewhere", None)
+
+
+def require_unit_vectors(projection: Projection, name: str) -> None:
+    """Refuse one that does something else to unit vectors, on which everything is measured, than to those it is for."""
     if projection.mean is not None and not projection.space.normalised:
         # Without a mean the map commutes with scaling, so that it is the same at every length (Kernel).
         raise UnfaceError(
             f"{name}: {projection.kind} subtracts a mean of vectors that were not scaled, but the audit works on unit "
             "vectors, so it would not measure what 'unface apply' releases; fit it with 'unface fit', on unit vectors"
         )
-    return Defence(name, projection.kind, projection, False, "of a ready projection", "elsewhere", None)
 
 
 def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:

@@ -50,6 +50,8 @@ from unface.scale.sums import Gather, NamesJob, PartSums, SumsJob, cut_identitie
 _MOST_HELD_ROWS = 200_000
 """For the certificate: whole identities up to so many rows are kept, whatever the size of the collection."""
 _ROWS_AT_ONCE = 1 << 10
+_HOLD_OUT = 0.2
+"""Share of the people on whom a projection is certified, where nothing else is asked for."""
 
 
 def fit_certified(
@@ -61,12 +63,12 @@ def fit_certified(
     gate: Source | None = None,
     miss: float = MISS,
     copies: Source | None = None,
-    hold_out: float = 0.2,
+    hold_out: float | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Projection:
-    """Fit ``eraser`` on all identities but a share ``hold_out``, on which the projection is certified.
+    """Fit ``eraser`` on all identities but a share ``hold_out``, a fifth, on which the projection is certified.
 
     ``rank`` is that of ``unface.audit``. With a target such as "0.05@1e-4" the identities are split as in an audit:
     fitted on fit, attacked by train, judged on calibrate, certified on test. ``spare`` are vectors of a task, for the
@@ -84,9 +86,12 @@ def fit_certified(
         known = read_copies(copies, given)
     task = _task(given, spare)
     if rule.target is not None:
+        if hold_out is not None:
+            raise UnfaceError("--hold-out: with --target the people are divided as in an audit; leave it out")
         plan = Plan(fars=(rule.target.far,), seed=seed, threads=threads)
         gate_set = _gate_set(given.unit(), gate, miss, seed, known)
         return _to_target(given, task, gate_set, known, method, rule, plan, progress)
+    hold_out = _HOLD_OUT if hold_out is None else hold_out
     people = given.unit()
     gate_set = _gate_set(people, gate, miss, seed, known)
     nuisance = None
@@ -189,7 +194,7 @@ def fit_streamed(
     miss: float = MISS,
     spare: Source | None = None,
     copies: Source | None = None,
-    hold_out: float = 0.2,
+    hold_out: float | None = None,
     vector: str = "vector",
     identity: str = "identity",
     bad_rows: str = "fail",
@@ -208,6 +213,7 @@ def fit_streamed(
     bad rows were left out is added to ``notes``.
     """
     rule, method = RankRule.of(rank), eraser
+    hold_out = _HOLD_OUT if hold_out is None else hold_out
     require_use(method, spare=spare is not None, copies=copies is not None)
     task = None if spare is None else read_embeddings(spare).unit()
     nuisance = nuisance_of(None if copies is None else read_copies(copies, None), task)

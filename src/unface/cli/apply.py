@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import FORCE, QUIET, THREADS
+from unface.cli.options import BAD_ROWS, FORCE, QUIET, THREADS
 from unface.errors import printable
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def apply(
     store: str | None = typer.Option(
         None, "--store", metavar="URL", help="A store in place: faiss:, npy:, lancedb:, qdrant:, postgresql:."
     ),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Say what --store would do, and change nothing."),
     purge: bool = typer.Option(False, "--purge", help="Then remove the raw vectors from the store's own files."),
     lossy_ok: bool = typer.Option(False, "--lossy-ok", help="Rebuild FAISS indexes that hold rounded vectors."),
     receipt: Path | None = typer.Option(None, "--receipt", help="Write what was done to the store as JSON."),
@@ -29,6 +30,7 @@ def apply(
         False, "--keep-dimension", help="Release as many dimensions as before, where the projection would keep fewer."
     ),
     vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors)."),
+    bad_rows: str = BAD_ROWS,
     verify: bool = typer.Option(False, "--verify", help="Read everything back and see that it is erased."),
     ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to work on: auto, HOST:PORT, …"),
     threads: int | None = THREADS,
@@ -49,16 +51,18 @@ def apply(
     if keep_dimension:
         loaded = loaded.in_same_dimension()
     if store is not None:
-        if source is not None or ray is not None:
-            raise UnfaceError("--store: replaces vectors where they are; leave out SRC, OUT and --ray")
-        if vector_column != "vector" or threads is not None:
-            raise UnfaceError(
-                "--store: its URL says which vectors (column=, vector=); leave out --vector-column and --threads"
-            )
-        _apply_to_store(loaded, store, purge=purge, lossy_ok=lossy_ok, receipt=receipt, force=force, quiet=quiet)
+        given = {
+            "SRC, OUT and --ray": source or ray,
+            "--vector-column and --threads": vector_column != "vector" or threads,
+        }
+        _refuse_beside_store(given, bad_rows)
+        if dry_run:
+            _show_plan(loaded, store, purge=purge, lossy_ok=lossy_ok, receipt=receipt)
+        else:
+            _apply_to_store(loaded, store, purge=purge, lossy_ok=lossy_ok, receipt=receipt, force=force, quiet=quiet)
         return
-    if purge or lossy_ok or receipt is not None:
-        raise UnfaceError("--purge, --lossy-ok and --receipt are about a store; name it with --store")
+    if purge or lossy_ok or dry_run or receipt is not None:
+        raise UnfaceError("--purge, --lossy-ok, --dry-run and --receipt are about a store; name it with --store")
     if source is None or out is None:
         raise UnfaceError("apply: nothing to apply it to; give SRC and OUT, or --store URL")
     if "://" not in source and not Path(source).is_dir():
@@ -66,7 +70,14 @@ def apply(
             raise UnfaceError("--ray: works on folders and URLs, file by file; leave it out for one file")
         _require_file(out, projection, Path(source), force=force)
         done = sanitise_file(
-            loaded, Path(source), Path(out), vector=vector_column, verify=verify, threads=threads, replace=force
+            loaded,
+            Path(source),
+            Path(out),
+            vector=vector_column,
+            verify=verify,
+            threads=threads,
+            replace=force,
+            on_bad=bad_rows,
         ).sentence()
     else:
         with ExitStack() as stack:
@@ -86,6 +97,7 @@ def apply(
                 force=force,
                 threads=threads,
                 executor=run,
+                on_bad=bad_rows,
                 progress=stack.enter_context(progress_bars(quiet=quiet)),
             ).sentence()
     if not quiet:
@@ -103,6 +115,41 @@ def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> N
         raise UnfaceError(f"{out}: is the name of a folder; {source.name} is one file, so name one")
     require_distinct((Path(out),), (projection, source))
     require_new_file(Path(out), force=force, option="OUT")
+
+
+def _refuse_beside_store(given: dict[str, object], word: str) -> None:
+    """Options that are for files."""
+    from unface.errors import UnfaceError
+
+    for option, value in given.items():
+        if value:
+            why = (
+                "replaces vectors where they are"
+                if "SRC" in option
+                else "its URL says which vectors (column=, vector=)"
+            )
+            raise UnfaceError(f"--store: {why}; leave out {option}")
+    if word != "fail":
+        raise UnfaceError(
+            f"--bad-rows {word}: is for files; no row is removed from a store: repair or delete bad rows there"
+        )
+
+
+def _show_plan(projection: "Projection", url: str, *, purge: bool, lossy_ok: bool, receipt: Path | None) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from unface.errors import UnfaceError
+    from unface.page.tables import print_safely
+    from unface.stores import open_store, plan_store
+
+    if receipt is not None:
+        raise UnfaceError("--receipt: is about what was done, and a dry run does nothing; leave one of them out")
+    console = Console()
+    for line in plan_store(projection, open_store(url, lossy_ok=lossy_ok), purge=purge).lines():
+        step = line[:1].isdigit()
+        print_safely(console, Padding(Text(printable(line)), (0, 0, 0, 2)) if step else Text(printable(line)))
 
 
 def _apply_to_store(

@@ -42,8 +42,8 @@ def fit(
     gate: str | None = options.GATE,
     miss: float | None = options.MISS,
     copies: str | None = options.COPIES,
-    hold_out: float = typer.Option(
-        0.2, "--hold-out", min=0, max=0.9, help="Share of identities kept for the certificate; 0 for none."
+    hold_out: float | None = typer.Option(
+        None, "--hold-out", min=0, max=0.9, help="Share of people kept for the certificate; 0: none [default: 0.2]."
     ),
     onnx: Path | None = typer.Option(None, "--onnx", help="Write the projection as an ONNX model too."),
     identity_column: str = options.IDENTITY_COLUMN,
@@ -73,7 +73,7 @@ def fit(
         )
 
     if audited is not None:
-        given = {"--rank, --energy or --target": amount, "--miss": miss, "--ray": ray}
+        given = {"--rank, --energy or --target": amount, "--miss": miss, "--ray": ray, "--hold-out": hold_out}
         for option, value in given.items():
             if value is not None:
                 raise UnfaceError(f"{option}: the audit says that already; leave it out with --from")

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import QUIET
+from unface.cli.options import HISTORY, QUIET
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
     from unface.gate import Policy
+    from unface.result.readings import Readable
 
 MARKDOWN = typer.Option(
     None,
@@ -40,6 +41,7 @@ def gate(
     junit: Path | None = typer.Option(None, "--junit", help="Also write JUnit XML here; replaces an earlier one."),
     sarif: Path | None = typer.Option(None, "--sarif", help="Also write SARIF 2.1.0 here; replaces an earlier one."),
     markdown: Path | None = MARKDOWN,
+    history: Path | None = HISTORY,
     json: bool = typer.Option(False, "--json", help="Print the result as JSON instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
@@ -57,6 +59,7 @@ def gate(
     from unface.gate import sarif as sarif_log
     from unface.output.taken import require_distinct
     from unface.result.audit import AuditResult, audit_path
+    from unface.result.history import add_to_history
     from unface.result.release import ReleaseResult, release_path
     from unface.result.validation import ValidationResult, validation_path
 
@@ -66,13 +69,20 @@ def gate(
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
     validation, release = validation_path(audit), release_path(audit)
     audit = validation or release or audit_path(audit)
-    require_distinct([junit, sarif, markdown], [audit, policy])
-    if validation:
-        result = judge_validation(ValidationResult.load(audit), rules)
-    elif release:
+    require_distinct([junit, sarif, markdown, history], [audit, policy])
+    judged: Readable | None = None
+    if release:
+        if history is not None:
+            raise UnfaceError("--history: keeps audits and validations, and this is a release; leave it out")
         result = judge_release(ReleaseResult.load(audit), rules)
+    elif validation:
+        judged = validated = ValidationResult.load(audit)
+        result = judge_validation(validated, rules)
     else:
-        result = judge(AuditResult.load(audit), rules)
+        judged = audited = AuditResult.load(audit)
+        result = judge(audited, rules)
+    if history is not None and judged is not None:
+        add_to_history(history, judged, result.verdict)
     if junit is not None:
         write_ci_file(junit_xml(result), junit, "--junit")
     if sarif is not None:

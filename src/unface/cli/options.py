@@ -68,6 +68,10 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
             value = not value
         if parameter.multiple:
             value = [str(item) for item in (value if isinstance(value, list) else [value])]
+        try:
+            parameter.process_value(context, value)
+        except typer.BadParameter as error:
+            raise UnfaceError(f"{path}: {key}: {error.message.rstrip('.')}") from None
         defaults[parameter.name] = value
     context.default_map = {**(context.default_map or {}), **defaults}
     return path
@@ -86,6 +90,9 @@ CONFIG = typer.Option(
 OUT = typer.Option(..., "--out", help="Folder for audit.json and report.html; made if missing.")
 FORCE = typer.Option(False, "--force", help="Overwrite what is there.")
 JSON = typer.Option(False, "--json", help="Print audit.json on standard output instead of the table.")
+HISTORY = typer.Option(
+    None, "--history", metavar="FILE", help="Also keep this result's numbers in FILE, one JSON line for each result."
+)
 QUIET = typer.Option(False, "--quiet", help="Print nothing but errors.")
 THREADS = typer.Option(None, "--threads", min=1, help="Threads to use; all cores if not given. Never changes a number.")
 SEED = typer.Option(0, "--seed", min=0, help="Of every random choice.")

@@ -3,11 +3,18 @@
 import json
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import QUIET
-from unface.errors import printable
+from unface.cli.options import HISTORY, QUIET
+from unface.errors import UnfaceError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from unface.result.history import PastResult
+    from unface.result.readings import Readable
 
 
 class Format(StrEnum):
@@ -25,6 +32,7 @@ def report(
     out: Path | None = typer.Option(
         None, "--out", help="The page [default: report.html, validation.html or release.html beside it]."
     ),
+    history: Path | None = HISTORY,
     force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
     quiet: bool = QUIET,
 ) -> None:
@@ -39,20 +47,30 @@ def report(
     audit = validation or release or audit_path(audit)
     usual = VALIDATION_PAGE if validation else RELEASE_PAGE if release else REPORT_FILE
     page = audit.parent / usual if out is None else out
-    require_distinct([page], [audit])
+    require_distinct([page, history], [audit])
     require_new_file(page, force=force)
     if validation:
         from unface.report.validation import write_validation
 
-        written = write_validation(ValidationResult.load(audit), page)
+        validated = ValidationResult.load(audit)
+        written = write_validation(validated, page, _added(history, validated))
     elif release:
         from unface.report.release import write_release
 
+        if history is not None:
+            raise UnfaceError("--history: keeps audits and validations, and this is a release; leave it out")
         written = write_release(ReleaseResult.load(audit), page)
     else:
-        written = write_report(AuditResult.load(audit), page)
+        audited = AuditResult.load(audit)
+        written = write_report(audited, page, _added(history, audited))
     if not quiet:
         typer.echo(printable(str(written)))
+
+
+def _added(history: Path | None, result: "Readable") -> "Sequence[PastResult]":
+    from unface.result.history import add_to_history
+
+    return () if history is None else add_to_history(history, result)
 
 
 def schema(

@@ -131,8 +131,11 @@ class Search:
         self._dtype = dtype if tuned is not None else torch.float32
         self._prior: Prior = prior
         self._view = view.cast(dtype) if dtype is not torch.float32 else view
+        self._untried: Prior | None = None
         if tuned is not None and (on_gpu or dtype is not torch.float32):
-            self._prior = tuned(dtype, compiled=on_gpu if compiled is None else compiled)
+            self._prior = tuned(dtype)
+            if on_gpu if compiled is None else compiled:
+                self._untried = tuned(dtype, compiled=True)
         self._at_once = _PICTURES if on_gpu else _ON_CPU
 
     def __call__(self, starts: Tensor, targets: Tensor, ledger: Ledger) -> tuple[Tensor, Tensor]:
@@ -152,6 +155,7 @@ class Search:
             # A compiled network takes batches of one size.
             fill = torch.arange(self._at_once, device=starts.device) % given
             starts, wanted = starts[fill], wanted[fill]
+        self.warm(starts, wanted)
         latents = starts.clone().requires_grad_()
         optimiser = torch.optim.Adam([latents], lr=preset.rate, weight_decay=preset.decay)
         total, summed = torch.zeros_like(starts), 0
@@ -166,6 +170,23 @@ class Search:
                 summed += 1
         self._count(ledger, given * preset.steps, given * preset.steps)
         return (total / summed)[:given]
+
+    def warm(self, starts: Tensor, wanted: Tensor) -> None:
+        """Use the compiled network if one was asked for and runs here: it needs a compiler on the machine."""
+        compiled, self._untried = self._untried, None
+        if compiled is not None:
+            latents = starts.clone().requires_grad_()
+            try:
+                uphill = self._cosines(compiled, self._view, latents.to(self._dtype), wanted).sum()
+                torch.autograd.grad(uphill, latents)
+            except Exception:  # whatever a missing compiler is to dynamo, inductor and triton
+                return
+            self._prior = compiled
+
+    @property
+    def network(self) -> tuple[Prior, View, torch.dtype, int]:
+        """What a step runs: prior and view as they are used, their precision, and pictures at once."""
+        return self._prior, self._view, self._dtype, self._at_once
 
     def _cosines(self, prior: Prior, view: View, latents: Tensor, wanted: Tensor) -> Tensor:
         pictures = prior.decode(latents, self.size)

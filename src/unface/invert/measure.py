@@ -25,7 +25,7 @@ from unface.result.numbers import Estimate, Interval
 from unface.result.validation import ALL_JUDGES, JudgeThreshold
 from unface.result.words import rate
 from unface.seeds import stream
-from unface.threads import one_blas_thread
+from unface.threads import one_blas_thread, parallel_map
 
 _REPLICATES = 2000
 
@@ -48,13 +48,13 @@ class People:
             if not vectors[self.rows].any(axis=1).all():
                 raise UnfaceError(f"judge {name!r}: finds no face on an attacked picture; choose another picture")
 
-    def first(self, count: int) -> "People":
-        """The first so many people."""
-        kept = self.identities < count
+    def between(self, start: int, stop: int) -> "People":
+        """Some people, with codes from 0 on."""
+        kept = (self.identities >= start) & (self.identities < stop)
         place = np.cumsum(kept) - 1
         return People(
-            self.identities[kept],
-            place[self.rows[:count]],
+            self.identities[kept] - start,
+            place[self.rows[start:stop]],
             self.vectors[kept],
             {name: vectors[kept] for name, vectors in self.seen.items()},
         )
@@ -141,7 +141,7 @@ def embed_faces(
 ) -> dict[str, NDArray[np.float32]]:
     """By recogniser: (n, d) unit vectors of the main faces of RGB pictures (n, h, w, 3); zeros where there is none."""
     wanted = [recogniser.wanted for recogniser in recognisers.values()]
-    frames = [face_frames(picture, detector, wanted) for picture in pictures]
+    frames = parallel_map(lambda picture: face_frames(picture, detector, wanted), pictures)
     has_face = [at for at, frame in enumerate(frames) if frame is not None]
     made = {}
     for number, (name, recogniser) in enumerate(recognisers.items()):

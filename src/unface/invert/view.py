@@ -80,7 +80,7 @@ class View(nn.Module):
 
     def encode(self, pictures: Tensor) -> Tensor:
         """(n, d) unit vectors before any projection, in float32 or better."""
-        x = self.window.cut(pictures)
+        x = self.window.cut(pictures).to(torch.promote_types(pictures.dtype, torch.float32))
         size = self.wanted.size
         if size not in (0, x.shape[-1]):
             # With a support that grows as pictures shrink, as real pictures are resized.

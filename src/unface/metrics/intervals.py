@@ -7,18 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from unface.result.numbers import Interval
+from unface.result.numbers import Interval, wilson_ends
 
 _SHARE = 1 / 3
 
 
 def wilson(successes: float, trials: float, level: float = 0.95) -> Interval:
     """Wilson's score interval for ``successes`` of ``trials`` independent trials (either may be fractional)."""
-    z = float(ndtri(0.5 + level / 2))
-    rate, pull = successes / trials, z * z / trials
-    centre = (rate + pull / 2) / (1 + pull)
-    half = z * math.sqrt(max(rate * (1 - rate), 0) / trials + z * z / (4 * trials * trials)) / (1 + pull)
-    return Interval(max(centre - half, 0.0), min(centre + half, 1.0), level)
+    low, high = wilson_ends(successes / trials, trials, float(ndtri(0.5 + level / 2)))
+    return Interval(max(low, 0.0), min(high, 1.0), level)
 
 
 def zero_bound(identities: int, level: float = 0.95) -> float:

@@ -8,7 +8,7 @@ A run that was killed blocks nobody, or in an object store for a few seconds.
 import os
 import secrets
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -96,12 +96,19 @@ def _object_lock(place: Place, busy: UnfaceError) -> Iterator[None]:
             with suppress(UnfaceError):  # a store that fails once answers the next time, or the run's files fail too
                 place.write(_LOCK, f"{mine} {count}".encode())
 
-    renewing = threading.Thread(target=renew, daemon=True)
-    renewing.start()
+    with renewing(renew, pause, lambda: place.drop(_LOCK)):
+        yield
+
+
+@contextmanager
+def renewing(renew: Callable[[], None], pause: threading.Event, drop: Callable[[], None]) -> Iterator[None]:
+    """Renew a lock in a thread, which ends when ``pause`` is set, and drop it at the end."""
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
     try:
         yield
     finally:
         pause.set()
-        renewing.join()
-        with suppress(UnfaceError):  # nobody renews it, which the next run sees
-            place.drop(_LOCK)
+        thread.join()
+        with suppress(Exception):  # nobody renews it, which the next run sees
+            drop()

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from unface.errors import UnfaceError
+from unface.output.lock import renewing
 from unface.output.place import Place, why
 from unface.output.write import OutputError
 
@@ -45,15 +46,8 @@ def s3_lock(place: Place, name: str, busy: UnfaceError, renewed_s: float, abando
             except Exception:  # a store that fails once answers the next time, or the run's files fail too
                 continue
 
-    renewing = threading.Thread(target=renew, daemon=True)
-    renewing.start()
-    try:
+    with renewing(renew, pause, lock.drop):
         yield
-    finally:
-        pause.set()
-        renewing.join()
-        with suppress(Exception):  # nobody renews it, which the next run sees
-            lock.drop()
     if lost.is_set():
         raise UnfaceError(f"{place.shown}: another process took it over while this one stood still; run it again")
 

@@ -1,7 +1,7 @@
 """Tables as pages and terminals show them: every cell already in words, so that templates only place it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +80,22 @@ def terminal_table(title: str | None) -> "TerminalTable":
     return TerminalTable(
         box=None, pad_edge=False, padding=(0, 2, 0, 0), title=title, title_justify="left", title_style="bold"
     )
+
+
+def space_table(
+    title: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], controls: Collection[str] = ()
+) -> "TerminalTable":
+    """For the terminal, a row for each space; those of controls are dim and say so."""
+    from rich.text import Text
+
+    made = terminal_table(title)
+    for column in ("space", *columns):
+        made.add_column(column)
+    for name, cells in rows:
+        is_control = name in controls
+        shown = (f"{name} (control)" if is_control else name, *cells)
+        made.add_row(*map(Text, shown), style="dim" if is_control else "")
+    return made
 
 
 def print_safely(console: "Console", renderable: "RenderableType", **options: Any) -> None:

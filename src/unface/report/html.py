@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,22 +10,26 @@ from unface.output.write import write_file
 from unface.page.tables import NOT_MEASURED, pairs
 from unface.page.templates import page_file, render_page
 from unface.report.repeat import citation, repeat
+from unface.report.trend import trend_section
 from unface.result.audit import AuditResult, Headline, Point, SpaceResult
+from unface.result.history import PastResult
 from unface.result.numbers import Kept
 from unface.result.parts import Section, parts_of
 from unface.result.verdict import leaks_more
 from unface.result.words import factor, interval, percent, rate
 
 
-def write_report(result: AuditResult, path: str | os.PathLike[str]) -> Path:
+def write_report(result: AuditResult, path: str | os.PathLike[str], history: Sequence[PastResult] = ()) -> Path:
     """Write the page, whole or not at all; replaces what is there."""
-    write_file(Path(path), render_report(result).encode(), option="--out")
+    write_file(Path(path), render_report(result, history).encode(), option="--out")
     return Path(path)
 
 
-def render_report(result: AuditResult) -> str:
-    """The page; the same bytes for the same audit."""
+def render_report(result: AuditResult, history: Sequence[PastResult] = ()) -> str:
+    """The page; the same bytes for the same audit. With a history it has a trend."""
     pieces = [piece for part in parts_of(result) for piece in part.page(result)]
+    trend = trend_section(history, result)
+    pieces = [*([trend] if trend else []), *pieces]
     return render_page(
         "unface.report:report.html.jinja",
         script=page_file("report.js"),

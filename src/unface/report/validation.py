@@ -1,6 +1,7 @@
 """validation.html and the same on the terminal: drawn from validation.json alone."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import altair as alt
@@ -12,6 +13,8 @@ from unface.output.write import write_file
 from unface.page.charts import ERASERS, GREY, INK, SHAPES, Figure, Look, Rows, colour, dash, data, draw, shape
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, print_safely, table, terminal_table
 from unface.page.templates import render_page
+from unface.report.trend import trend_section
+from unface.result.history import PastResult
 from unface.result.numbers import Share
 from unface.result.validation import ALL_JUDGES, AttackResult, Hardening, Success, ValidationResult
 from unface.result.words import count, in_percent, interval, percent, rate
@@ -21,14 +24,16 @@ _MOST_ATTACKS = 3
 """Columns of the terminal table, which has eighty letters."""
 
 
-def write_validation(result: ValidationResult, path: str | os.PathLike[str]) -> Path:
+def write_validation(
+    result: ValidationResult, path: str | os.PathLike[str], history: Sequence[PastResult] = ()
+) -> Path:
     """Write the page, whole or not at all; replaces what is there."""
-    write_file(Path(path), render_validation(result).encode(), option="--out")
+    write_file(Path(path), render_validation(result, history).encode(), option="--out")
     return Path(path)
 
 
-def render_validation(result: ValidationResult) -> str:
-    """The page; the same bytes for the same file."""
+def render_validation(result: ValidationResult, history: Sequence[PastResult] = ()) -> str:
+    """The page; the same bytes for the same file. With a history it has a trend."""
     far = _headline_far(result)
     return render_page(
         "unface.report:validation.html.jinja",
@@ -41,6 +46,7 @@ def render_validation(result: ValidationResult) -> str:
         hardening=_hardening_table(result.hardening) if result.hardening else None,
         advice=advice(result),
         headline=_headline_cells(result),
+        trend=trend_section(history, result),
     )
 
 

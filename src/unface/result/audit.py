@@ -400,6 +400,11 @@ class AuditResult(Frozen):
         return [space for space in self.spaces if space.by_eraser]
 
     @property
+    def control_names(self) -> set[str]:
+        """Of the spaces that are controls."""
+        return {space.name for space in self.spaces if space.is_control}
+
+    @property
     def worst(self) -> list[Point]:
         """The worst case of the raw space at each k and rate."""
         return [point for point in self.raw.points if point.worst]

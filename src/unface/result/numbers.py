@@ -26,6 +26,14 @@ class Interval:
     level: float
 
 
+def wilson_ends(rate: float, trials: float, z: float) -> tuple[float, float]:
+    """Both ends of Wilson's score interval, ``z`` standard deviations wide on each side."""
+    pull = z * z / trials
+    centre = (rate + pull / 2) / (1 + pull)
+    half = z * math.sqrt(max(rate * (1 - rate), 0) / trials + z * z / (4 * trials * trials)) / (1 + pull)
+    return centre - half, centre + half
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A value and its interval."""

@@ -8,13 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict
 
+from unface.data.embeddings import OnBadRows
 from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.erase.file import from_bytes
 from unface.errors import UnfaceError
 from unface.output.place import OWN, Entry, place_at
 from unface.scale.receipt import Check, Verified
-from unface.scale.stream import batch_rows, batch_vectors, erase_parquet, rows_at_once
+from unface.scale.stream import batch_rows, batch_vectors, erase_parquet, rows_at_once, usable
 
 DONE = f"{OWN}/done"
 
@@ -33,6 +34,7 @@ class PartJob:
     """Of the file inside both, with "/" between folders."""
     vector: str = "vector"
     threads: int = 1
+    on_bad: OnBadRows = "fail"
 
 
 class PartDone(BaseModel):
@@ -44,6 +46,7 @@ class PartDone(BaseModel):
     rows: int
     degenerate: int
     not_faces: int = 0
+    bad: int = 0
     named_space: bool
     source_sha256: str
     source_bytes: int
@@ -63,7 +66,9 @@ def sanitise_part(job: PartJob) -> PartDone:
     # Where there are files for all cores, reading ahead only helps those who wait for a network.
     ahead = job.threads > 1 or not (source.local and out.local)
     with source.opened(job.name) as file, out.written(job.name) as sink:
-        erased = erase_parquet(projection, file, job.name, sink, job.vector, job.threads, ahead=ahead)
+        erased = erase_parquet(
+            projection, file, job.name, sink, job.vector, job.threads, ahead=ahead, on_bad=job.on_bad
+        )
         if source.look(job.name) != before:
             raise UnfaceError(f"{job.name}: changed while it was read; run it again when nobody writes to it")
     done = PartDone(
@@ -71,6 +76,7 @@ def sanitise_part(job: PartJob) -> PartDone:
         rows=erased.rows,
         degenerate=erased.degenerate,
         not_faces=erased.not_faces,
+        bad=erased.bad,
         named_space=erased.named,
         source_sha256=digest,
         source_bytes=before.bytes,
@@ -97,6 +103,8 @@ class ReadBackJob:
 
     part: PartJob
     sha256: str
+    bad: int = 0
+    """Rows without a vector that can be erased."""
 
 
 def read_back(job: ReadBackJob) -> Verified:
@@ -108,19 +116,22 @@ def read_back(job: ReadBackJob) -> Verified:
     check = Check(projection)
     with source.opened(part.name) as before, out.opened(part.name) as after:
         with opened_parquet(before, part.name) as raw, opened_parquet(after, part.name) as erased:
-            expected = raw.metadata.num_rows
+            expected = raw.metadata.num_rows - job.bad
             if raw.schema_arrow.names != erased.schema_arrow.names:
                 raise UnfaceError(f"{part.name}: its columns are not those of its source; run it again with --force")
             others = [name for name in raw.schema_arrow.names if name != part.vector]
             rows = rows_at_once(raw, projection.dim)
             dim = projection.released_dim
             for batch in row_batches(erased, part.name, batch_rows(dim), [part.vector]):
-                check.add(batch_vectors(batch, part.vector, dim, part.name, check.rows))
+                check.add(batch_vectors(filled(batch, part.vector), part.vector, dim, part.name, check.rows))
             check.require(expected, part.name)
         if others:
             with opened_parquet(before, part.name) as raw, opened_parquet(after, part.name) as erased:
                 first = 0
-                pairs = _aligned(*(row_batches(file, part.name, rows, others) for file in (raw, erased)))
+                kept = row_batches(raw, part.name, rows, others)
+                if part.on_bad == "drop" and job.bad:
+                    kept = _usable(row_batches(raw, part.name, rows), part, projection.dim)
+                pairs = _aligned(kept, row_batches(erased, part.name, rows, others))
                 for theirs, ours in pairs:
                     for name in others:
                         if not _same(theirs.column(name), ours.column(name)):
@@ -130,6 +141,20 @@ def read_back(job: ReadBackJob) -> Verified:
                             )
                     first += theirs.num_rows
     return Verified.by(check)
+
+
+def filled(batch: pa.RecordBatch, vector: str) -> pa.RecordBatch:
+    """Rows that have a vector: bad ones may have been given up for null."""
+    column = batch.column(vector)
+    return batch.filter(column.is_valid()) if column.null_count else batch
+
+
+def _usable(batches: Iterator[pa.RecordBatch], part: PartJob, dim: int) -> Iterator[pa.RecordBatch]:
+    """A source without its bad rows."""
+    first = 0
+    for batch in batches:
+        yield batch.filter(pa.array(usable(batch, part.vector, dim, part.name, first)))
+        first += batch.num_rows
 
 
 @lru_cache(maxsize=4)

@@ -19,7 +19,7 @@ from unface.threads import one_blas_thread
 # A lost machine takes its tasks with it; a file that brings down every worker must not do so for ever.
 _RETRIES = 3
 _QUEUED_PER_CORE = 2
-_STOPPING_TRIES, _STOPPING_SECONDS = 6, 5.0
+_KILLING_TRIES, _STOPPING_SECONDS = 5, 5.0
 
 Branch = tuple[int, int]
 """Of the tree of merges: how high it is, and its number from the left among those as high."""
@@ -122,10 +122,11 @@ class _Tasks:
         if not self._running or not ray.is_initialized():
             return
         left = list(self._running)
-        for _ in range(_STOPPING_TRIES):
-            # A task is interrupted by an exception, which is lost inside a callback from C, such as threadpoolctl's.
+        # A task is interrupted by an exception, which is lost inside a callback from C, such as threadpoolctl's, or by
+        # whoever catches it. Then its worker is killed, which every job survives.
+        for force in (False, *[True] * _KILLING_TRIES):
             for failure in left:
-                ray.cancel(failure)
+                ray.cancel(failure, force=force)
             _, left = ray.wait(left, num_returns=len(left), timeout=_STOPPING_SECONDS)
             if not left:
                 return

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from unface._version import __version__
+from unface.data.embeddings import OnBadRows
 from unface.erase import Projection
 from unface.errors import UnfaceError, without_user_info
 from unface.output.write import write_file
@@ -73,6 +74,10 @@ class Receipt(BaseModel):
     """Of the ten nearest of 100 stored vectors, the share that the store's own index found; null if not measured."""
     recall_after: float | None = None
     files: int | None = None
+    bad_rows: int | None = None
+    """Rows whose vector was null, NaN or Inf; null where the first such row would have been refused."""
+    on_bad_rows: OnBadRows = "fail"
+    """What became of them: left out ("drop"), or written without a vector ("null")."""
     notes: list[_Printed] = []
     """What was not reached: archives, replicas, …"""
 
@@ -109,6 +114,9 @@ class Receipt(BaseModel):
             done += f", released in {self.released_dim} dimensions"
         if self.degenerate:
             done += f"; {self.degenerate:,} have nothing left and are zero"
+        if self.bad_rows:
+            became = "were left out" if self.on_bad_rows == "drop" else "have a null in the place of their vector"
+            done += f"; {self.bad_rows:,} rows with a null, NaN or Inf vector {became}"
         if self.verified is not None and self.released_dim is None:
             done += f"; read back: at most {self.verified.largest_left:.1g} left along what was removed"
         if self.recall_before is not None and self.recall_after is not None:

@@ -33,9 +33,9 @@ def require_dim(projection: Projection, dim: int, source: str) -> None:
         raise UnfaceError(f"{source}: vectors of {dim} dimensions; this projection is for {projection.dim}: fit one")
 
 
-def bad_rows(source: str, first: int, count: int) -> UnfaceError:
+def bad_rows(source: str, first: int, count: int, advice: str = "repair or drop such rows") -> UnfaceError:
     """The sentence about rows that are no numbers."""
-    return UnfaceError(f"{source}: row {first} has NaN or Inf; repair or drop such rows ({count:,} in all)")
+    return UnfaceError(f"{source}: row {first} has NaN or Inf; {advice} ({count:,} in all)")
 
 
 def released_space(projection: Projection, given: Space | None) -> Space:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from unface.data import opened_archive
+from unface.data.embeddings import OnBadRows, on_bad_rows
 from unface.data.files import kind_of, without_parquet
 from unface.data.parquet import opened_parquet, row_batches
 from unface.data.read import VectorArchive
@@ -27,7 +28,7 @@ from unface.output.place import OWN, Entry, Place, Sink, place_at
 from unface.output.write import SEE_TO_IT, OutputError, staged
 from unface.progress import Progress, Silent
 from unface.scale.executor import Executor, local_executor
-from unface.scale.part import DONE, PartDone, PartJob, ReadBackJob, read_back, sanitise_part, still_done
+from unface.scale.part import DONE, PartDone, PartJob, ReadBackJob, filled, read_back, sanitise_part, still_done
 from unface.scale.receipt import Check, Receipt, Verified
 from unface.scale.released import bad_rows, require_dim
 from unface.scale.stream import Erased, batch_rows, batch_vectors, checked_space, erase_parquet
@@ -47,12 +48,14 @@ def sanitise_file(
     verify: bool = False,
     threads: int | None = None,
     replace: bool = True,
+    on_bad: str = "fail",
 ) -> Receipt:
     """Read, erase, write; ``out`` appears once all of it is written and, with ``verify``, was read back.
 
     Without ``replace`` an ``out`` that is there by then is refused: another run may have written it meanwhile.
+    Rows whose vector is null, NaN or Inf are refused, left out ("drop") or written without a vector ("null").
     """
-    kind = kind_of(source)
+    kind, bad = kind_of(source), on_bad_rows(on_bad)
     if out.exists() and out.samefile(source):
         raise UnfaceError(f"{short_name(out)}: is the source itself; write to another file")
     if kind == "directory":
@@ -62,9 +65,13 @@ def sanitise_file(
     check = Check(projection) if verify else None
     with staged(out, replace=replace) as unfinished:
         if kind == "npz":
+            if bad != "fail":
+                raise UnfaceError(
+                    f"--bad-rows {bad}: {short_name(source)} is an archive of arrays; write it as Parquet"
+                )
             done = _sanitise_arrays(projection, source, unfinished, vector, check)
         else:
-            done = _sanitise_parquet(projection, source, unfinished, short_name(out), vector, threads, check)
+            done = _sanitise_parquet(projection, source, unfinished, short_name(out), vector, threads, check, bad)
         if check is not None:
             check.require(done.rows, short_name(out))
     return Receipt.of(
@@ -76,6 +83,8 @@ def sanitise_file(
         named_space=done.named,
         raw_purged=False,
         verified=None if check is None else Verified.by(check),
+        bad_rows=None if bad == "fail" else done.bad,
+        on_bad_rows=bad,
     )
 
 
@@ -90,12 +99,15 @@ def sanitise_directory(
     threads: int | None = None,
     executor: Executor | None = None,
     progress: Progress | None = None,
+    on_bad: str = "fail",
 ) -> Receipt:
     """Every Parquet file below ``source`` with erased vectors below ``out``, under the same name.
 
     Killed at any point, it continues when called again with the same arguments. A file that cannot be read is reported
     at the end; the others are done by then. With ``verify`` everything is read back before the receipt is written.
+    ``on_bad`` is that of ``sanitise_file``.
     """
+    bad = on_bad_rows(on_bad)
     given, made = place_at(source), place_at(out)
     _require_apart(given, made)
     made.require_folder()
@@ -111,6 +123,7 @@ def sanitise_directory(
         # A hash: an address can reveal more than a copy should carry.
         "source": hashlib.sha256(given.whole.encode()).hexdigest(),
         "vector_column": vector,
+        "bad_rows": bad,
     }
     run = executor or local_executor(threads)
     # A cluster gives a file one core, whatever this machine has.
@@ -122,7 +135,7 @@ def sanitise_directory(
         content = to_bytes(projection)
         # Few files leave cores for the rows of each.
         each = max(1, cores // len(files))
-        jobs = [PartJob(content, given.address, made.address, entry.name, vector, each) for entry in files]
+        jobs = [PartJob(content, given.address, made.address, entry.name, vector, each, bad) for entry in files]
         done = _all_done(jobs, files, made, run, progress)
         check = _read_back(projection, jobs, done, made, run, progress) if verify else None
         made.drop_unfinished()  # of workers that were lost on the way
@@ -136,6 +149,8 @@ def sanitise_directory(
             raw_purged=False,
             verified=None if check is None else Verified.by(check),
             files=len(files),
+            bad_rows=None if bad == "fail" else sum(one.bad for one in done.values()),
+            on_bad_rows=bad,
         )
         made.write(RECEIPT, receipt.content())
     return receipt
@@ -185,7 +200,7 @@ def _read_back(
 ) -> Check:
     progress.start("read back", len(jobs))
     total = Check(projection)
-    for _, result in run(read_back, [ReadBackJob(job, done[job.name].sha256) for job in jobs]):
+    for _, result in run(read_back, [ReadBackJob(job, done[job.name].sha256, done[job.name].bad) for job in jobs]):
         if isinstance(result, UnfaceError):
             raise result
         total.rows += result.rows
@@ -298,11 +313,18 @@ def _sanitise_parquet(
     vector: str,
     threads: int | None,
     check: Check | None,
+    on_bad: OnBadRows,
 ) -> Erased:
     with unfinished.open("wb") as file:
         try:
             done = erase_parquet(
-                projection, source, short_name(source), Sink(file, out), vector, threads or available_cores()
+                projection,
+                source,
+                short_name(source),
+                Sink(file, out),
+                vector,
+                threads or available_cores(),
+                on_bad=on_bad,
             )
         except OutputError as error:
             raise UnfaceError(f"{error}; {SEE_TO_IT}") from None
@@ -310,7 +332,7 @@ def _sanitise_parquet(
         with opened_parquet(unfinished, out) as opened:
             dim = projection.released_dim
             for batch in row_batches(opened, out, batch_rows(dim), [vector]):
-                check.add(batch_vectors(batch, vector, dim, out, check.rows))
+                check.add(batch_vectors(filled(batch, vector), vector, dim, out, check.rows))
     return done
 
 

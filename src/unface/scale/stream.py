@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unface.data import Space
 from unface.data.arrow import list_type, lists_of, matrix_of
-from unface.data.embeddings import ERASED_KEY, METADATA_KEY, space_from_json
+from unface.data.embeddings import ERASED_KEY, METADATA_KEY, OnBadRows, space_from_json
 from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.erase.kernel import ErasedRows
@@ -45,9 +45,12 @@ class Erased:
     """What was done; ``named`` is whether the file names the encoder it is from."""
 
     rows: int
+    """Vectors that were erased."""
     degenerate: int
     named: bool
     not_faces: int = 0
+    bad: int = 0
+    """Rows whose vector is null, NaN or Inf: left out, or now without a vector."""
 
 
 def erase_parquet(
@@ -59,35 +62,38 @@ def erase_parquet(
     threads: int,
     *,
     ahead: bool = True,
+    on_bad: OnBadRows = "fail",
 ) -> Erased:
     """Every column, row and word of metadata of ``file`` into ``sink``, with the vectors erased.
 
+    Bad rows are refused, left out, or written with a null in the place of their vector, as ``on_bad`` says.
     Not ``ahead``, one thread reads, erases and writes in turn, and what it takes and gives back stays in its cache.
     """
     with opened_parquet(file, source) as opened, one_blas_thread():
         schema = opened.schema_arrow
         space = checked_space(projection, schema, vector, source)
-        released = _released_schema(projection, schema, vector, space)
+        released = _released_schema(projection, schema, vector, space, nulls=on_bad == "null")
         group = rows_at_once(opened, projection.dim)
         piece = min(group, max(1, _PIECE_BYTES // (4 * projection.dim)), _most_rows(schema, vector))
         given = row_batches(opened, source, piece)
-        work = partial(_erased_batch, projection, released, vector, source)
+        work = partial(_erased_batch, projection, released, vector, source, on_bad)
         pieces = overlapped(_numbered(given), work, threads) if ahead else map(work, _numbered(given))
-        rows = degenerate = not_faces = bad = first_bad = 0
+        rows = degenerate = not_faces = bad = first_bad = left = 0
         with row_groups(sink, released, vector, group, source) as groups:
-            for batch, done in pieces:
+            for batch, done, unusable in pieces:
+                left += unusable
                 if len(done.bad):
                     first_bad = first_bad if bad else rows + int(done.bad[0])
                     bad += len(done.bad)
                 # After a bad row the others are only counted.
                 if not bad:
                     groups.add(batch)
-                rows += batch.num_rows
+                rows += len(done.vectors)
                 degenerate += done.degenerate
                 not_faces += done.not_faces
             if bad:
-                raise bad_rows(source, first_bad, bad)
-    return Erased(rows, degenerate, is_named(space), not_faces)
+                raise bad_rows(source, first_bad, bad, "repair such rows, or pass --bad-rows drop or null")
+    return Erased(rows, degenerate, is_named(space), not_faces, left)
 
 
 def checked_space(projection: Projection, schema: pa.Schema, vector: str, source: str) -> Space | None:
@@ -141,9 +147,21 @@ def batch_vectors(batch: pa.RecordBatch, vector: str, dim: int, source: str, fir
     require_length(column, vector, dim, source, first)
     vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, source, vector)
     if nulls is not None:
-        raise UnfaceError(f"{source}: row {first + int(np.argmax(nulls))} has no vector; fill or drop such rows")
+        row = first + int(np.argmax(nulls))
+        raise UnfaceError(f"{source}: row {row} has no vector; fill such rows, or pass --bad-rows drop or null")
     # A batch of nothing has lists of no known length.
     return vectors.reshape(len(column), dim)
+
+
+def usable(batch: pa.RecordBatch, vector: str, dim: int, source: str, first: int) -> NDArray[np.bool_]:
+    """(n,) rows of a batch whose vector is there and finite."""
+    column = lists_of(batch.column(vector))
+    require_length(column, vector, dim, source, first)
+    vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, source, vector)
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = vectors.reshape(len(column), dim).astype(np.float32, copy=False)
+        good: NDArray[np.bool_] = np.isfinite(numbers).all(axis=1)
+    return good if nulls is None else good & ~nulls
 
 
 def require_length(column: pa.Array, vector: str, dim: int, source: str, first: int) -> None:
@@ -157,15 +175,31 @@ def require_length(column: pa.Array, vector: str, dim: int, source: str, first: 
 
 
 def _erased_batch(
-    projection: Projection, schema: pa.Schema, vector: str, source: str, given: tuple[int, pa.RecordBatch]
-) -> tuple[pa.RecordBatch, ErasedRows]:
-    first, batch = given
+    projection: Projection,
+    schema: pa.Schema,
+    vector: str,
+    source: str,
+    on_bad: OnBadRows,
+    given: tuple[int, pa.RecordBatch],
+) -> tuple[pa.RecordBatch, ErasedRows, int]:
+    """The batch as it is written, what became of its vectors, and how many of its rows are bad."""
+    first, whole = given
+    batch, good = whole, None
+    if on_bad != "fail":
+        good = usable(whole, vector, projection.dim, source, first)
+        batch = whole if good.all() else whole.filter(pa.array(good))
     done = projection.kernel.rows(batch_vectors(batch, vector, projection.dim, source, first), threads=1)
     kind = schema.field(vector).type
     numbers = _narrowed(done, kind.value_type, source, first)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), type=kind)
+    bad = whole.num_rows - batch.num_rows
+    if bad and on_bad == "null" and good is not None:
+        batch, spread = whole, np.zeros((len(good), numbers.shape[1]), numbers.dtype)
+        spread[good] = numbers
+        column = pa.FixedSizeListArray.from_arrays(pa.array(spread.reshape(-1)), type=kind, mask=pa.array(~good))
+    else:
+        column = pa.FixedSizeListArray.from_arrays(pa.array(numbers.reshape(-1)), type=kind)
     columns = [column if name == vector else batch.column(name) for name in schema.names]
-    return pa.RecordBatch.from_arrays(columns, schema=schema), done
+    return pa.RecordBatch.from_arrays(columns, schema=schema), done, bad
 
 
 def _narrowed(done: ErasedRows, number: pa.DataType, source: str, first: int) -> NDArray[np.floating]:
@@ -180,7 +214,9 @@ def _narrowed(done: ErasedRows, number: pa.DataType, source: str, first: int) ->
     return numbers
 
 
-def _released_schema(projection: Projection, schema: pa.Schema, vector: str, space: Space | None) -> pa.Schema:
+def _released_schema(
+    projection: Projection, schema: pa.Schema, vector: str, space: Space | None, *, nulls: bool
+) -> pa.Schema:
     """The same with vectors of one length, in half precision if they were, else in single."""
     index = schema.get_field_index(vector)
     field = schema.field(index)
@@ -190,6 +226,8 @@ def _released_schema(projection: Projection, schema: pa.Schema, vector: str, spa
         pa.types.is_fixed_size_list(field.type) and field.type.value_type == number and field.type.list_size == dim
     ):
         field = field.with_type(pa.list_(number, dim))
+    if nulls:
+        field = field.with_nullable(True)
     metadata = {
         **(schema.metadata or {}),
         METADATA_KEY: released_space(projection, space).to_json(),

@@ -69,6 +69,16 @@ class BesideFile:
         mark = self.sanitised_with()
         return Holding(self.name, rows, dim, mark, raw_kept=mark is not None and self.raw.exists(), resizable=True)
 
+    def foresee(self, *, purge: bool, built: str) -> list[str]:
+        """The steps of a run; ``built`` says what the new file is."""
+        raw = "which is then removed" if purge else "which stays until --purge"
+        return [
+            f"Stage: {built}, in a new file beside {self.name}, which stays in use.",
+            "Read back: every vector of the new file is checked.",
+            f"Swap: one rename puts it in the place of {self.name}. Programs that have it open must open it again.",
+            f"Raw vectors: the old file becomes {self.raw.name}, {raw}. {self._sidecar.name} records the projection.",
+        ]
+
     def sanitised_with(self) -> str | None:
         """Hash of the projection that erased the live file; refuses if it is unclear or data would be lost."""
         sidecar = self._read_sidecar()

@@ -75,6 +75,11 @@ class FaissStore:
         self._is_exact(index)
         return self._file.holding(index.ntotal, index.d)
 
+    def foresee(self, released_dim: int, *, purge: bool) -> list[str]:
+        index = self._read(self._file.path, mapped=True)
+        built = f"{type(index).__name__} of {released_dim} dimensions is built again, with its settings and ids"
+        return self._file.foresee(purge=purge, built=built)
+
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         rows = self._rows(mark)
         exact = self._is_exact(self._read(self._file.path, mapped=True))

@@ -125,6 +125,20 @@ class LanceStore:
             resizable=True,
         )
 
+    def foresee(self, released_dim: int, *, purge: bool) -> list[str]:
+        data = self._open()
+        indices = [plan.describe() for plan in _index_plans(data, self._column)]
+        rebuilt = f"rebuilt: {'; '.join(indices)}" if indices else "none on this column, so none is rebuilt"
+        kept = f"kept in older versions of the table ({data.version} and before) and their files until --purge"
+        return [
+            f"Stage: erased vectors of {released_dim} dimensions in new data files beside the raw"
+            " ones; reads and writes continue.",
+            "Read back: every erased vector is checked.",
+            "Swap: one commit replaces the column; it is refused if rows were written since staging began.",
+            f"Indices: {rebuilt}.",
+            f"Raw vectors: {'every data file is rewritten, and older versions are removed' if purge else kept}.",
+        ]
+
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         with self._locked():
             self._stage(erase, mark, progress)

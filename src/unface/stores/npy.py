@@ -41,6 +41,9 @@ class NpyStore:
         rows, dim = _open(self._file.path).shape
         return self._file.holding(rows, dim)
 
+    def foresee(self, released_dim: int, *, purge: bool) -> list[str]:
+        return self._file.foresee(purge=purge, built=f"an array of {released_dim} columns")
+
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         if self._file.is_staged(mark):
             return

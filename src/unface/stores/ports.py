@@ -84,6 +84,15 @@ class Readable(Protocol):
 
 
 @runtime_checkable
+class Foreseeable(Protocol):
+    """A store that can say what a run would do to it, for ``unface apply --dry-run``."""
+
+    def foresee(self, released_dim: int, *, purge: bool) -> list[str]:
+        """The steps of a run on a store that is not sanitised yet, one sentence each; changes nothing."""
+        ...
+
+
+@runtime_checkable
 class Indexed(Protocol):
     """A store with an index that may miss neighbours, such as HNSW or IVF."""
 

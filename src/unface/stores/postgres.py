@@ -43,11 +43,13 @@ from unface.stores.postgres_table import (
     count_vectors,
     dim_of,
     exists,
+    indexes_of,
     key_columns,
     primary_key,
     set_comment,
     staged_dim,
     tables_of,
+    triggers_of,
     vector_column,
 )
 
@@ -115,6 +117,27 @@ class PostgresStore:
         # A column of any dimension would take raw vectors afterwards, too.
         resizable = column.declared_dim != -1
         return Holding(self._where, rows, dim, mark, raw_kept=raw_kept and mark is not None, resizable=resizable)
+
+    def foresee(self, released_dim: int, *, purge: bool) -> list[str]:
+        with self._connect() as connection:
+            connection.execute("SET default_transaction_read_only = on")
+            column = self._look_up(connection)
+            indexes, triggers = indexes_of(connection, column), triggers_of(connection, column)
+            size = count(connection, f"SELECT pg_total_relation_size({column.oid}::oid)")
+        rebuilt = f"{len(indexes)} indexes are rebuilt: {', '.join(indexes)}" if indexes else "there is no index"
+        fired = f"{', '.join(triggers)}: stay, and do not fire" if triggers else "the table has none"
+        if self._reject_raw and released_dim == column.declared_dim:
+            fired += f"; {TRIGGER} is added and rejects raw vectors from then on"
+        raw = "removed from the server's files, statistics and log as far as this role may" if purge else "kept there"
+        return [
+            f"Stage: erased vectors in a new table {column.staged}; reads and writes continue.",
+            "Read back: every erased vector is checked.",
+            f"Swap: one transaction, in which reads and writes of {column.table} wait. Column {column.column} becomes"
+            f" {column.type_of(released_dim)}, {rebuilt}. It needs up to {size / 1e6:,.0f} MB more disk meanwhile.",
+            f"Triggers: {fired}.",
+            f"Raw vectors: copied to {column.raw_copy} in the same transaction, {raw}"
+            + ("." if purge else " until --purge."),
+        ]
 
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         with self._connect() as source, self._connect_alone() as target:

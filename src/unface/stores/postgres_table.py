@@ -208,6 +208,19 @@ def tables_of(connection: Connection, column: VectorColumn) -> list[str]:
     return [str(name) for (name,) in connection.execute(query, (column.oid,)).fetchall()]
 
 
+def indexes_of(connection: Connection, column: VectorColumn) -> list[str]:
+    """Every index of the table: rewriting it rebuilds all of them."""
+    query = """SELECT c.relname::text || ' (' || m.amname || ')' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        JOIN pg_am m ON m.oid = c.relam WHERE i.indrelid = %s ORDER BY 1"""
+    return [str(name) for (name,) in connection.execute(query, (column.oid,)).fetchall()]
+
+
+def triggers_of(connection: Connection, column: VectorColumn) -> list[str]:
+    """Those that users made."""
+    query = "SELECT tgname::text FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal ORDER BY 1"
+    return [str(name) for (name,) in connection.execute(query, (column.oid,)).fetchall()]
+
+
 def _column_names(connection: Connection, table: str) -> list[str]:
     query = """SELECT attname FROM pg_attribute
         WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"""

@@ -97,6 +97,26 @@ class QdrantStore:
                 resizable=True,
             )
 
+    def foresee(self, released_dim: int, *, purge: bool) -> list[str]:
+        with self._client() as client:
+            source = self._source(client)
+            swap = f"Swap: every alias of {source!r} moves to the new collection in one step."
+            raw = source
+            if source == self._name:
+                swap = (
+                    f"Swap: {source!r} is copied to {self._copy!r} and deleted, and its name becomes an alias of the"
+                    " new collection; for a moment the name does not exist."
+                )
+                raw = self._copy
+            indices = len(client.get_collection(source).payload_schema)
+        return [
+            f"Stage: a new collection {self._target('')}… of {released_dim} dimensions with the same settings and"
+            f" {indices} payload indices; Qdrant builds its graph from erased vectors.",
+            "Read back: every erased vector is checked, and ids are compared.",
+            swap,
+            f"Raw vectors: {raw!r} {'and its snapshots are deleted' if purge else 'is kept until --purge'}.",
+        ]
+
     def stage(self, erase: Erase, mark: str, progress: Progress) -> None:
         def erased(points: list["PointStruct"]) -> list["PointStruct"]:
             raw = [(point, vector) for point in points if (vector := _vector_of(point, self._vector)) is not None]

@@ -32,13 +32,7 @@ def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Pr
     held, mark = store.inspect(), projection.sha256
     if held.sanitised_with is not None:
         return _continue_sanitised(projection, store, held, purge=purge)
-    if not held.swapped:  # then its vectors may already be shorter
-        require_dim(projection, held.dim, held.where)
-    if projection.released_dim != held.dim and not held.resizable:
-        raise UnfaceError(
-            f"{held.where}: cannot hold vectors of {projection.released_dim} dimensions in place of {held.dim};"
-            " pass --keep-dimension, which releases the same cosines in as many dimensions"
-        )
+    require_erasable(projection, held)
 
     def erase(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
         return released_vectors(projection, vectors, held.where)
@@ -64,13 +58,29 @@ def _sanitise(projection: Projection, store: Store, *, purge: bool, progress: Pr
     return receipt.model_copy(update={"recall_before": before, "recall_after": store.recall()})
 
 
-def _continue_sanitised(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
-    """Finish what an earlier run left: rows that arrived raw, and with ``purge`` the raw vectors that it kept."""
+def require_erasable(projection: Projection, held: Holding) -> None:
+    """Refuse vectors of another dimension, and a store that cannot hold the shorter ones that would be released."""
+    if not held.swapped:  # then its vectors may already be shorter
+        require_dim(projection, held.dim, held.where)
+    if projection.released_dim != held.dim and not held.resizable:
+        raise UnfaceError(
+            f"{held.where}: cannot hold vectors of {projection.released_dim} dimensions in place of {held.dim};"
+            " pass --keep-dimension, which releases the same cosines in as many dimensions"
+        )
+
+
+def require_continuable(projection: Projection, held: Holding) -> None:
+    """Refuse a store that another projection has erased."""
     if held.sanitised_with != projection.sha256:
         raise UnfaceError(
             f"{held.where}: already sanitised with another projection ({str(held.sanitised_with)[:12]}…);"
             " projections cannot be applied on top of each other, start from the raw vectors"
         )
+
+
+def _continue_sanitised(projection: Projection, store: Store, held: Holding, *, purge: bool) -> Receipt:
+    """Finish what an earlier run left: rows that arrived raw, and with ``purge`` the raw vectors that it kept."""
+    require_continuable(projection, held)
     if isinstance(store, Rejecting):
         store.reject_raw(Check(projection))
     arrived = _erase_arrivals(projection, store, held)

@@ -48,6 +48,7 @@ class Faces:
         return np.flatnonzero(self.identities == person)
 
 
+@runtime_checkable
 class Target(Protocol):
     """A face system in which people are enrolled."""
 

@@ -80,15 +80,25 @@ def open_target(
 ) -> OpenedTarget:
     """The target that ``text`` names; nothing is asked yet. ``embed`` makes a built-in encoder from its name.
 
-    Other packages register a function of the text after the colon under the entry point ``unface.targets``.
+    Other packages register a function of the text after the colon under the entry point ``unface.targets``; its target
+    has the attribute ``local = True`` if it runs on this machine.
     """
     form = form or HttpForm()
     asked = {"text": text, "decisions_only": decisions_only, **asdict(form), "timeout": None}
     sha256 = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     scheme, _, rest = text.partition(":")
     for registered in entry_points(group="unface.targets", name=scheme):
-        made: Target = registered.load()(rest)
-        return OpenedTarget(made, scheme, True, sha256)
+        try:
+            made: Target = registered.load()(rest)
+        except UnfaceError:
+            raise
+        except Exception as error:  # whatever a package of others does when it is imported
+            told = f"{registered.value} cannot be loaded ({reason(error)})"
+            raise UnfaceError(f"target {scheme!r}: {told}; repair that package") from None
+        if not isinstance(made, Target):
+            raise UnfaceError(f"target {scheme!r}: {registered.value} makes no unface.validate.ports.Target")
+        # Only the package knows where its target runs; one that does not say so needs --authorised-by.
+        return OpenedTarget(made, scheme, bool(getattr(made, "local", False)), sha256)
     if scheme in ("http", "https"):
         from unface.validate.http import HttpTarget
 

@@ -198,9 +198,7 @@ class Albums(Part):
 
     @classmethod
     def terminal(cls, result: AuditResult) -> Iterator[Table]:
-        from rich.text import Text
-
-        from unface.page.tables import terminal_table
+        from unface.page.tables import space_table
 
         found, head = cls.of(result), result.headline
         if found is None or head is None:
@@ -210,16 +208,12 @@ class Albums(Part):
             if far != head.far or not raw:
                 continue
             shown = raw if len(raw) <= _MOST_COLUMNS else [*raw[: _MOST_COLUMNS - 1], raw[-1]]
-            table = terminal_table(f"albums, pictures a side: worst-case TAR % at FAR {rate(far)}")
-            table.add_column("space")
-            for point in shown:
-                table.add_column(point.words)
+            rows = []
             for space in result.spaces:
                 at = {point.words: point for point in found.worst(space.name, far)}
-                name = f"{space.name} (control)" if space.is_control else space.name
-                cells = [Text(_cell(at.get(point.words))) for point in shown]
-                table.add_row(Text(name), *cells, style="dim" if space.is_control else "")
-            yield table
+                rows.append((space.name, [_cell(at.get(point.words)) for point in shown]))
+            title = f"albums, pictures a side: worst-case TAR % at FAR {rate(far)}"
+            yield space_table(title, [point.words for point in shown], rows, result.control_names)
 
     @classmethod
     def page(cls, result: AuditResult) -> list[Section | str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unface.attribute import FaceSwap, attribute, locate, reader_of
+from unface.auditing.defence import require_unit_vectors
 from unface.data import ImageSet, Space
 from unface.encode import Encoder, space_of
 from unface.erase import Projection
@@ -119,6 +120,7 @@ def _by_space(spaces: Sequence[Space], projections: Mapping[str, Projection]) ->
     """For each space the projections fitted in it; one that fits none is a mistake, and nothing to be passed over."""
     chosen: list[dict[str, Projection]] = [{} for _ in spaces]
     for name, projection in projections.items():
+        require_unit_vectors(projection, name)
         fitting = [place for place, space in zip(chosen, spaces, strict=True) if _is_of(projection, space)]
         if not fitting:
             given = "; ".join(map(str, spaces))

@@ -10,9 +10,8 @@ from unface.page.templates import render
 from unface.result.audit import AuditResult, Change, Erasure, SpaceResult
 from unface.result.numbers import Estimate, Rate
 from unface.result.parts import Section
+from unface.result.verdict import CONTROL_NAMES
 from unface.result.words import percent, rate
-
-_CONTROLS = {"random": "the random subspace", "pca": "label-free PCA"}
 
 
 def sections(result: AuditResult) -> list[Section | str]:
@@ -112,7 +111,7 @@ def _named(result: AuditResult, space: SpaceResult, name: str) -> str:
     other = result.space(name)
     if other is None or other.erasure is None:
         return "the raw vectors" if name == result.raw.name else name
-    called = _CONTROLS.get(other.erasure.method, name)
+    called = CONTROL_NAMES.get(other.erasure.method, name)
     return f"{called} of {_rank(other.erasure, space.erasure)}"
 
 

@@ -113,21 +113,18 @@ class Exposures(Part):
 
     @classmethod
     def terminal(cls, result: AuditResult) -> Iterator[Table]:
-        from rich.text import Text
-
-        from unface.page.tables import terminal_table
+        from unface.page.tables import space_table
 
         found = cls.of(result)
         if found is None:
             return
-        table = terminal_table("who is exposed: people linked in half of their pairs, most linked tenth, D_sys")
-        for column in ("space", "people, %", "TAR % of the tenth", "D_sys"):
-            table.add_column(column)
+        rows = []
         for one in found.spaces:
-            half, tenth = one.half_linked, one.worst_tenth
-            cells = [f"{in_percent(part.value)} {interval(part.low, part.high)}" for part in (half, tenth)]
-            table.add_row(Text(one.space), *cells, dsys_words(one))
-        yield table
+            parts = (one.half_linked, one.worst_tenth)
+            cells = [f"{in_percent(part.value)} {interval(part.low, part.high)}" for part in parts]
+            rows.append((one.space, [*cells, dsys_words(one)]))
+        title = "who is exposed: people linked in half of their pairs, most linked tenth, D_sys"
+        yield space_table(title, ("people, %", "TAR % of the tenth", "D_sys"), rows)
 
     @classmethod
     def page(cls, result: AuditResult) -> list[Section | str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult, Controls, Point
 from unface.result.file import Finding, note, warning
+from unface.result.numbers import wilson_ends
 from unface.result.parts import Option, Part, Section
 from unface.result.readings import AS_GIVEN, Reading
 from unface.result.words import count, interval, percent, rate
@@ -170,11 +170,8 @@ def _certainly_above_chance(point: Point) -> bool:
     if point.tar is None:
         return False
     assert point.tar.effective_n is not None
-    trials, z = point.tar.effective_n, _CERTAIN_Z
-    rate, pull = point.tar.value, z * z / trials
-    # The lower end of Wilson's interval, as in unface.metrics, which needs SciPy.
-    half = z * math.sqrt(max(rate * (1 - rate), 0) / trials + z * z / (4 * trials * trials)) / (1 + pull)
-    return (rate + pull / 2) / (1 + pull) - half > point.baseline
+    low, _ = wilson_ends(point.tar.value, point.tar.effective_n, _CERTAIN_Z)
+    return low > point.baseline
 
 
 def _duplicates(controls: Controls) -> list[Finding]:

@@ -93,24 +93,21 @@ class Search(Part):
     def terminal(cls, result: AuditResult) -> Iterator[Table]:
         from rich.text import Text
 
-        from unface.page.tables import terminal_table
+        from unface.page.tables import space_table
 
         found = cls.of(result)
         raw = None if found is None else found.worst(result.raw.name)
         if found is None or raw is None:
             return
         full = raw.rates[-1]
-        table = terminal_table(f"search with one picture among {full.gallery:,}: % of queries that find the person")
-        for column in ("space", "first hit", "first ten", "at FPIR 1e-2"):
-            table.add_column(column)
+        rows = []
         for space in result.spaces:
-            one = found.worst(space.name)
-            if one is None:
-                continue
-            last = one.rates[-1]
-            cells = [f"{in_percent(m.value)} {interval(m.low, m.high)}" for m in (last.first, last.first_ten)]
-            name = f"{space.name} (control)" if space.is_control else space.name
-            table.add_row(Text(name), *cells, open_words(one.open_set), style="dim" if space.is_control else "")
+            if (one := found.worst(space.name)) is not None:
+                last = one.rates[-1]
+                cells = [f"{in_percent(m.value)} {interval(m.low, m.high)}" for m in (last.first, last.first_ten)]
+                rows.append((space.name, [*cells, open_words(one.open_set)]))
+        title = f"search with one picture among {full.gallery:,}: % of queries that find the person"
+        table = space_table(title, ("first hit", "first ten", "at FPIR 1e-2"), rows, result.control_names)
         table.add_row(Text("chance"), percent(full.chance_first), percent(full.chance_first_ten), "1.0 %", style="dim")
         yield table
 

@@ -1,0 +1,96 @@
+"""Latent search against a bare loop of the same forward and backward passes, and against itself in float32.
+
+On a GPU if there is one, with the whole generator at 256 px and 25 targets; else one target and the low-resolution head
+on the CPU, a few steps.
+"""
+
+import resource
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.ratios import Ratio
+from unface.encode import load_encoder
+from unface.invert import Ledger
+from unface.invert.alsuv import Preset, Search
+from unface.invert.view import View, frame_size
+from unface.prior import load_prior
+
+ENCODER = "arcface-mbf"
+WHOLE = 100  # steps that seconds for each target are given for
+
+
+def run() -> list[Ratio]:
+    """Targets are generated people, so that the search has something to find."""
+    gpu = torch.cuda.is_available()
+    device, targets, steps, bare_steps = ("cuda", 25, 100, 20) if gpu else ("cpu", 1, 4, 4)
+    prior = load_prior(device=device, accept_licence=True, head=not gpu)
+    view = View(load_encoder(ENCODER, accept_licence=True), device=device)
+    preset = Preset(steps=steps, drop_at=steps // 2, averaged=max(steps * 7 // 10, 1))
+    size = frame_size(prior)
+    with torch.inference_mode():
+        wanted = view(prior.decode(prior.sample(targets, 5), size)).clone()
+    starts = prior.sample(targets * preset.starts, 6).reshape(targets, preset.starts, -1)
+    found: dict[str, tuple[float, float]] = {}
+    variants = {"fp32": False, "bf16": False, "bf16 compiled": True} if gpu else {"fp32": False}
+    ratios = []
+    for name, compiled in variants.items():
+        search = Search(prior, view, preset, name.split()[0], compiled)
+        if gpu:
+            search.warm(flat(starts, prior.slots), wanted.repeat_interleave(preset.starts, dim=0))
+            bare_loop(search, starts, wanted, 2)
+        took, cosines = timed(lambda search=search: search(starts, wanted, Ledger())[1], device)
+        bare, _ = timed(lambda search=search: bare_loop(search, starts, wanted, bare_steps), device)
+        each, alone = took / targets * WHOLE / steps, bare / targets * WHOLE / bare_steps
+        found[name] = each, float(cosines.amax(dim=1).median())
+        detail = f"{each:.2f} against {alone:.2f} s a target for {WHOLE} steps of {preset.starts} starts"
+        detail += f", median cosine {found[name][1]:.4f}, {memory(device):.1f} GB"
+        ratios.append(Ratio(f"latent search / bare passes, {name}", each / alone, 1.2, detail=detail))
+    if gpu:
+        best = min(found, key=lambda name: found[name][0])
+        ratios.append(Ratio(f"seconds a target, {best}", found[best][0], 0.4, detail=f"{targets} targets at once"))
+        lost = found["fp32"][1] - found["bf16 compiled"][1]
+        ratios.append(Ratio("median cosine lost by bfloat16", lost, 0.01, detail="both measured in float32"))
+    return ratios
+
+
+def bare_loop(search: Search, starts: Tensor, wanted: Tensor, steps: int) -> Tensor:
+    """The passes alone: no optimiser, no averaging, no choice."""
+    prior, view, dtype, at_once = search.network
+    latents = flat(starts, prior.slots)
+    targets = wanted.repeat_interleave(starts.shape[1], dim=0)
+    gradient = torch.zeros(1)
+    for start in range(0, len(latents), at_once):
+        part = latents[start : start + at_once].requires_grad_()
+        for _ in range(steps):
+            cosines = (view(prior.decode(part.to(dtype), search.size)) * targets[start : start + at_once]).sum()
+            (gradient,) = torch.autograd.grad(cosines, part)
+    return gradient
+
+
+def flat(starts: Tensor, slots: int) -> Tensor:
+    """(n, k, d) of W → (n k, slots, d) of W+."""
+    return starts.flatten(0, 1)[:, None].repeat(1, slots, 1)
+
+
+def timed(work: Callable[[], Tensor], device: str) -> tuple[float, Tensor]:
+    """Wall time on a GPU; on the CPU its own time over both cores, so that other work counts for little."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+        began = time.monotonic()
+        made = work()
+        torch.cuda.synchronize()
+        return time.monotonic() - began, made
+    cpu = time.process_time()
+    made = work()
+    return time.process_time() - cpu, made
+
+
+def memory(device: str) -> float:
+    """Most that was used, in GB."""
+    if device == "cuda":
+        return float(np.float64(torch.cuda.max_memory_allocated()) / 1e9)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

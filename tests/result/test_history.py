@@ -1,0 +1,83 @@
+"""If these fail, a history loses or doubles a result, or the trend on a page shows other numbers than it holds."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.auditing.made import point
+from tests.cli.command import unface
+from tests.gate.made import INVALID, audited, erased, raw
+from unface.errors import UnfaceError
+from unface.report.html import render_report
+from unface.result.audit import AuditResult
+from unface.result.history import add_to_history, read_history
+
+GATE = ("--tar-max", 0.05, "--far", 1e-4)
+
+
+def of_tar(value: float) -> AuditResult:
+    return audited(raw(point(value, value - 0.01, value + 0.01)), erased())
+
+
+def test_a_result_is_one_line_whatever_is_run_on_it_and_a_verdict_stays(tmp_path: Path) -> None:
+    file, history = of_tar(0.3).save(tmp_path / "audit"), tmp_path / "history.jsonl"
+    for _ in range(2):
+        assert unface("report", file, "--history", history, "--force", "--quiet").code == 0
+    assert [line.verdict for line in read_history(history)] == [None]
+    assert unface("gate", file, *GATE, "--history", history, "--quiet").code == 0
+    unface("report", file, "--history", history, "--force", "--quiet")
+    (line,) = read_history(history)
+    assert (line.verdict, line.subject, line.kind) == ("passed", "faces.parquet", "unface.audit/2")
+    assert [(one.where, one.value, one.low, one.high) for one in line.readings if one.headline] == [
+        ("vectors", 0.3, 0.29, 0.31),
+        ("isp", 0.008, 0.006, 0.009),
+    ]
+    assert json.loads(history.read_text())["schema"] == "unface.history/1"
+    unface("gate", file, "--tar-max", 0.001, "--far", 1e-4, "--history", history, "--quiet")
+    assert [line.verdict for line in read_history(history)] == ["failed"]
+
+
+def test_two_commands_at_once_both_leave_their_line(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    results = [of_tar(number / 50) for number in range(1, 25)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda one: add_to_history(history, one), results))
+    assert {line.readings[0].value for line in read_history(history)} == {number / 50 for number in range(1, 25)}
+    assert [path.name for path in tmp_path.iterdir()] == ["history.jsonl"]
+
+
+@pytest.mark.parametrize("text", ["x\n", "{}\n", '{"schema": "unface.history/1"}\n', "[" * 100_000])
+def test_a_line_that_is_none_is_refused_and_the_file_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    history = tmp_path / "history.jsonl"
+    history.write_text(text)
+    with pytest.raises(UnfaceError, match=r"line 1 is not a line of unface\.history/1; remove it"):
+        add_to_history(history, of_tar(0.3))
+    assert history.read_text() == text
+
+
+def test_a_folder_that_is_not_there_and_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnfaceError, match="cannot be written"):
+        add_to_history(tmp_path / "none" / "history.jsonl", of_tar(0.3))
+    (tmp_path / "x").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UnfaceError, match="is not UTF-8 text"):
+        read_history(tmp_path / "x")
+
+
+def test_the_page_shows_the_trend_of_its_headline_and_leaves_invalid_results_out(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    assert 'id="trend"' not in render_report(of_tar(0.3), add_to_history(history, of_tar(0.3)))
+    bad = audited(raw(point(0.9, 0.8, 0.95)), findings=[INVALID])
+    add_to_history(history, bad)
+    assert 'id="trend"' not in render_report(of_tar(0.3), read_history(history))
+    lines = add_to_history(history, of_tar(0.2), "failed")
+    page = render_report(of_tar(0.2), lines)
+    assert page.count('id="trend"') == 1
+    section = page[page.index('<section id="trend"') :]
+    section = section[: section.index("</section>")]
+    assert "TAR (worst k, FAR 1e-4) of 2 results" in section
+    assert "vectors 30.0 % in the first, 20.0 % in the last; isp 0.80 %" in section
+    assert "90.0" not in section
+    assert section.index("20.0 [19.0, 21.0]") < section.index("30.0 [29.0, 31.0]")
+    assert "failed" in section
