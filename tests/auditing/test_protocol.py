@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.auditing.audits import FEW, bare, bare_refusal
-from unface import make_identities
-from unface.data import EmbeddingSet
+from unface import Protocol, UnfaceError, make_identities
+from unface.auditing import require_people
+from unface.data import EmbeddingSet, ImageRef, ImageSet
 
 Roles = np.ndarray[tuple[int], np.dtype[np.object_]]
 
@@ -38,18 +39,65 @@ def test_too_few_images_are_refused() -> None:
 
 
 def test_a_rate_that_cannot_be_resolved_is_refused_with_the_identities_it_needs() -> None:
-    """8 calibrate identities of 5 images: 28 · 25 pairs; m (m − 1) / 2 · 25 · 1e-3 ≥ 3 from m = 16 on."""
+    """8 calibrate identities of 5 images: 28 · 25 pairs; m (m − 1) / 2 · 25 · 1e-3 ≥ 3 from m = 16 on.
+
+    16 calibrate from 79 people on: of 78, the shares of 20 % between 55 % and 75 % round to 15.
+    """
     assert bare_refusal(far=(1e-3, 1e-4)) == (
-        "FAR 1e-3 cannot be resolved: at k = 1 calibrate has 700 impostor pairs, so fewer than 3 false accepts are "
-        "expected; 16 calibrate identities are needed, or a higher --far"
+        "synthetic: FAR 1e-3 needs at least 79 people with 5 pictures each; this set has 40. "
+        "Use --far 0.01 or add people"
     )
+
+
+def test_a_rate_that_is_asked_for_must_be_measurable() -> None:
+    people = make_identities(80, 5, 4)
+    assert {point.far for point in bare(people, far=(1e-2, 1e-6), k=1).raw.points} == {1e-2, 1e-6}
+    told = "synthetic: FAR 1e-6 needs at least 2,455 people with 5 pictures each; this set has 80. "
+    assert bare_refusal(people, far=(1e-2, 1e-6), k=1, every_far=True) == told + "Use --far 1e-3 or add people"
+
+
+def test_of_roles_of_ones_own_the_people_of_that_role_are_counted() -> None:
+    people = make_identities(40, 5, 4)
+    roles = np.repeat(["fit", "train", "calibrate", "test"], 10)[people.identities]
+    own = EmbeddingSet.from_arrays(people.vectors, people.identities, labels={"role": roles})
+    told = "arrays: FAR 1e-3 needs at least 16 people of role calibrate; this set has 10. Use --far 0.01 or add people"
+    assert bare_refusal(own, far=1e-3, k=1, split="role") == told
+
+
+def pictures(people: int, each: int) -> ImageSet:
+    refs = [ImageRef(f"{who}/{row}", f"p{who}", bytes) for who in range(people) for row in range(each)]
+    return ImageSet(tuple(refs), "faces.zip")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "rank", "told"),
+    [
+        (
+            Protocol(far=1e-6),
+            None,
+            "faces.zip: FAR 1e-6 needs at least 2,455 people with 5 pictures each; this set has",
+        ),
+        (Protocol(k=9), None, "k = 9 needs 9 images for each identity, 5 are used; ask for a smaller k"),
+        (
+            Protocol(),
+            30,
+            "faces.zip: rank 30 needs at least 102 people with 5 pictures; this set has 80. Use",
+        ),
+    ],
+    ids=["rate", "k", "rank"],
+)
+def test_pictures_are_counted_before_they_are_encoded(protocol: Protocol, rank: int | None, told: str) -> None:
+    with pytest.raises(UnfaceError) as caught:
+        require_people(pictures(80, 5), protocol, rank=rank)
+    assert str(caught.value).startswith(told)
+    require_people(pictures(80, 5), Protocol(), rank=23)
 
 
 def test_the_identities_said_to_be_needed_do_resolve_it() -> None:
     """16 of 80 identities calibrate."""
     (point,) = bare(make_identities(80, 5, 4), far=1e-3, k=1).raw.points
     assert (point.worst, point.resolution) == (True, "coarse")
-    assert "16 calibrate identities are needed" in bare_refusal(make_identities(75, 5, 4), far=1e-3, k=1)
+    assert "needs at least 79 people" in bare_refusal(make_identities(75, 5, 4), far=1e-3, k=1)
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,11 @@ def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_pa
         ("--rank 3 --energy 0.5", "--rank, --energy and --target each decide how many dimensions go; give one of them"),
         ("--energy 2", "isp: energy 2; expected a share of more than 0 and at most 1"),
         ("--target 5", "target '5'; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4"),
-        ("--target 0.05@1e-9", "FAR 1e-9 cannot be resolved on these calibrate identities; raise it"),
+        (
+            "--target 0.05@1e-9",
+            "faces.parquet: FAR 1e-9 needs at least 77,464 people with 5 pictures each; this set has 40. "
+            "Use --far 0.01 or add people",
+        ),
         ("--eraser utility-pca", "eraser 'utility-pca' spares a task; give vectors of that task as --spare"),
         ("--identity-column who", "faces.parquet: no column 'who'; there is 'id', 'identity', 'vector', 'place'"),
         (

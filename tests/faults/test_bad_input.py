@@ -167,8 +167,8 @@ def test_files_of_no_kind_we_know(tmp_path: Path, content: bytes) -> None:
         ),
         (  # 8 people of 6 images: 28 · 36 pairs; n people have 18 n (n − 1), and 409 is the first n with 3 million
             "--far 1e-6",
-            "FAR 1e-6 cannot be resolved: at k = 1 calibrate has 1,008 impostor pairs, so fewer than 3 false accepts "
-            "are expected; 409 calibrate identities are needed, or a higher --far",
+            "faces.parquet: FAR 1e-6 needs at least 2,044 people with 6 pictures each; this set has 40. "
+            "Use --far 0.01 or add people",
         ),
     ],
 )

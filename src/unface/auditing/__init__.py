@@ -25,6 +25,7 @@ _HOMES = {
     "fit_certified": "unface.auditing.fit",
     "fit_streamed": "unface.auditing.fit",
     "is_streamed": "unface.auditing.fit",
+    "require_people": "unface.auditing.enough",
 }
 
 __all__ = list(_HOMES)
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from unface.auditing.attribution.run import Subjects as Subjects
     from unface.auditing.attribution.run import attribute_pictures as attribute_pictures
     from unface.auditing.bench import Bench as Bench
+    from unface.auditing.enough import require_people as require_people
     from unface.auditing.exposure import Exposures as Exposures
     from unface.auditing.fit import fit_certified as fit_certified
     from unface.auditing.fit import fit_streamed as fit_streamed

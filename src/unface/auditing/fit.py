@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from unface.auditing.attack import Attack
 from unface.auditing.copies import Copies, nuisance_of, read_copies, with_copies, without_copies
 from unface.auditing.defence import Defender, GateSet, RankRule, choose_keeper, choose_rank, plain_rank
+from unface.auditing.enough import require_rates
 from unface.auditing.protocol import Protocol, prepare
 from unface.data import EmbeddingSet, Role, Source, Space, read_embeddings, require_same_space, split_identities
 from unface.data.arrow import list_type, matrix_of
@@ -157,7 +158,8 @@ def _to_target(
     plan: Plan,
     progress: Progress,
 ) -> Projection:
-    prepared = prepare(given, Protocol(variant=plan.variant, seed=plan.seed))
+    protocol = Protocol(far=plan.fars, variant=plan.variant, seed=plan.seed)
+    prepared = require_rates(prepare(given, protocol), protocol)
     roles = prepared.roles
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 2, plan.seed)
     plan = replace(plan, ks=prepared.ks, everything=prepared.everything)

@@ -52,6 +52,8 @@ class Protocol:
 
     far: float | Sequence[float] = (1e-3, 1e-4)
     """Target false-accept rates."""
+    every_far: bool = False
+    """Refuse a set that is too small for one of them; otherwise it is left out, unless none can be measured."""
     k: Shots | Sequence[Shots] | None = None
     """Pictures of each of their own people that attackers learn from, or "all"; None: those of 1, 4, 16 that the set
     allows, and all."""
@@ -158,7 +160,7 @@ def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
     n = protocol.images if protocol.images is not None else usual_images(given)
     variant = _named(Variant, protocol.variant, "variant")
     ks = (protocol.k,) if isinstance(protocol.k, int | np.integer | str) else protocol.k
-    chosen, everything = _fitting_ks(ks, n, variant)
+    chosen, everything = fitting_ks(ks, n, variant)
     if protocol.split is not None:
         _own_split(given, protocol.split)  # all rows are held to it, also those that curation leaves out
     given, drawn_from = _drawn(given, n, protocol)
@@ -202,7 +204,7 @@ def _in_order(given: EmbeddingSet) -> EmbeddingSet:
     return given.take(np.lexsort((given.ids.astype(str), given.identities)))
 
 
-def _fitting_ks(ks: Sequence[Shots] | None, images: int, variant: Variant) -> tuple[tuple[int, ...], int | None]:
+def fitting_ks(ks: Sequence[Shots] | None, images: int, variant: Variant) -> tuple[tuple[int, ...], int | None]:
     """The ks to run, of the default ones those that this set has images for; and the k that means all of them.
 
     k = all is the number of images that every identity has. In the paper variant k support images must leave two query

@@ -29,6 +29,7 @@ from unface.auditing.defence import (
     require_other_vectors,
     shared_vectors,
 )
+from unface.auditing.enough import require_rates
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.exposure import Exposures
 from unface.auditing.leakage.run import check_controls
@@ -118,7 +119,7 @@ def audit(
         if known is not None:
             raise UnfaceError("--copies: SRC itself has copies in 'copy_of'; leave one of them out")
         known = read_copies(copies, given)
-    prepared = prepare(given, protocol)
+    prepared = require_rates(prepare(given, protocol), protocol)
     other = None if fit_on is None else read_embeddings(fit_on)
     prepared, theirs = _with_attacker_data(prepared, attacker_data, other, plan)
     people = prepared.roles

@@ -1,5 +1,6 @@
 """``unface apply``: the erased vectors of a file or of a collection of files, everything else passed through."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -117,7 +118,7 @@ def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> N
     require_new_file(Path(out), force=force, option="OUT")
 
 
-def _refuse_beside_store(given: dict[str, object], word: str) -> None:
+def _refuse_beside_store(given: Mapping[str, object], word: str) -> None:
     """Options that are for files."""
     from unface.errors import UnfaceError
 

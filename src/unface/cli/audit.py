@@ -12,6 +12,8 @@ from unface.cli.options import miss_of, names, numbers, rank_of, whole_numbers
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
+    from unface.data import Space
+    from unface.erase import Projection
     from unface.result.audit import AuditResult
     from unface.result.parts import Part
 
@@ -69,7 +71,9 @@ def audit(
     fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
     maps: bool = typer.Option(True, "--maps/--no-maps", help="Draw some test identities by t-SNE."),
     part: list[str] = typer.Option([], "--part", help="A further part that another package provides."),
-    far: list[str] = typer.Option(["1e-3,1e-4"], "--far", help="False-accept rates, repeated or with commas."),
+    far: list[str] = typer.Option(
+        [], "--far", help="False-accept rates, repeated or with commas [default: 1e-3,1e-4, as far as people allow]."
+    ),
     k: list[str] = typer.Option(
         [], "--k", help="Pictures of each person attackers learn from [default: of 1,4,16 what fits, and all]."
     ),
@@ -141,7 +145,8 @@ def audit(
         maps=maps,
     )
     protocol = Protocol(
-        far=numbers(far, "--far"),
+        far=numbers(far or ["1e-3,1e-4"], "--far"),
+        every_far=bool(far),
         k=[one if one == "all" else whole_numbers([one], "--k")[0] for one in names(k)] or None,
         probe=names(probe) or None,
         seeds=seeds,
@@ -194,9 +199,9 @@ def audit(
         show_audit(result, out, force=force, json=json, quiet=quiet)
         return
     from unface.attribute import swap_by_landmarks
-    from unface.auditing import Attribution, Subjects, Translate
+    from unface.auditing import Attribution, Subjects, Translate, require_people
     from unface.cli.pictures import FOLDER, encoded, load_all
-    from unface.encode import with_copies
+    from unface.encode import space_of, with_copies
 
     detector = detector or "yunet"
     protocol = replace(protocol, context=None if group or detector == "none" else "context")
@@ -215,6 +220,8 @@ def audit(
         for folder in folders.values():
             require_no_audit(folder, force=force)
         pictures = with_copies(read_images(source, identity=identity_column, id=id_column), augment)
+        require_people(pictures, protocol, rank=rank if erasers != [] and fit_on is None else None)
+        _require_spaces(projections, [space_of(loaded[name]) for name in folders])
 
         def vectors(name: str) -> EmbeddingSet:
             path = out / FOLDER / f"{name}.parquet"
@@ -289,6 +296,13 @@ def _refuse_idle(
     for option, given in idle.items():
         if given:
             raise UnfaceError(f"{option}: is {why}; leave it out")
+
+
+def _require_spaces(projections: "Sequence[Projection]", spaces: "Sequence[Space]") -> None:
+    """Refuse a projection of another encoder before pictures are encoded for it."""
+    for one in projections:
+        for space in spaces:
+            one.require_space(space)
 
 
 def _translation(what: str | None, source: str, identity: str, id_column: str) -> "list[Part]":

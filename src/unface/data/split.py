@@ -64,7 +64,7 @@ def split_identities(names: Iterable[str], *, shares: Mapping[Role, float] = DEF
     """
     _require_shares(shares)
     ordered = sorted(set(names), key=lambda name: split_order(name, seed))
-    sizes = _sizes(len(ordered), shares)
+    sizes = role_sizes(len(ordered), shares)
     if not _enough(sizes, shares):
         raise UnfaceError(_too_few(len(ordered), shares))
     roles = [role for role, size in sizes.items() for _ in range(size)]
@@ -107,7 +107,8 @@ def _require_shares(shares: Mapping[Role, float]) -> None:
         raise UnfaceError(f"split: shares are {found}; expected numbers of 0.001 or more (or 0) that add up to 1")
 
 
-def _sizes(identities: int, shares: Mapping[Role, float]) -> dict[Role, int]:
+def role_sizes(identities: int, shares: Mapping[Role, float]) -> dict[Role, int]:
+    """How many of so many identities play each role."""
     ends = np.rint(np.cumsum([shares.get(role, 0.0) for role in Role]) * identities).astype(int)
     return dict(zip(Role, np.diff(ends, prepend=0).tolist(), strict=True))
 
@@ -118,7 +119,7 @@ def _enough(sizes: Mapping[Role, int], shares: Mapping[Role, float]) -> bool:
 
 def _too_few(identities: int, shares: Mapping[Role, float]) -> str:
     needed = identities + 1
-    while not _enough(_sizes(needed, shares), shares):
+    while not _enough(role_sizes(needed, shares), shares):
         needed += 1
     wanted = [role for role in Role if shares.get(role, 0.0) > 0]
     return (
