@@ -26,7 +26,7 @@ WHOLE = 100  # steps that seconds for each target are given for
 def run() -> list[Ratio]:
     """Targets are generated people, so that the search has something to find."""
     gpu = torch.cuda.is_available()
-    device, targets, steps, bare_steps = ("cuda", 25, 100, 20) if gpu else ("cpu", 1, 4, 4)
+    device, targets, steps, bare_steps = ("cuda", 25, 100, 100) if gpu else ("cpu", 1, 4, 4)
     prior = load_prior(device=device, accept_licence=True, head=not gpu)
     view = View(load_encoder(ENCODER, accept_licence=True), device=device)
     preset = Preset(steps=steps, drop_at=steps // 2, averaged=max(steps * 7 // 10, 1))
@@ -58,7 +58,7 @@ def run() -> list[Ratio]:
 
 
 def bare_loop(search: Search, starts: Tensor, wanted: Tensor, steps: int) -> Tensor:
-    """The passes alone: no optimiser, no averaging, no choice."""
+    """The same passes alone: no optimiser, no averaging, no choice."""
     prior, view, dtype, at_once = search.network
     latents = flat(starts, prior.slots)
     targets = wanted.repeat_interleave(starts.shape[1], dim=0)
@@ -68,6 +68,8 @@ def bare_loop(search: Search, starts: Tensor, wanted: Tensor, steps: int) -> Ten
         for _ in range(steps):
             cosines = (view(prior.decode(part.to(dtype), search.size)) * targets[start : start + at_once]).sum()
             (gradient,) = torch.autograd.grad(cosines, part)
+        with torch.inference_mode():  # what was found is looked at once more, in float32
+            search.view(search.prior.decode(part.detach(), search.size))
     return gradient
 
 

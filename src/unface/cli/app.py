@@ -10,6 +10,7 @@ from unface.cli.demo import demo
 from unface.cli.encode import encode
 from unface.cli.fit import fit
 from unface.cli.gate import diff, gate
+from unface.cli.invert import invert
 from unface.cli.models import models
 from unface.cli.release import release
 from unface.cli.report import report, schema
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (audit, encode, attribute, fit, apply, validate, release, report, gate, diff, demo, synth, schema):
+for verb in (audit, encode, attribute, fit, apply, invert, validate, release, report, gate, diff, demo, synth, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
 

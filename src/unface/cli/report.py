@@ -23,6 +23,7 @@ class Format(StrEnum):
     AUDIT = "audit"
     VALIDATION = "validation"
     RELEASE = "release"
+    INVERSION = "inversion"
 
 
 def report(
@@ -76,10 +77,16 @@ def _added(history: Path | None, result: "Readable") -> "Sequence[PastResult]":
 def schema(
     file: Format = typer.Argument(Format.AUDIT, help="Which file's format."),
 ) -> None:
-    """Print the JSON Schema of audit.json, validation.json or release.json."""
+    """Print the JSON Schema of a result file."""
     from unface.result.audit import json_schema
+    from unface.result.inversion import inversion_schema
     from unface.result.release import release_schema
     from unface.result.validation import validation_schema
 
-    schemas = {Format.AUDIT: json_schema, Format.VALIDATION: validation_schema, Format.RELEASE: release_schema}
+    schemas = {
+        Format.AUDIT: json_schema,
+        Format.VALIDATION: validation_schema,
+        Format.RELEASE: release_schema,
+        Format.INVERSION: inversion_schema,
+    }
     typer.echo(json.dumps(schemas[file](), indent=2))

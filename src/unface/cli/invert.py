@@ -1,0 +1,358 @@
+"""``unface invert``: whether stored vectors can be turned back into faces, before and after erasure."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from unface.cli.options import ACCEPT_LICENCE, CONFIG, QUIET, SEED, THREADS, names
+from unface.errors import UnfaceError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from unface.data import EmbeddingSet, ImageSet
+    from unface.erase import Projection
+    from unface.invert import Attack
+    from unface.invert.material import Material
+    from unface.invert.run import Case, Inverted
+    from unface.progress import Progress
+
+NOBODY = "nobody"
+_PERMISSIVE, _RESTRICTED = "sface", "edgeface-s"
+_FOR_THRESHOLDS = 80  # generated people beside the targets
+_POOL_ON_CPU = 200
+GALLERY = "faces.html"
+
+
+def invert(
+    source: str = typer.Argument(
+        ...,
+        metavar="SRC",
+        help="Pictures as <person>/<picture> (folder, archive, Parquet), or 'nobody': generated ones.",
+    ),
+    encoder: str = typer.Option(..., "--encoder", help="The encoder whose vectors are stored."),
+    attack: list[str] = typer.Option(
+        [], "--attack", help="Attacks by name, repeated; alsuv:paper is a preset [default: alsuv]."
+    ),
+    projection: list[Path] = typer.Option([], "--projection", help="Invert vectors erased by this one too; repeated."),
+    judge: list[str] = typer.Option(
+        [], "--judge", help="Recognisers that judge [default: sface; with --accept-licence also edgeface-s]."
+    ),
+    own: str | None = typer.Option(
+        None, "--own", help="A recogniser of the attacker's own, which does not judge: translate and bob need one."
+    ),
+    translate: Path | None = typer.Option(
+        None, "--translate", help="For vectors without pictures: a recogniser's vectors of the same pictures."
+    ),
+    targets: int = typer.Option(20, "--targets", min=2, help="People to attack, at most a third of those given."),
+    prior: str = typer.Option("mobilestylegan", "--prior", help="Generator of faces: its name, or a StyleGAN2 file."),
+    detector: str = typer.Option("yunet", "--detector", help="yunet or scrfd-500m."),
+    accept_licence: bool = ACCEPT_LICENCE,
+    device: str = typer.Option("cpu", "--device", help="cpu (generator at 128 px) or cuda (at 256 px)."),
+    show_faces: bool = typer.Option(
+        False, "--show-faces", help=f"Write {GALLERY}, with the attacked pictures beside what was made of them."
+    ),
+    out: Path = typer.Option(Path("unface-inversion"), "--out", help="Folder for inversion.json; made if missing."),
+    config: Path | None = CONFIG,
+    seed: int = SEED,
+    threads: int | None = THREADS,
+    force: bool = typer.Option(False, "--force", help="Overwrite a finished inversion."),
+    json: bool = typer.Option(False, "--json", help="Print inversion.json instead of the table."),
+    quiet: bool = QUIET,
+) -> None:
+    """Try to turn stored vectors back into faces, and let recognisers judge whether they show the person.
+
+    For vectors that you hold. A run that was cut off is gone on with by the same command. On two CPU cores a target
+    takes minutes.
+    """
+    from functools import partial
+
+    from unface.cli.show import progress_bars, show
+    from unface.erase import Projection
+    from unface.invert import load_attack
+    from unface.invert.material import spaces_of
+    from unface.invert.run import finish
+    from unface.invert.run import invert as run
+    from unface.output.place import place_at
+    from unface.report.inversion import print_inversion
+    from unface.result.inversion import require_no_inversion
+
+    require_no_inversion(out, force=force)
+    bare = _is_vectors(source)
+    chosen = list(attack) or ["translate" if bare else "alsuv" if device != "cpu" else f"alsuv:pool={_POOL_ON_CPU}"]
+    attacks = [load_attack(name) for name in chosen]
+    loaded = {path.stem: Projection.load(path) for path in projection}
+    with progress_bars(quiet=quiet or json) as progress:
+        if bare:
+            case, material = _case_of_vectors(Path(source), encoder, attacks, translate, targets, seed, threads)
+            pictures: ImageSet | None = None
+        else:
+            pictures, generated = _pictures(source, targets, out, device, accept_licence, seed, threads, progress)
+            case, material = _case(
+                pictures,
+                encoder,
+                _judges(judge, encoder, own, accept_licence=accept_licence),
+                own,
+                attacks,
+                loaded,
+                prior=prior,
+                detector=detector,
+                accept_licence=accept_licence,
+                device=device,
+                out=out,
+                targets=targets,
+                generated=generated,
+                seed=seed,
+                threads=threads,
+                force=force,
+                progress=progress,
+            )
+        spaces = spaces_of(loaded, material.train_set)
+        place = place_at(out)
+        done = run(
+            case,
+            attacks,
+            spaces,
+            place,
+            seed=seed,
+            controls=_controls(attacks, device),
+            keep_pictures=show_faces,
+            progress=progress,
+        )
+    path = done.result.save(out)
+    beside: dict[Path, str] = {}
+    if show_faces and pictures is not None:
+        beside[_gallery(done, pictures, material, out / GALLERY)] = "faces of people, to be kept at home"
+    finish(place)
+    show(partial(print_inversion, done.result), path, beside, json=json, quiet=quiet)
+
+
+def _is_vectors(source: str) -> bool:
+    """Whether a file holds vectors and no pictures."""
+    path = Path(source)
+    if path.suffix in (".npz", ".npy"):
+        return True
+    if path.suffix != ".parquet" or not path.is_file():
+        return False
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        columns = set(pq.read_schema(path).names)
+    except (OSError, pa.ArrowInvalid):
+        return False
+    return "vector" in columns and "image" not in columns
+
+
+def _judges(given: Sequence[str], encoder: str, own: str | None, *, accept_licence: bool) -> list[str]:
+    """Never the attacked encoder, never the attacker's own recogniser."""
+    asked = names(list(given))
+    for name in asked:
+        if name in (encoder, own):
+            whose = "attacked encoder" if name == encoder else "attacker's own recogniser"
+            raise UnfaceError(f"--judge {name}: is the {whose}, and would judge itself; name another recogniser")
+    usual = [name for name in (_PERMISSIVE, *([_RESTRICTED] if accept_licence else [])) if name not in (encoder, own)]
+    chosen = asked or usual
+    if not chosen:
+        raise UnfaceError(f"{encoder}: nobody is left to judge; name a recogniser with --judge")
+    return chosen
+
+
+def _controls(attacks: "Sequence[Attack]", device: str) -> int:
+    """As many random faces as the search starts from."""
+    pools = [int(one.settings["pool"]) for one in attacks if one.settings.get("pool")]
+    return max(pools, default=_POOL_ON_CPU if device == "cpu" else 2000)
+
+
+def _pictures(
+    source: str,
+    targets: int,
+    out: Path,
+    device: str,
+    accept_licence: bool,
+    seed: int,
+    threads: int | None,
+    progress: "Progress",
+) -> "tuple[ImageSet, bool]":
+    from unface.data import read_images
+    from unface.validate.nobody import Drawing
+
+    if source != NOBODY:
+        return read_images(Path(source)), False
+    drawing = Drawing(seed, device, accept_licence, threads, progress)
+    return read_images(drawing.enrolled(targets + _FOR_THRESHOLDS, out / "people")), True
+
+
+def _case(
+    pictures: "ImageSet",
+    encoder: str,
+    judges: Sequence[str],
+    own: str | None,
+    attacks: "Sequence[Attack]",
+    projections: "Mapping[str, Projection]",
+    *,
+    prior: str,
+    detector: str,
+    accept_licence: bool,
+    device: str,
+    out: Path,
+    targets: int,
+    generated: bool,
+    seed: int,
+    threads: int | None,
+    force: bool,
+    progress: "Progress",
+) -> "tuple[Case, Material]":
+    """Everything that can be refused is, before a picture is encoded."""
+    from unface.cli.pictures import FOLDER, encoded, load_all
+    from unface.encode import space_of
+    from unface.invert import Need
+    from unface.invert.material import assign
+    from unface.invert.measure import embed_faces
+    from unface.invert.run import Case
+    from unface.invert.view import View, require_size, require_space
+    from unface.judge import EncoderRecogniser
+    from unface.prior import load_prior
+
+    for one in attacks:
+        if own is None and one.needs & {Need.OWN, Need.TRAIN}:
+            raise UnfaceError(f"attack {one.name!r} needs a recogniser of the attacker's own; name one with --own")
+    every = list(dict.fromkeys([encoder, *judges, *([] if own is None else [own])]))
+    encoders, found = load_all(
+        every, detector, again=False, accept_licence=accept_licence, threads=threads, progress=progress
+    )
+    by_name = dict(zip(every, encoders.values(), strict=True))
+    for projection in projections.values():
+        require_space(projection, space_of(by_name[encoder]))
+    needs = frozenset[Need]().union(*(one.needs for one in attacks))
+    view = View(by_name[encoder], device=device) if needs & {Need.GRADIENTS, Need.SCORES} else None
+    second = View(by_name[own], device=device) if own is not None and Need.PRIOR in needs else None
+    drawn = None
+    if Need.PRIOR in needs:
+        head = device == "cpu" and prior == "mobilestylegan"
+        drawn = load_prior(
+            prior, device=device, accept_licence=accept_licence, threads=threads, progress=progress, head=head
+        )
+        for seeing in (view, second):
+            if seeing is not None:
+                require_size(drawn, seeing)
+    sets = {
+        name: encoded(
+            pictures,
+            one,
+            out / FOLDER / f"{folder}.parquet",
+            detector=found,
+            threads=threads,
+            force=force,
+            progress=progress,
+        ).unit()
+        for (name, one), folder in zip(by_name.items(), encoders, strict=True)
+    }
+    material = assign(
+        sets[encoder],
+        {name: sets[name] for name in judges},
+        None if own is None else (own, sets[own]),
+        targets,
+        generated=generated,
+        seed=seed,
+        threads=threads,
+    )
+    recognisers = {name: EncoderRecogniser(by_name[name], device) for name in judges}
+    assert found is not None, "none is refused by the recognisers that judge"
+    case = Case(
+        encoder,
+        sets[encoder].space,
+        by_name[encoder].card.input.alignment != "none",
+        material.people,
+        material.jury,
+        material.facts,
+        embed=lambda made: embed_faces(made, recognisers, found),
+        view=view,
+        prior=drawn,
+        second=second,
+        train=material.train,
+        template_jury={} if material.own is None else {material.own.name: material.own},
+    )
+    return case, material
+
+
+def _case_of_vectors(
+    source: Path,
+    encoder: str,
+    attacks: "Sequence[Attack]",
+    translate: Path | None,
+    targets: int,
+    seed: int,
+    threads: int | None,
+) -> "tuple[Case, Material]":
+    """Vectors without pictures: nothing can be drawn or judged by looking."""
+    from unface.data import read_embeddings
+    from unface.invert.material import assign
+    from unface.invert.run import Case
+
+    if translate is None or [one.name for one in attacks] != ["translate"]:
+        raise UnfaceError(
+            f"{source}: holds vectors without pictures, on which only translate works; give the pictures, or "
+            "--attack translate and --translate with a recogniser's vectors of the same pictures"
+        )
+    stored, recogniser = read_embeddings(source).unit(), read_embeddings(translate).unit()
+    if stored.space.encoder not in (None, encoder):
+        raise UnfaceError(f"{source}: holds vectors of {stored.space.encoder}, not of {encoder}; correct --encoder")
+    _require_shared(stored, recogniser)
+    own = recogniser.space.encoder or translate.stem
+    material = assign(stored, {}, (own, recogniser), targets, seed=seed, threads=threads)
+    case = Case(
+        encoder,
+        stored.space,
+        False,
+        material.people,
+        material.jury,
+        material.facts,
+        train=material.train,
+        template_jury={own: material.jury[0]},
+    )
+    return case, material
+
+
+def _require_shared(stored: "EmbeddingSet", recogniser: "EmbeddingSet") -> None:
+    if not {str(one) for one in stored.ids} & {str(one) for one in recogniser.ids}:
+        raise UnfaceError(
+            f"{recogniser.source}: no id of it is in {stored.source}; --translate needs vectors of the same pictures"
+        )
+
+
+def _gallery(done: "Inverted", pictures: "ImageSet", material: "Material", path: Path) -> Path:
+    """One row for each target: the attacked picture, then what each attack made of each space. No names."""
+    from html import escape
+
+    from unface.data import decode
+    from unface.output.write import write_file
+
+    by_id = {image.id: image for image in pictures}
+    heads = "".join(f"<th>{escape(f'{attack}, {space}')}</th>" for attack, space in done.pictures)
+    rows = []
+    for at, name in enumerate(material.attacked):
+        shown = [decode(by_id[name].read()), *(made[at] for made in done.pictures.values())]
+        rows.append("<tr>" + "".join(f'<td><img alt="" src="{_inline(one)}"></td>' for one in shown) + "</tr>")
+    style = "body{font-family:sans-serif}img{height:160px}th{font-weight:normal;text-align:left}"
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Attacked and reconstructed faces</title>'
+        f"<style>{style}</style><h1>Attacked and reconstructed faces</h1><p>Keep this file at home.</p>"
+        f"<table><tr><th>attacked</th>{heads}</tr>{''.join(rows)}</table></html>\n"
+    )
+    write_file(path, page.encode())
+    return path
+
+
+def _inline(picture: "NDArray[np.uint8]") -> str:
+    import base64
+    from io import BytesIO
+
+    from PIL import Image
+
+    content = BytesIO()
+    Image.fromarray(picture).save(content, "JPEG", quality=90)
+    return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"

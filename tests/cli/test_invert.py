@@ -1,0 +1,128 @@
+"""If these fail, ``unface invert`` shows faces nobody asked for, or does not end in one line when it should."""
+
+from dataclasses import replace
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+from safetensors.torch import save_file
+
+from tests.cli.command import Done
+from tests.cli.command import unface as run
+from tests.prior.tiny import stylegan2_state
+from tests.real import nobody_pictures, weights_here
+from unface import make_identities
+from unface.data import Space, write_embeddings
+from unface.erase import RandomSubspace
+from unface.models import card
+from unface.result.inversion import InversionResult
+
+LITTLE = "alsuv:pool=2,starts=1,steps=1,averaged=1,drop_at=1"
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 people who do not exist, three pictures each."""
+    for name in ("sface", "yunet", "arcface-mbf"):
+        weights_here(name)
+    root = tmp_path_factory.mktemp("people")
+    with ZipFile(nobody_pictures()) as pack:
+        names = sorted(name for name in pack.namelist() if name.endswith(".jpg"))
+        for person in sorted({name.split("/")[-2] for name in names})[:24]:
+            for name in [name for name in names if name.split("/")[-2] == person][:3]:
+                path = root / person / name.split("/")[-1]
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(pack.read(name))
+    return root
+
+
+def invert(people: Path | str, out: Path, *more: object) -> Done:
+    return run("invert", people, "--encoder", "arcface-mbf", "--accept-licence", "--out", out, "--targets", 2, *more)
+
+
+def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(people: Path, tmp_path: Path) -> None:
+    weights_here("mobilestylegan-synthesis")
+    eraser = RandomSubspace(rank=100).fit(np.eye(512))
+    space = Space("arcface-mbf", card("arcface-mbf").sha256, 512, normalised=True)
+    replace(eraser.projection_, space=space, kind="isp").save(tmp_path / "mine.safetensors")
+    options = ("--judge", "sface", "--attack", LITTLE, "--projection", tmp_path / "mine.safetensors")
+    done = invert(people, tmp_path / "out", *options)
+    assert done.code == 0, done.err
+    result = InversionResult.load(tmp_path / "out" / "inversion.json")
+    assert [cell.space for cell in result.cells] == ["raw", "mine", "random 100"]
+    assert [one.name for one in result.judges] == ["sface"]
+    assert {"not converged", "controls", "judges", "people"} == {one.about for one in result.findings}
+    assert max(map(len, done.out.splitlines()[:-1])) <= 80
+    assert "Passes for the person" in done.out
+    left = {path.name for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert "faces.html" not in left
+    assert not [name for name in left if name.endswith(".npz")]
+    again = invert(people, tmp_path / "out", *options)
+    assert (again.code, again.err.count("\n")) == (1, 1)
+    assert "--force" in again.err
+    shown = invert(people, tmp_path / "out", "--judge", "sface", "--attack", LITTLE, "--show-faces", "--force")
+    assert shown.code == 0, shown.err
+    page = (tmp_path / "out" / "faces.html").read_text(encoding="utf-8")
+    assert page.count("<img") == 4
+    assert not [path.name for path in people.iterdir() if path.name in page]
+
+
+def vectors(folder: Path) -> tuple[Path, Path]:
+    """A store and a recogniser's vectors of the same pictures: two linear views of one set of people."""
+    hidden = make_identities(120, 3, 16, between=1.0, within=0.2, seed=0)
+    paths = folder / "stored.parquet", folder / "recogniser.parquet"
+    for seed, path in enumerate(paths):
+        matrix = np.random.default_rng(seed).standard_normal((16, 24)).astype(np.float32)
+        space = Space(f"encoder-{seed}", None, 24, normalised=False)
+        write_embeddings(replace(hidden, vectors=hidden.vectors @ matrix, space=space), path)
+    return paths
+
+
+def test_vectors_without_pictures_are_translated_and_nothing_else(tmp_path: Path) -> None:
+    stored, recogniser = vectors(tmp_path)
+    refused = run("invert", stored, "--encoder", "encoder-0", "--attack", "alsuv", "--out", tmp_path / "out")
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert "holds vectors without pictures, on which only translate works" in refused.err
+    other = run("invert", stored, "--encoder", "sface", "--translate", recogniser, "--out", tmp_path / "out")
+    assert "holds vectors of encoder-0, not of sface" in other.err
+    assert not (tmp_path / "out").exists()
+    done = run("invert", stored, "--encoder", "encoder-0", "--translate", recogniser, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    cell = InversionResult.load(tmp_path / "out" / "inversion.json").cells[0]
+    assert (cell.attack, cell.gives, cell.targets) == ("translate", "templates of encoder-1", 20)
+    assert cell.at[0].same.value > 0.9
+    assert cell.at[0].derangement.value < 0.1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--judge", "arcface-mbf"), "--judge arcface-mbf: is the attacked encoder, and would judge itself"),
+        (("--attack", "nbnet"), "no attack 'nbnet'; choose from alsuv"),
+        (("--attack", "alsuv:best"), "alsuv: no preset 'best'; choose from pool, paper, alsuv"),
+        (("--attack", "translate:decode"), "needs a recogniser of the attacker's own"),
+        (("--projection", "other.safetensors"), "projection: fitted in 'sface'"),
+        (("--prior", "small.pt"), "shows arcface-mbf a face of 12 px, at least 19 are needed"),
+    ],
+)
+def test_bad_input_ends_in_one_line_before_anything_is_encoded(
+    people: Path, tmp_path: Path, options: tuple[str, str], said: str
+) -> None:
+    space = Space("sface", "ab" * 32, 512, normalised=True)
+    replace(RandomSubspace(rank=3).fit(np.eye(512)).projection_, space=space).save(tmp_path / "other.safetensors")
+    save_file(stylegan2_state(), str(tmp_path / "small.safetensors"))
+    name, value = options
+    given = tmp_path / value.replace(".pt", ".safetensors") if "." in value else value
+    done = invert(people, tmp_path / "out", name, given)
+    assert (done.code, done.err.count("\n")) == (1, 1), done.err
+    assert said in done.err
+    assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
+def test_an_encoder_without_gradients_is_named_with_others_that_have_some(people: Path, tmp_path: Path) -> None:
+    weights_here("dlib")
+    done = run("invert", people, "--encoder", "dlib", "--accept-licence", "--out", tmp_path / "out")
+    assert (done.code, done.err.count("\n")) == (1, 1)
+    assert "encoder 'dlib' has no gradients" in done.err
+    assert "arcface-mbf" in done.err
