@@ -53,9 +53,9 @@ PEER = [
 def test_a_checkpoint_of_diffusers_decodes_as_it_does_there(
     tmp_path: Path, scheduler: dict[str, object], steps: int, expected: tuple[float, ...]
 ) -> None:
-    prior = load_diffusion(diffusers_folder(tmp_path / "ddpm", **scheduler))
+    prior = load_diffusion(diffusers_folder(tmp_path / "ddpm", **scheduler), steps=steps)
     with torch.no_grad():
-        found = prior.decode(golden_noise(), steps)[0, :, 2, 3] * 2 - 1
+        found = prior.decode(golden_noise())[0, :, 2, 3] * 2 - 1
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-4)
 
 
@@ -69,7 +69,7 @@ def test_attention_by_its_older_names_is_the_same_network(tmp_path: Path) -> Non
     assert any(".proj_attn." in name for name in state)
     save_file(state, weights)
     noise = golden_noise()
-    assert torch.equal(load_diffusion(new).decode(noise, 2), load_diffusion(old).decode(noise, 2))
+    assert torch.equal(load_diffusion(new).decode(noise), load_diffusion(old).decode(noise))
 
 
 def test_what_is_saved_is_read_back_as_the_same_prior(tmp_path: Path) -> None:
@@ -77,24 +77,24 @@ def test_what_is_saved_is_read_back_as_the_same_prior(tmp_path: Path) -> None:
     save_diffusion(tmp_path / "mine", CONFIG, Schedule(), unet.state_dict())
     read, noise = load_diffusion(tmp_path / "mine"), golden_noise()
     assert read.schedule == Schedule()
-    assert torch.equal(read.decode(noise, 3), DiffusionPrior("mine", unet, Schedule()).decode(noise, 3))
+    assert torch.equal(read.decode(noise), DiffusionPrior("mine", unet, Schedule()).decode(noise))
 
 
 def test_the_same_noise_gives_the_same_picture_and_each_noise_has_its_number() -> None:
     prior = DiffusionPrior("tiny", lively_unet(), Schedule())
-    noise = prior.noise(5, seed=3)
-    assert torch.equal(prior.noise(2, seed=3, start=3), noise[3:])
-    assert not torch.equal(prior.noise(5, seed=4), noise)
-    assert torch.equal(prior.decode(noise, 4), prior.decode(noise.clone(), 4))
+    noise = prior.sample(5, seed=3)
+    assert torch.equal(prior.sample(2, seed=3, start=3), noise[3:])
+    assert not torch.equal(prior.sample(5, seed=4), noise)
+    assert torch.equal(prior.decode(noise), prior.decode(noise.clone(), 8))
 
 
 def test_the_true_gradient_is_the_one_of_finite_differences() -> None:
-    prior = DiffusionPrior("tiny", lively_unet().double(), Schedule(clip=None))
-    noise = 0.3 * prior.noise(1, seed=0).double()
+    prior = DiffusionPrior("tiny", lively_unet().double(), Schedule(clip=None), steps=3)
+    noise = 0.3 * prior.sample(1, seed=0).double()
     target = torch.from_numpy(stream(1, "target").standard_normal((1, 3, 8, 8)))
-    pictures = prior.decode(noise, 3)
+    pictures = prior.decode(noise)
     assert float(((pictures == 0) | (pictures == 1)).double().mean()) < 0.5
-    assert relative_error(lambda at: (prior.decode(at, 3) * target).sum(), noise) < 1e-5
+    assert relative_error(lambda at: (prior.decode(at) * target).sum(), noise) < 1e-5
 
 
 class ForGaussians(UNet):
@@ -116,27 +116,27 @@ class ForGaussians(UNet):
 def test_where_pixels_are_independent_straight_through_points_where_the_true_gradient_does() -> None:
     """DDIM then only scales the noise, to the spread of the pictures; for anything else the two differ."""
     spread = 0.1
-    prior = DiffusionPrior("gauss", ForGaussians(0.1, spread), Schedule(clip=None))
-    noise = prior.noise(2, seed=0).double().requires_grad_()
+    prior = DiffusionPrior("gauss", ForGaussians(0.1, spread), Schedule(clip=None), steps=200)
+    noise = prior.sample(2, seed=0).double().requires_grad_()
     pull = torch.from_numpy(stream(0, "pull").standard_normal((2, 3, 8, 8)))
-    (true,) = torch.autograd.grad((prior.decode(noise, 200) * pull).sum(), noise)
-    (through,) = torch.autograd.grad((prior.decode(noise, 200, "straight-through") * pull).sum(), noise)
+    (true,) = torch.autograd.grad((prior.decode(noise) * pull).sum(), noise)
+    (through,) = torch.autograd.grad((prior.decode(noise, gradient="straight-through") * pull).sum(), noise)
     assert torch.allclose(through, 0.5 * pull)
     assert torch.nn.functional.cosine_similarity(true.flatten(), through.flatten(), dim=0) > 1 - 1e-9
     # The known map: mean + spread · noise, as the steps grow many.
     np.testing.assert_allclose((true / through).detach().numpy(), spread, rtol=0.05)
 
-    lively = DiffusionPrior("tiny", lively_unet().double(), Schedule(clip=None))
-    small = (0.3 * lively.noise(1, seed=0).double()).requires_grad_()
-    (true,) = torch.autograd.grad((lively.decode(small, 3) * pull[:1]).sum(), small)
-    (through,) = torch.autograd.grad((lively.decode(small, 3, "straight-through") * pull[:1]).sum(), small)
+    lively = DiffusionPrior("tiny", lively_unet().double(), Schedule(clip=None), steps=3)
+    small = (0.3 * lively.sample(1, seed=0).double()).requires_grad_()
+    (true,) = torch.autograd.grad((lively.decode(small) * pull[:1]).sum(), small)
+    (through,) = torch.autograd.grad((lively.decode(small, gradient="straight-through") * pull[:1]).sum(), small)
     assert torch.nn.functional.cosine_similarity(true.flatten(), through.flatten(), dim=0) < 0.9
 
 
 def test_straight_through_gives_the_same_pictures() -> None:
     prior = DiffusionPrior("tiny", lively_unet(), Schedule())
-    noise = prior.noise(2, seed=0)
-    assert torch.allclose(prior.decode(noise, 4), prior.decode(noise, 4, "straight-through"), atol=1e-6)
+    noise = prior.sample(2, seed=0)
+    assert torch.allclose(prior.decode(noise), prior.decode(noise, gradient="straight-through"), atol=1e-6)
 
 
 def test_the_recipe_has_20_to_30_million_weights() -> None:
@@ -177,5 +177,7 @@ def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     prior = DiffusionPrior("tiny", lively_unet(), Schedule())
     with pytest.raises(UnfaceError, match=r"noise has shape \(1, 3, 9, 8\); expected \(n, 3, 8, 8\)"):
         prior.decode(torch.zeros(1, 3, 9, 8))
+    with pytest.raises(UnfaceError, match="cannot give 16 px; expected 8"):
+        prior.decode(prior.sample(1, 0), 16)
     with pytest.raises(UnfaceError, match="0 DDIM steps"):
-        prior.decode(prior.noise(1, 0), 0)
+        DiffusionPrior("tiny", lively_unet(), Schedule(), steps=0).decode(prior.sample(1, 0))

@@ -30,9 +30,9 @@ def test_the_loss_falls_and_samples_come_from_the_pictures(tmp_path: Path) -> No
     assert training.run(200)
     assert training.losses[-1] < 0.6 * training.losses[0]
     training.save(tmp_path)
-    samples = sampled(load_diffusion(tmp_path), 12, steps=10, batch=6).astype(float)
+    samples = sampled(load_diffusion(tmp_path, steps=10), 12, batch=6).astype(float)
     nearest = np.abs(samples[:, None] - two_pictures()[None]).mean(axis=(2, 3, 4)).min(axis=1)
-    untrained = sampled(_fresh(tmp_path / "fresh"), 12, steps=10, batch=6).astype(float)
+    untrained = sampled(_fresh(tmp_path / "fresh"), 12, batch=6).astype(float)
     nowhere = np.abs(untrained[:, None] - two_pictures()[None]).mean(axis=(2, 3, 4)).min(axis=1)
     assert np.median(nearest) < 0.5 * np.median(nowhere)
 
@@ -40,7 +40,7 @@ def test_the_loss_falls_and_samples_come_from_the_pictures(tmp_path: Path) -> No
 def _fresh(folder: Path) -> DiffusionPrior:
     training = Training(RECIPE, two_pictures())
     training.save(folder)
-    return load_diffusion(folder)
+    return load_diffusion(folder, steps=10)
 
 
 def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:

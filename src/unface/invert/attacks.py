@@ -10,6 +10,7 @@ from unface.invert.ports import Attack
 ATTACKS: Mapping[str, str] = {
     "alsuv": "unface.invert.alsuv:Alsuv",
     "bob": "unface.invert.indirect:Bob",
+    "diffmi": "unface.invert.diffmi:DiffMI",
     "translate": "unface.invert.indirect:Translate",
 }
 """Name → module:class; imported when asked for, since most need torch. What follows ``:`` is a preset."""

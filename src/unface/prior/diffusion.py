@@ -135,8 +135,9 @@ class Schedule:
 class DiffusionPrior:
     """Faces by DDIM without added noise: the same noise always gives the same picture, and gradients reach it."""
 
-    def __init__(self, name: str, unet: UNet, schedule: Schedule, device: str = "cpu") -> None:
-        self.name, self.size, self.schedule = name, unet.config.size, schedule
+    def __init__(self, name: str, unet: UNet, schedule: Schedule, device: str = "cpu", steps: int = 20) -> None:
+        self.name, self.size, self.schedule, self.steps = name, unet.config.size, schedule, steps
+        self.sizes: tuple[int, ...] = (self.size,)
         self._unet = unet.eval().requires_grad_(False).to(device)
 
     @property
@@ -144,8 +145,8 @@ class DiffusionPrior:
         """Where noise and pictures live."""
         return self._unet.conv_in.weight.device
 
-    def noise(self, count: int, seed: int, start: int = 0) -> Tensor:
-        """(count, 3, size, size) standard normal, each by its own number from ``start`` on."""
+    def sample(self, count: int, seed: int, start: int = 0) -> Tensor:
+        """(count, 3, size, size) standard normal noise, each by its own number from ``start`` on."""
         shape = (3, self.size, self.size)
         drawn = [
             stream(seed, "prior", "noise", number).standard_normal(shape, dtype=np.float32)
@@ -155,8 +156,8 @@ class DiffusionPrior:
             torch.from_numpy(np.stack(drawn)).to(self.device) if drawn else torch.empty(0, *shape, device=self.device)
         )
 
-    def decode(self, noise: Tensor, steps: int = 20, gradient: Gradient = "true") -> Tensor:
-        """(n, 3, size, size) RGB from 0 to 1 of noise of the same shape.
+    def decode(self, noise: Tensor, size: int | None = None, gradient: Gradient = "true") -> Tensor:
+        """(n, 3, size, size) RGB from 0 to 1 of noise of the same shape; ``size`` is the prior's own or None.
 
         ``gradient`` is how the noise learns from the picture: through all steps (``true``; one step's activations are
         held at a time and computed again on the way back), or as if decoding left it as it is (``straight-through``,
@@ -166,12 +167,14 @@ class DiffusionPrior:
             raise UnfaceError(
                 f"{self.name}: noise has shape {tuple(noise.shape)}; expected (n, 3, {self.size}, {self.size})"
             )
+        if size not in (None, self.size):
+            raise UnfaceError(f"{self.name}: cannot give {size} px; expected {self.size}")
         if gradient == "straight-through":
             with torch.no_grad():
-                made = self._denoised(noise, steps)
+                made = self._denoised(noise, self.steps)
             made = noise + (made - noise).detach()
         else:
-            made = self._denoised(noise, steps)
+            made = self._denoised(noise, self.steps)
         return (made * 0.5 + 0.5).clamp(0, 1)
 
     def _denoised(self, x: Tensor, steps: int) -> Tensor:
@@ -186,7 +189,9 @@ class DiffusionPrior:
         """Equation 12 of DDIM with σ = 0."""
         if x.is_cuda:  # one layout at every step, so that a compiled network is compiled once
             x = x.contiguous(memory_format=torch.channels_last)
-        predicted = self._unet(x, torch.full((len(x),), timestep, device=x.device))
+        # On a GPU the network runs in bfloat16; what it is added to stays exact.
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=x.is_cuda):
+            predicted = self._unet(x, torch.full((len(x),), timestep, device=x.device))
         picture, noise = self.schedule.split(predicted.to(x.dtype), x, kept)
         if self.schedule.clip is not None:
             picture = picture.clamp(-self.schedule.clip, self.schedule.clip)
@@ -194,7 +199,7 @@ class DiffusionPrior:
         return stepped
 
 
-def load_diffusion(folder: str | Path, device: str = "cpu") -> DiffusionPrior:
+def load_diffusion(folder: str | Path, device: str = "cpu", steps: int = 20) -> DiffusionPrior:
     """A prior of a folder in diffusers' layout: ``unet`` (config.json, .safetensors) and ``scheduler``."""
     folder = Path(folder)
     unet_folder = folder / "unet" if (folder / "unet").is_dir() else folder
@@ -221,7 +226,7 @@ def load_diffusion(folder: str | Path, device: str = "cpu") -> DiffusionPrior:
     except (RuntimeError, ValueError, TypeError) as error:
         first = str(error).strip().splitlines()[-1].strip()
         raise UnfaceError(f"{folder.name}: weights do not fit config.json ({first})") from None
-    return DiffusionPrior(folder.name, unet, schedule, device)
+    return DiffusionPrior(folder.name, unet, schedule, device, steps)
 
 
 def save_diffusion(folder: Path, unet: UNetConfig, schedule: Schedule, weights: Mapping[str, Tensor]) -> None:

@@ -227,14 +227,13 @@ def read_pictures(
     return np.ascontiguousarray(np.stack(made))
 
 
-def sampled(prior: DiffusionPrior, count: int, seed: int = 0, steps: int = 50, batch: int = 256) -> NDArray[np.uint8]:
+def sampled(prior: DiffusionPrior, count: int, seed: int = 0, batch: int = 256) -> NDArray[np.uint8]:
     """(count, 3, size, size) pictures of the prior; a longer sample of the same seed begins with the shorter one."""
     made = []
     for start in range(0, count, batch):
         # Whole batches: how many others are asked for changes nobody, and a compiled network sees one shape.
-        noise = prior.noise(batch, seed, start)
-        with torch.no_grad(), torch.autocast(noise.device.type, torch.bfloat16, enabled=noise.device.type == "cuda"):
-            pictures = prior.decode(noise.contiguous(memory_format=torch.channels_last), steps)
+        with torch.no_grad():
+            pictures = prior.decode(prior.sample(batch, seed, start))
         made.append((pictures.float() * 255).round().byte().cpu().numpy())
     return np.concatenate(made)[:count]
 
@@ -289,7 +288,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         training.save(given.out)
         print(f"{training.step} steps, {training.seconds:.0f} s, loss {training.losses[-1]:.4f}")
         if given.samples and not stopped:
-            write_samples(given.out / "samples.zip", sampled(load_diffusion(given.out, given.device), given.samples))
+            write_samples(
+                given.out / "samples.zip", sampled(load_diffusion(given.out, given.device, steps=50), given.samples)
+            )
     except UnfaceError as error:
         print(f"unface: {error}", file=sys.stderr)
         return 1
