@@ -363,13 +363,14 @@ def test_the_repr_is_short_with_many_spaces_and_without_any_number() -> None:
     assert repr(result_of(raw(point()), findings=[broken])).startswith("<AuditResult INVALID, faces.parquet: ")
 
 
-def test_a_frame_has_a_row_for_each_space_probe_k_and_rate() -> None:
+def test_a_frame_has_a_row_for_each_space_probe_k_album_and_rate() -> None:
     frame = looped().to_frame()
     assert list(frame.columns) == [
-        *("space", "control", "removed", "probe", "worst", "k", "far", "resolution"),
+        *("space", "control", "removed", "probe", "worst", "k", "album", "against", "far", "resolution"),
         *("tar", "low", "high", "accepted", "mated", "achieved_far", "chance", "times_chance"),
     ]
-    assert len(frame) == sum(len(space.points) for space in looped().spaces) == 4 * 2
+    assert len(frame[frame.album == 1]) == sum(len(space.points) for space in looped().spaces) == 4 * 2
+    assert not frame.duplicated(["space", "probe", "k", "album", "against", "far"]).any()
     row = frame[(frame.space == "isp") & frame.worst].iloc[0]
     assert (row.removed, row.control, row.k, row.far) == (3, False, 2, 0.01)
     (best,) = (point for point in looped().spaces[1].points if point.worst)
@@ -382,7 +383,7 @@ def test_a_frame_has_a_row_for_each_space_probe_k_and_rate() -> None:
 def test_a_refused_rate_has_a_row_without_numbers() -> None:
     frame = audited().to_frame()
     refused = frame[frame.resolution == "refused"]
-    assert len(refused) == 12
+    assert len(refused[refused.album == 1]) == 12
     assert (
         refused[["tar", "low", "high", "accepted", "mated", "achieved_far", "chance", "times_chance"]]
         .isna()

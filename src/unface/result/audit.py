@@ -1,9 +1,10 @@
 """audit.json: one audit as a file, ``unface.audit/2``. Pages, tables and gates read nothing else."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
@@ -25,6 +26,7 @@ from unface.result.readings import Reading
 from unface.result.words import count, percent, rate
 
 if TYPE_CHECKING:
+    import altair
     import pandas
 
 SCHEMA: Literal["unface.audit/2"] = "unface.audit/2"
@@ -437,35 +439,52 @@ class AuditResult(Frozen):
         return {"variant": self.protocol.variant, "attackers": ", ".join(self.protocol.probe)}
 
     def to_frame(self) -> "pandas.DataFrame":
-        """One row for each space, probe, k and false-accept rate (needs pandas)."""
+        """One row for each space, probe, k, size of album and false-accept rate (needs pandas).
+
+        ``album`` and ``against`` are the pictures of a person on both sides: 1 and 1 for photo pairs.
+        """
         import pandas
 
+        albums = self.parts.get("albums")
+        found = [(space, point, point.k, 1, 1) for space in self.spaces for point in space.points]
+        for one in getattr(albums, "points", []):
+            space = self.space(one.space)
+            if space is not None and one.second > 1:
+                found.append((space, one, getattr(albums, "k", 0), one.first, one.second))
         rows = []
-        for space in self.spaces:
-            removed = 0 if space.erasure is None else space.erasure.rank
-            for point in space.points:
-                tar, achieved = point.tar, point.achieved_far
-                rows.append(
-                    {
-                        "space": space.name,
-                        "control": space.is_control,
-                        "removed": removed,
-                        "probe": point.probe,
-                        "worst": point.worst,
-                        "k": point.k,
-                        "far": point.far,
-                        "resolution": point.resolution,
-                        "tar": None if tar is None else tar.value,
-                        "low": None if tar is None else tar.low,
-                        "high": None if tar is None else tar.high,
-                        "accepted": None if tar is None else tar.numerator,
-                        "mated": None if tar is None else tar.denominator,
-                        "achieved_far": None if achieved is None else achieved.value,
-                        "chance": point.chance,
-                        "times_chance": point.times_chance,
-                    }
-                )
+        for space, point, k, first, second in found:
+            tar, achieved = point.tar, point.achieved_far
+            rows.append(
+                {
+                    "space": space.name,
+                    "control": space.is_control,
+                    "removed": 0 if space.erasure is None else space.erasure.rank,
+                    "probe": point.probe,
+                    "worst": point.worst,
+                    "k": k,
+                    "album": first,
+                    "against": second,
+                    "far": point.far,
+                    "resolution": point.resolution,
+                    "tar": None if tar is None else tar.value,
+                    "low": None if tar is None else tar.low,
+                    "high": None if tar is None else tar.high,
+                    "accepted": None if tar is None else tar.numerator,
+                    "mated": None if tar is None else tar.denominator,
+                    "achieved_far": None if achieved is None else achieved.value,
+                    "chance": point.chance,
+                    "times_chance": point.times_chance,
+                }
+            )
         return pandas.DataFrame(rows)
+
+    def plot(self) -> "altair.FacetChart":
+        """An Altair chart: TAR of the worst attacker over k, a line for each space."""
+        # By name, since pages stand above result files.
+        return cast("altair.FacetChart", import_module("unface.report.notebook").audit_chart(self))
+
+    def _repr_html_(self) -> str:
+        return cast(str, import_module("unface.report.notebook").audit_html(self))
 
     def __repr__(self) -> str:
         head = self.headline

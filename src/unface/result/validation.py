@@ -4,9 +4,10 @@
 """
 
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field, field_validator
 
@@ -16,6 +17,10 @@ from unface.result.file import Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.words import count, one_in, percent, rate
+
+if TYPE_CHECKING:
+    import altair
+    import pandas
 
 VALIDATION_SCHEMA: Literal["unface.validation/1"] = "unface.validation/1"
 VALIDATION_FILE = "validation.json"
@@ -245,6 +250,46 @@ class ValidationResult(Frozen):
             "judges": ", ".join(judge.name for judge in self.judges),
             "attacks": ", ".join(attack.name for attack in self.attacks),
         }
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """One row for each attack, number of questions, false-accept rate, judge and kind of picture (needs pandas)."""
+        import pandas
+
+        rows = []
+        for attack in self.attacks:
+            for point in attack.at:
+                for pictures, share in (("other", point.other), ("same", point.same)):
+                    if share is not None:
+                        rows.append(
+                            {
+                                "attack": attack.name,
+                                "queries": point.queries,
+                                "far": point.far,
+                                "judge": point.judge,
+                                "pictures": pictures,
+                                "recovered": share.value,
+                                "low": share.low,
+                                "high": share.high,
+                                "accepted": share.numerator,
+                                "compared": share.denominator,
+                                "chance": point.chance,
+                            }
+                        )
+        return pandas.DataFrame(rows)
+
+    def plot(self) -> "altair.FacetChart":
+        """An Altair chart: what each attack recovers over the number of questions."""
+        # By name, since pages stand above result files.
+        return cast("altair.FacetChart", import_module("unface.report.notebook").validation_chart(self))
+
+    def _repr_html_(self) -> str:
+        return cast(str, import_module("unface.report.notebook").validation_html(self))
+
+    def __repr__(self) -> str:
+        state = "" if self.valid else "INVALID, "
+        return f"<ValidationResult {state}{self.target.name}: {self.verdict} {count(len(self.findings), 'finding')}>"
+
+    __str__ = __repr__
 
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write validation.json; returns its path."""
