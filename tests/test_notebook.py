@@ -33,8 +33,8 @@ def test_jupyter_runs_it_and_shows_the_banner_and_the_chart() -> None:
     missing = [name for name in ("nbclient", "nbformat", "ipykernel") if find_spec(name) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed, by which notebooks are run (pip install '.[test]')")
-    import nbformat  # type: ignore[import-not-found,unused-ignore]
-    from nbclient import NotebookClient  # type: ignore[import-not-found,unused-ignore]
+    import nbformat
+    from nbclient import NotebookClient
 
     book = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(book)

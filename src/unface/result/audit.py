@@ -19,14 +19,13 @@ from pydantic import (
 from unface.output.taken import require_new_files
 from unface.output.write import unfinished_files, write_files
 from unface.result.face_gate import GateCertificate
-from unface.result.file import Finding, Frozen, Given, Listing, Run, load_result
+from unface.result.file import Chart, Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names, parts_of
 from unface.result.readings import Reading
 from unface.result.words import count, percent, rate
 
 if TYPE_CHECKING:
-    import altair
     import pandas
 
 SCHEMA: Literal["unface.audit/2"] = "unface.audit/2"
@@ -478,10 +477,10 @@ class AuditResult(Frozen):
             )
         return pandas.DataFrame(rows)
 
-    def plot(self) -> "altair.FacetChart":
+    def plot(self) -> Chart:
         """An Altair chart: TAR of the worst attacker over k, a line for each space."""
         # By name, since pages stand above result files.
-        return cast("altair.FacetChart", import_module("unface.report.notebook").audit_chart(self))
+        return cast(Chart, import_module("unface.report.notebook").audit_chart(self))
 
     def _repr_html_(self) -> str:
         return cast(str, import_module("unface.report.notebook").audit_html(self))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
-from typing import Literal, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -77,6 +77,14 @@ class Run(Frozen):
     unface: str
     started: str
     seconds: float
+
+
+class Chart(Protocol):
+    """An Altair chart, which result files do not import: what is most often asked of one."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+    def save(self, fp: str | Path) -> None: ...
 
 
 class Clock:

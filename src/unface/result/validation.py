@@ -13,13 +13,12 @@ from pydantic import Field, field_validator
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.file import Finding, Frozen, Run, load_result
+from unface.result.file import Chart, Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.words import count, one_in, percent, rate
 
 if TYPE_CHECKING:
-    import altair
     import pandas
 
 VALIDATION_SCHEMA: Literal["unface.validation/1"] = "unface.validation/1"
@@ -277,10 +276,10 @@ class ValidationResult(Frozen):
                         )
         return pandas.DataFrame(rows)
 
-    def plot(self) -> "altair.FacetChart":
+    def plot(self) -> Chart:
         """An Altair chart: what each attack recovers over the number of questions."""
         # By name, since pages stand above result files.
-        return cast("altair.FacetChart", import_module("unface.report.notebook").validation_chart(self))
+        return cast(Chart, import_module("unface.report.notebook").validation_chart(self))
 
     def _repr_html_(self) -> str:
         return cast(str, import_module("unface.report.notebook").validation_html(self))
