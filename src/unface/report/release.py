@@ -138,8 +138,7 @@ def _headline(result: ReleaseResult) -> list[tuple[str, str, str]]:
         (
             "Nearest person is in training",
             percent(share.value),
-            f"{interval(share.low, share.high)} %, chance {percent(main.membership.null)}, "
-            f"p = {_p(main.membership.test)}",
+            f"{interval(share.low, share.high)} %, chance {percent(main.membership.null)}",
         ),
     ]
     if main.copies:
@@ -171,18 +170,20 @@ def _views_table(result: ReleaseResult) -> Table:
                     f"chance {percent(view.membership.null)}, p = {_p(view.membership.test)}",
                 ),
                 Cell(f"{exposed.numerator:,}", f"{interval(exposed.low, exposed.high)} % of {exposed.denominator:,}"),
-                Cell(f"{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]"),
+                Cell(
+                    f"{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
+                    f"mAP {view.separation.average_precision:.3f}, a coin {view.separation.coin:.3f}",
+                ),
                 Cell(NOT_MEASURED if tpr is None else bounded(tpr), f"at FPR {rate(view.separation.fpr)}"),
-                Cell(f"{view.separation.average_precision:.3f}", f"a coin {view.separation.coin:.3f}"),
             ]
         )
     if result.fused is not None:
         exposed = result.fused.exposed
         small = f"{interval(exposed.low, exposed.high)} % of {exposed.denominator:,}"
         rows.append(
-            [Cell("all together"), Cell("–"), Cell("–"), Cell(f"{exposed.numerator:,}", small), *3 * [Cell("–")]]
+            [Cell("all together"), Cell("–"), Cell("–"), Cell(f"{exposed.numerator:,}", small), *2 * [Cell("–")]]
         )
-    heads = ("view", "links real people", "nearest in training", "exposed people", "AUC", "TPR", "mAP")
+    heads = ("view", "links real people", "nearest in training", "exposed people", "AUC", "TPR")
     return table("Training against holdout people", heads, rows)
 
 
@@ -205,14 +206,15 @@ def _copies_table(view: ViewResult) -> Table:
 def _riskiest_table(view: ViewResult) -> Table:
     rows = [
         [
-            Cell(one.id, "copy" if one.is_copy else ""),
+            Cell(one.id),
             Cell(f"{one.training:.3f}"),
             Cell(f"{one.holdout:.3f}"),
             Cell(f"{one.people:,}" if one.people else "–"),
+            Cell("copy" if one.is_copy else "–"),
         ]
         for one in view.riskiest
     ]
-    heads = ("synthetic picture", "nearest training picture", "nearest holdout picture", "people it exposes")
+    heads = ("synthetic picture", "nearest training picture", "nearest holdout picture", "people it exposes", "")
     return table("The riskiest pictures: how much nearer to training than to the holdout, in cosines", heads, rows)
 
 

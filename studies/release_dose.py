@@ -1,0 +1,222 @@
+"""Dose–response of ``unface release``: one generator trained on 250, 1,000, 5,000 and 20,000 pictures of people.
+
+    python -m studies.release_dose PICTURES SAMPLES KEEP [--random FOLDER] [--record WHERE]
+
+PICTURES holds CelebA's aligned pictures as <person>/<picture>. SAMPLES holds what each generator drew: a folder or zip
+whose name contains n250, n1000, n5000 or n20000. The people of T_n are the first n / 5 in order of sha256(name), five
+pictures each; the holdout is as many people after the first 4,000. At most --people of each side are compared. Real
+pictures get the generator's crop at 64² first, so that all three sets are alike. KEEP holds vectors, so that a second
+call encodes nothing again. --random: FOLDER with generated faces that never saw CelebA (arcface-mbf_random.parquet) and
+arcface-mbf_celeba9k.parquet, the negative control.
+"""
+
+import argparse
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from studies.measured import Cell, Table, Value, markdown, write_findings
+from unface import EmbeddingSet, load_encoder, read_embeddings
+from unface.data import decode, write_embeddings
+from unface.encode import framed
+from unface.prior.train import CELEBA_CROP, CELEBA_FACE
+from unface.release.paper import PaperSet, paper_score
+from unface.release.run import Plan, release
+from unface.result.release import ReleaseResult
+from unface.result.words import in_percent, interval
+
+DOSES = (250, 1_000, 5_000, 20_000)
+ENCODERS = ("arcface-mbf", "mobilenet-v2")
+FARS = (1e-4, 1e-5)
+EACH, AFTER, SIDE = 5, 4_000, 64
+RECOGNISERS = ("arcface-mbf",)
+Picture = NDArray[np.uint8]
+
+
+def main() -> None:
+    """Encode what is not encoded yet, compare, print, and record if asked."""
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("pictures", type=Path)
+    given.add_argument("samples", type=Path)
+    given.add_argument("keep", type=Path)
+    given.add_argument("--random", type=Path)
+    given.add_argument("--people", type=int, default=1_000, help="of each side, at most")
+    given.add_argument("--samples-of", type=int, default=2_000, help="faces of each generator, at most")
+    given.add_argument("--record", metavar="WHERE")
+    asked = given.parse_args()
+    asked.keep.mkdir(parents=True, exist_ok=True)
+    folders = sorted(asked.pictures.iterdir(), key=lambda person: hashlib.sha256(person.name.encode()).hexdigest())
+    sides = {"training": folders[: asked.people], "holdout": folders[AFTER : AFTER + asked.people]}
+    samples = {n: path for n in DOSES if (path := _found(asked.samples, n)) is not None}
+    rows: list[list[Cell]] = []
+    for encoder in ENCODERS:
+        real = {side: _real(asked.keep, side, people, encoder) for side, people in sides.items()}
+        for n, path in samples.items():
+            drawn = _drawn(asked.keep, n, path, encoder, asked.samples_of)
+            names = {side: {one.name for one in sides[side][: n // EACH]} for side in sides}
+            training, holdout = _distinct(*(_of(real[side], names[side]) for side in ("training", "holdout")))
+            done = release(drawn, training, holdout, plan=Plan(far=FARS)).result
+            rows.append([encoder, n, *_row(done, _paper(drawn, training, holdout))])
+            print(*markdown(_table(rows[-1:])), done.verdict, sep="\n", flush=True)
+    if asked.random is not None:
+        rows.append(["arcface-mbf", "none of them", *_control(asked.random, asked.people)])
+    print(*markdown(_table(rows)), sep="\n")
+    if asked.record:
+        command = "python -m studies.release_dose PICTURES SAMPLES KEEP --random FOLDER"
+        write_findings("release", command=command, where=asked.record, tables={"dose": _table(rows)})
+
+
+def _row(result: ReleaseResult, paper: tuple[float, float] | None) -> list[Cell]:
+    main = result.main
+    share, exposed, copies = main.membership.share, main.exposure.exposed, main.copies[-1]
+    linking = None if main.linking is None else main.linking.tar.value
+    cells: list[Value] = [
+        result.synthetic.rows,
+        result.training.people,
+        linking,
+        f"{in_percent(share.value)} {interval(share.low, share.high)}",
+        short(main.membership.test.p),
+        f"{exposed.numerator} ({exposed.denominator and in_percent(exposed.value)} %)",
+        copies.copies.numerator,
+        short(copies.expected),
+        short(main.separation.auc.value),
+        *((None, None) if paper is None else paper),
+    ]
+    return [*cells]
+
+
+def _table(rows: list[list[Cell]]) -> Table:
+    columns = {
+        "encoder": "",
+        "trained on pictures": "",
+        "faces drawn": ",",
+        "people a side": ",",
+        "links real people": ".0%",
+        "nearest in training, %": "",
+        "p": ".2g",
+        "exposed people": "",
+        f"copies at FAR {FARS[-1]:g}".replace("e-05", "e-5"): ",",
+        "expected": ".3g",
+        "AUC": ".3f",
+        "paper's mAP, members": ".3f",
+        "paper's mAP, fresh people": ".3f",
+    }
+    return Table(columns=columns, rows=rows)
+
+
+def _paper(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -> tuple[float, float]:
+    """The score of paper 003 for members, and with people who were not trained on in their place."""
+    vectors = PaperSet(training.unit().vectors, drawn.unit().vectors, holdout.unit().vectors)
+    (face,) = paper_score({"face": vectors}, training.identities, holdout.identities)
+    assert face.map_of_fresh is not None
+    return short(face.map), short(face.map_of_fresh)
+
+
+def _control(folder: Path, people: int) -> list[Cell]:
+    """Generated faces of a generator that was trained on other people (FFHQ)."""
+    real = read_embeddings(folder / "arcface-mbf_celeba9k.parquet")
+    names = sorted(real.names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
+    drawn = read_embeddings(folder / "arcface-mbf_random.parquet", identity=None)
+    training, holdout = _distinct(*(_of(real, set(names[start : start + people])) for start in (0, AFTER)))
+    plan = Plan(far=FARS)
+    return _row(release(drawn, training, holdout, plan=plan).result, _paper(drawn, training, holdout))
+
+
+def _of(real: EmbeddingSet, names: set[str]) -> EmbeddingSet:
+    return real.take(np.array([real.names[code] in names for code in real.identities], bool))
+
+
+def _distinct(training: EmbeddingSet, holdout: EmbeddingSet) -> tuple[EmbeddingSet, EmbeddingSet]:
+    """Without pictures that CelebA has under two names."""
+    both = np.concatenate([training.vectors, holdout.vectors])
+    _, first, times = np.unique(both, axis=0, return_inverse=True, return_counts=True)
+    once = times[first.ravel()] == 1
+    return training.take(once[: len(training)]), holdout.take(once[len(training) :])
+
+
+def _real(keep: Path, side: str, people: list[Path], encoder: str) -> EmbeddingSet:
+    """Pictures of real people as the generator saw them: cut to its square, at 64², as JPEG."""
+    left, top, size = CELEBA_CROP
+
+    def pictures() -> Iterator[tuple[str, str, Picture]]:
+        for person in people:
+            for path in sorted(person.iterdir())[:EACH]:
+                image = Image.fromarray(decode(path.read_bytes()))
+                box = (left, top, left + size, top + size)
+                small = image.resize((SIDE, SIDE), Image.Resampling.BILINEAR, box=box)
+                content = BytesIO()
+                small.save(content, "JPEG", quality=95, subsampling=0)
+                yield f"{person.name}/{path.name}", person.name, decode(content.getvalue())
+
+    return _encoded(keep / f"{side}{len(people)}_{encoder}.parquet", pictures(), encoder)
+
+
+def _drawn(keep: Path, n: int, path: Path, encoder: str, most: int) -> EmbeddingSet:
+    """The first pictures that a generator drew."""
+
+    def pictures() -> Iterator[tuple[str, str, Picture]]:
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.suffix in (".jpg", ".png"))
+            for file in files[:most]:
+                yield file.name, file.name, decode(file.read_bytes())
+            return
+        with zipfile.ZipFile(path) as archive:
+            for name in sorted(archive.namelist())[:most]:
+                yield name, name, decode(archive.read(name))
+
+    return _encoded(keep / f"n{n}_{most}_{encoder}.parquet", pictures(), encoder)
+
+
+def _encoded(path: Path, pictures: Iterator[tuple[str, str, Picture]], name: str) -> EmbeddingSet:
+    """Encode, or read what an earlier call has encoded."""
+    if path.exists():
+        return read_embeddings(path)
+    encoder = load_encoder(name, accept_licence=True, threads=1)
+    ids, people, vectors, waiting = [], [], [], []
+    for row, (picture_id, person, picture) in enumerate(pictures):
+        ids.append(picture_id)
+        people.append(person)
+        waiting.append(framed(_face(picture) if name in RECOGNISERS else picture, encoder.card.input))
+        if len(waiting) == 32:
+            vectors.append(encoder.encode(waiting))
+            waiting = []
+        if row % 1000 == 999:
+            print(path.name, row + 1, flush=True)
+    if waiting:
+        vectors.append(encoder.encode(waiting))
+    made = EmbeddingSet.from_arrays(np.concatenate(vectors), people, ids=ids, source=path.stem)
+    write_embeddings(made, path)
+    return made
+
+
+def _face(picture: Picture) -> Picture:
+    """The window in which ArcFace's aligned crop lies: pictures of this set are all aligned alike."""
+    left, top, side = (share * SIDE for share in CELEBA_FACE)
+    box = (left, top, left + side, top + side)
+    return np.asarray(Image.fromarray(picture).resize((112, 112), Image.Resampling.BICUBIC, box=box))
+
+
+def _found(folder: Path, n: int) -> Path | None:
+    """The samples of one generator: a zip, or a folder of pictures, with n250 and the like in its path."""
+    for path in sorted(folder.rglob("*")):
+        if re.search(rf"n{n}(?!\d)", str(path.relative_to(folder))) and (
+            path.suffix == ".zip" or (path.is_dir() and any(path.glob("*.jpg")))
+        ):
+            return path
+    return None
+
+
+def short(value: float) -> float:
+    """Three digits."""
+    return float(f"{value:.3g}")
+
+
+if __name__ == "__main__":
+    main()
