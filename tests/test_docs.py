@@ -1,6 +1,8 @@
 """If this fails, a page tells readers to do something that does not work, or leaves out something that does."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import typer
@@ -12,10 +14,28 @@ PAGES = [pages.ROOT / "README.md", *sorted((pages.ROOT / "docs").glob("*.md"))]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_step_of_a_page_works(page: Path, tmp_path: Path) -> None:
+def test_every_step_of_a_page_works(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if page.name == "audit-my-index.md":
+        request.getfixturevalue("shop")
     # The page that is read first is followed as its reader does, with the installed program.
     found = list(pages.problems(page, tmp_path, in_this_process=page.name != "README.md"))
     assert not found, "\n\n".join(found)
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A database of that name, which programs find by their environment."""
+    from tests.stores.postgres_server import server
+
+    given = parse_qs(urlsplit(server().uri).query)
+    monkeypatch.setenv("PGHOST", given["host"][0])
+    monkeypatch.setenv("PGUSER", "postgres")
+    import psycopg
+
+    with psycopg.connect("dbname=postgres", autocommit=True) as opened:
+        opened.execute("CREATE DATABASE shop")
+        yield
+        opened.execute("DROP DATABASE shop WITH (FORCE)")
 
 
 def test_the_command_line_page_tells_every_command_and_option_and_no_other() -> None:
