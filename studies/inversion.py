@@ -549,16 +549,17 @@ def run_job(job: Job, bench: Bench, threats: "dict[str, tuple[Threat, PoolFaces]
         "cell": json.loads(made.cell.model_dump_json()),
         "space": json.loads(space_facts(job.space, projection, case).model_dump_json()),
         "judges": [json.loads(one.facts().model_dump_json()) for one in case.jury],
-        "ceiling": tallies(ceiling_of(case)),
+        "ceiling": tallies(ceiling_of(case, templates=templates)),
         "tally": tallies(made.judged),
     }
     return row
 
 
-def ceiling_of(case: Case) -> Judged:
-    """Other real pictures against the attacked one."""
-    itself = {juror.name: case.people.seen[juror.name][case.people.rows] for juror in case.jury}
-    return Judged.of(itself, case.people, case.jury)
+def ceiling_of(case: Case, *, templates: bool) -> Judged:
+    """Other real pictures against the attacked one, to those who judge pictures or to those who judge templates."""
+    jury = tuple(case.template_jury.values()) if templates else case.jury
+    itself = {juror.name: case.people.seen[juror.name][case.people.rows] for juror in jury}
+    return Judged.of(itself, case.people, jury)
 
 
 def tallies(judged: Judged) -> Row:

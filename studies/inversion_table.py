@@ -27,11 +27,13 @@ SUCCESS = {
     "best of pool": ".1f/",
     "random face": ".1f",
     "ceiling": ".1f",
+    "raw − erased": ".1f",
+}
+REACHED = {
     "cosine reached": ".3f",
     "second picture": ".3f",
     "strangers": ".3f",
     "converged": "",
-    "raw − erased": ".1f",
     "passes": ",.0f",
     "seconds": ".2f",
 }
@@ -125,6 +127,7 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
     judges = dict.fromkeys(_judge(one) for row in rows for one in row["judges"])
     return {
         "success": Table(columns={**KEY, **SUCCESS}, rows=success),
+        "reached": Table(columns={**KEY, **REACHED}, rows=[_reached(cell) for cell in cells.values()]),
         "judges": Table(
             columns={**KEY, "judge": "", **{f"FAR {far}": ".1f/" for far in ("1e-2", "1e-3", "1e-4")}}, rows=alone
         ),
@@ -143,16 +146,12 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
 
 
 def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
-    judged, passes = cell.judged, cell.first.each
+    judged = cell.judged
     at = judged.fars.index(FAR)
     best, drawn = cell.control("best of pool", FAR), cell.control("random face", FAR)
-    reached, second = cell.mean("cell", "reached"), cell.mean("space", "second")
     lost: Estimate | None = None
     if raw is not None and raw is not cell and raw.judged.fars == judged.fars:
         lost = changes(cell.attack, cell.space, *cell.common(raw))[at].other
-    converged = "-"
-    if isinstance(reached, float) and isinstance(second, float):
-        converged = "yes" if reached >= second else "no"
     return [
         *cell.key,
         int(judged.all.same_of.sum() / len(judged.by)),
@@ -164,11 +163,21 @@ def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
         else [_percent(best.same.value), None if best.other is None else _percent(best.other.value)],
         None if drawn is None else _percent(drawn.same.value),
         _percent(cell.ceiling.rate("other", at)) if cell.ceiling.other_of.sum() else None,
+        _points(lost),
+    ]
+
+
+def _reached(cell: Joined) -> list[Cell]:
+    reached, second, passes = cell.mean("cell", "reached"), cell.mean("space", "second"), cell.first.each
+    converged = ""
+    if isinstance(reached, float) and isinstance(second, float):
+        converged = "yes" if reached >= second else "no"
+    return [
+        *cell.key,
         reached,
         second,
         cell.mean("space", "strangers"),
         converged,
-        _points(lost),
         _rounded(passes.encoder_forward + passes.encoder_backward),
         _rounded(passes.seconds),
     ]

@@ -23,7 +23,7 @@ MARKDOWN = typer.Option(
 
 def gate(
     audit: Path = typer.Argument(
-        ..., metavar="RESULT.json", help="What 'unface audit', 'validate' or 'release' wrote, or its folder."
+        ..., metavar="RESULT.json", help="What 'unface audit', 'validate', 'release' or 'invert' wrote, or its folder."
     ),
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; or give a limit by the flags below."
@@ -45,10 +45,11 @@ def gate(
     json: bool = typer.Option(False, "--json", help="Print the result as JSON instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
-    """Check an audit, a validation or a release against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
+    """Check an audit or another result against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
     from unface.gate import (
         gate_markdown,
         judge,
+        judge_inversion,
         judge_release,
         judge_validation,
         junit_xml,
@@ -60,6 +61,7 @@ def gate(
     from unface.output.taken import require_distinct
     from unface.result.audit import AuditResult, audit_path
     from unface.result.history import add_to_history
+    from unface.result.inversion import InversionResult, inversion_path
     from unface.result.release import ReleaseResult, release_path
     from unface.result.validation import ValidationResult, validation_path
 
@@ -67,14 +69,18 @@ def gate(
         raise typer.BadParameter("--policy holds all the rules; leave the other limits out")
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
-    validation, release = validation_path(audit), release_path(audit)
-    audit = validation or release or audit_path(audit)
+    validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
+    audit = validation or release or inversion or audit_path(audit)
     require_distinct([junit, sarif, markdown, history], [audit, policy])
     judged: Readable | None = None
-    if release:
+    if release or inversion:
         if history is not None:
-            raise UnfaceError("--history: keeps audits and validations, and this is a release; leave it out")
-        result = judge_release(ReleaseResult.load(audit), rules)
+            what = "a release" if release else "an inversion"
+            raise UnfaceError(f"--history: keeps audits and validations, and this is {what}; leave it out")
+        if release:
+            result = judge_release(ReleaseResult.load(audit), rules)
+        else:
+            result = judge_inversion(InversionResult.load(audit), rules)
     elif validation:
         judged = validated = ValidationResult.load(audit)
         result = judge_validation(validated, rules)

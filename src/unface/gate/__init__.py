@@ -2,11 +2,12 @@
 
 from unface.gate.ci import diff_markdown, gate_markdown, junit_xml, sarif, write_ci_file, write_markdown
 from unface.gate.diff import Diff, Difference, Trend, compare
-from unface.gate.judge import GateResult, RuleResult, judge, judge_release, judge_validation
+from unface.gate.judge import GateResult, RuleResult, judge, judge_inversion, judge_release, judge_validation
 from unface.gate.policy import (
     CopiesRule,
     ExposedRule,
     ImprovementRule,
+    InversionRule,
     LeakageRule,
     Policy,
     RiskRule,
@@ -25,6 +26,7 @@ __all__ = [
     "ExposedRule",
     "GateResult",
     "ImprovementRule",
+    "InversionRule",
     "LeakageRule",
     "Measurement",
     "Policy",
@@ -38,6 +40,7 @@ __all__ = [
     "diff_markdown",
     "gate_markdown",
     "judge",
+    "judge_inversion",
     "judge_release",
     "judge_validation",
     "junit_xml",

@@ -3,10 +3,12 @@
 from dataclasses import asdict, dataclass
 
 from unface.errors import UnfaceError
+from unface.gate.inversion import evaluate_inversion, inversion_words
 from unface.gate.policy import (
     CopiesRule,
     ExposedRule,
     ImprovementRule,
+    InversionRule,
     Policy,
     RiskRule,
     Rule,
@@ -18,6 +20,7 @@ from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, i
 from unface.gate.validation import evaluate_validation, validation_words
 from unface.result.audit import AuditResult
 from unface.result.file import Finding
+from unface.result.inversion import InversionResult
 from unface.result.release import ReleaseResult
 from unface.result.validation import ValidationResult
 from unface.result.words import count, rate
@@ -84,7 +87,7 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
     unusable = _unusable(result)
     rules = []
     for number, rule in enumerate(policy.require, 1):
-        if isinstance(rule, ValidationRule | ExposedRule | CopiesRule | RiskRule):
+        if isinstance(rule, ValidationRule | ExposedRule | CopiesRule | RiskRule | InversionRule):
             rules.append(_rule_result(*_in_words(rule, ""), None, evaluate(rule, result.raw, result)))
             continue
         name = rule.space if rule.space is not None else _released(result, number)
@@ -132,6 +135,21 @@ def judge_release(result: ReleaseResult, policy: Policy) -> GateResult:
     return GateResult(_one_line(result.synthetic.name), result.synthetic.sha256, len(warnings), tuple(rules))
 
 
+def judge_inversion(result: InversionResult, policy: Policy) -> GateResult:
+    """The same for an inversion.json."""
+    unusable = None if result.valid else inconclusive("the inversion is invalid: a control failed")
+    rules = []
+    for rule in policy.require:
+        if isinstance(rule, InversionRule):
+            outcome = unusable or evaluate_inversion(rule, result)
+        else:
+            outcome = inconclusive(f"this file is an inversion; the rule is about what '{_maker(rule)}' wrote")
+        rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
+    warnings = _warnings(result.findings)
+    rules += _on_warnings(policy, warnings, "inversion", unusable)
+    return GateResult(_one_line(result.encoder.name), result.people.sha256, len(warnings), tuple(rules))
+
+
 def _warnings(findings: list[Finding]) -> list[str]:
     return [f"{finding.about}: {finding.text}" for finding in findings if finding.severity == "warning"]
 
@@ -148,8 +166,8 @@ def _on_warnings(policy: Policy, warnings: list[str], what: str, unusable: Outco
 
 def _maker(rule: Rule) -> str:
     """The command whose file a rule is about."""
-    if isinstance(rule, ValidationRule):
-        return "unface validate"
+    if isinstance(rule, ValidationRule | InversionRule):
+        return "unface validate" if isinstance(rule, ValidationRule) else "unface invert"
     return "unface release" if isinstance(rule, ExposedRule | CopiesRule | RiskRule) else "unface audit"
 
 
@@ -179,6 +197,8 @@ def _in_words(rule: Rule, space: str) -> tuple[str, str]:
         return validation_words(rule)
     if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
         return release_words(rule)
+    if isinstance(rule, InversionRule):
+        return inversion_words(rule)
     space = rule.space or space
     if isinstance(rule, UtilityRule):
         where = f" on {rule.on}" if rule.on is not None else ""

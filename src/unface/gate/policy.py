@@ -96,8 +96,19 @@ class RiskRule(_Table):
     pictures: Literal["other", "same", "any"] = Field(default="other", description="'other', 'same' or 'any'")
 
 
+class InversionRule(_Table):
+    """Of an inversion: the upper end of an attack's success on stored vectors is at most a limit."""
+
+    inverted_max: Share = Field(description="a share above 0 and below 1, such as 0.05 for 5 %")
+    far: Share = Field(description=_FAR)
+    space: Name = Field(default="raw", description="the name of a space, such as 'raw'")
+    attack: Name = Field(default="worst", description="the name of an attack, or 'worst'")
+    pictures: Literal["other", "same"] = Field(default="other", description="'other' or 'same'")
+    coarse: Literal["allow"] | None = Field(default=None, description=_COARSE)
+
+
 ReleaseRule = ExposedRule | CopiesRule | RiskRule
-Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule | ReleaseRule
+Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule | ReleaseRule | InversionRule
 
 
 class Gate(_Table):
@@ -127,6 +138,7 @@ _KINDS: dict[str, type[Rule]] = {
     "exposed_max": ExposedRule,
     "copies_max": CopiesRule,
     "risk_max": RiskRule,
+    "inverted_max": InversionRule,
 }
 _Model = TypeVar("_Model", bound=_Table)
 
@@ -161,7 +173,8 @@ def _make_rule(table: object, name: str, place: Place) -> Rule:
     if limit is None:
         raise UnfaceError(
             f"{place(name, '')}: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, "
-            "success_max for a validation, or exposed_max, copies_max or risk_max for a release"
+            "success_max for a validation, inverted_max for an inversion, or exposed_max, copies_max or risk_max for "
+            "a release"
         )
     return _validated(_KINDS[limit], table, name, place)
 

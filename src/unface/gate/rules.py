@@ -10,6 +10,7 @@ from unface.gate.policy import (
     CopiesRule,
     ExposedRule,
     ImprovementRule,
+    InversionRule,
     LeakageRule,
     RiskRule,
     Rule,
@@ -93,6 +94,8 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
             outcomes = [inconclusive("this file is an audit; success_max is about what 'unface validate' wrote")]
         case ExposedRule() | CopiesRule() | RiskRule():
             outcomes = [inconclusive("this file is an audit; the rule is about what 'unface release' wrote")]
+        case InversionRule():
+            outcomes = [inconclusive("this file is an audit; inverted_max is about what 'unface invert' wrote")]
         case UtilityRule():
             useful = [one for one in space.utility if one.is_usefulness]
             kept = [one for one in useful if one.measure == rule.utility and rule.on in (None, one.on)]

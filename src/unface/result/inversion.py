@@ -242,6 +242,16 @@ class InversionResult(Frozen):
         return load_result(Path(path), cls, INVERSION_SCHEMA, "unface invert")
 
 
+def inversion_path(path: Path) -> Path | None:
+    """The inversion.json that a path means: itself, or the one in a folder; None where it is something else."""
+    file = path / INVERSION_FILE if path.is_dir() else path
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return file if f'"{INVERSION_SCHEMA}"' in opened.read(200) else None
+    except (OSError, ValueError):
+        return None
+
+
 def inverted(point: InversionSuccess) -> Share:
     """The share that counts: other pictures, or the attacked one where there are no others."""
     return point.other if point.other is not None else point.same
