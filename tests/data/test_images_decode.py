@@ -1,8 +1,11 @@
 """If this fails, a picture reaches an encoder on its side or in wrong colours, or takes the process down with it."""
 
 import struct
+import threading
 import tracemalloc
+import warnings
 import zlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,7 +125,32 @@ def bomb(side: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
 
 
-@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_pillow_says_nothing_beside_the_refusal_whichever_thread_ends_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second thread opens its picture after the first has put the filters of warnings back."""
+    content, whole, inside, ended = bomb(9_500), Image.open, threading.Event(), threading.Event()
+
+    def refused() -> None:
+        with pytest.raises(BadPicture, match="too many pixels"):
+            decode(content)
+
+    def held(*given: Any, **more: Any) -> Any:
+        if threading.current_thread() is second:
+            inside.set()
+            assert ended.wait(60)
+        elif not inside.is_set():
+            second.start()
+            assert inside.wait(60)
+        return whole(*given, **more)
+
+    second = threading.Thread(target=refused)
+    monkeypatch.setattr(Image, "open", held)
+    with warnings.catch_warnings(record=True) as said:
+        refused()
+        ended.set()
+        second.join()
+    assert said == []
+
+
 @pytest.mark.parametrize("side", [9_500, 50_000])
 def test_a_decompression_bomb_is_refused_by_its_header(side: int) -> None:
     tracemalloc.start()

@@ -123,19 +123,25 @@ class PixelBudget:
 
 
 PIXELS = PixelBudget()
+_PILLOW = r"PIL\."
 
 
 def declared_pixels(content: bytes) -> int:
     """By its header alone; 0 of what is no picture."""
     from PIL import Image
 
+    _silence_pillow()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            with Image.open(BytesIO(content), formats=_FORMATS) as image:
-                return int(image.width * image.height)
+        with Image.open(BytesIO(content), formats=_FORMATS) as image:
+            return int(image.width * image.height)
     except Exception:  # decode says what is wrong with it
         return 0
+
+
+def _silence_pillow() -> None:
+    """For good: we say what is wrong with a picture, and the threads that open pictures share the filters."""
+    if not any(getattr(module, "pattern", None) == _PILLOW for _, _, _, module, _ in warnings.filters):
+        warnings.filterwarnings("ignore", module=_PILLOW)
 
 
 def decode(content: bytes) -> NDArray[np.uint8]:
@@ -144,11 +150,9 @@ def decode(content: bytes) -> NDArray[np.uint8]:
 
     if not content:
         raise BadPicture("empty file")
+    _silence_pillow()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # we have a limit of our own
-            opened = Image.open(BytesIO(content), formats=_FORMATS)
-        with opened as image:
+        with Image.open(BytesIO(content), formats=_FORMATS) as image:
             if image.width * image.height > PIXELS.most():
                 raise BadPicture("too many pixels")
             try:
