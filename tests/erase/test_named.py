@@ -43,6 +43,11 @@ KINDS: dict[str, type[Eraser]] = {
 UTILITY = np.vstack([np.eye(24), -np.eye(24)]).astype(np.float32)
 
 
+def test_a_keeper_by_name_keeps_what_is_not_removed_and_weighs_people_as_asked() -> None:
+    found = make_eraser("keeper", 5, nuisance=np.eye(12), mu=0.7).get_params()
+    assert (found["kept"], found["mu"]) == (7, 0.7)
+
+
 def test_every_name_is_an_eraser_of_the_rank_that_was_asked_for() -> None:
     made = people(12)
     assert KINDS.keys() == ERASERS.keys() | CONTROLS.keys() | UTILITY_AWARE.keys()

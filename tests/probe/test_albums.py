@@ -153,3 +153,8 @@ def test_trials_count_what_they_say() -> None:
     assert trial.false_accepts[1e-1] == accepted
     rates = {size: np.mean([trials[name, size].calibrate_tar[1e-1] for name in PANEL]) for _, size in trials}
     assert rates[AlbumSize(3, 3)] > rates[AlbumSize(2, 2)]
+
+
+def test_albums_of_one_size_are_all_compared_and_of_two_sizes_only_the_two_pairs_that_share_no_picture() -> None:
+    assert [AlbumSize(2, 2).pairs(images) for images in (4, 5, 7)] == [4, 4, 9]
+    assert AlbumSize(2, 3).pairs(5) == 2

@@ -1,10 +1,15 @@
 """If these fail, reading back says of raw vectors that they are erased, or of erased ones that they are not."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from unface import Projection, UnfaceError
 from unface.data import Space
+from unface.erase.gate import Gate
+from unface.result.face_gate import GateCertificate
+from unface.result.numbers import Rate
 from unface.scale.receipt import Check
 
 ROOT_HALF = np.sqrt(0.5)
@@ -149,3 +154,42 @@ def test_with_scaling_any_share_of_the_mean_is_right_but_none_the_other_way_or_b
 def test_a_mean_without_a_part_in_what_is_removed_excuses_nothing() -> None:
     by = removing(FIRST, readers=[FIRST], mean=[0, 0.9, 0, 0])
     assert left(by, [0.6, 0, 0.8, 0]) == pytest.approx(0.6)
+
+
+def gated(offset: float = 0.0) -> Projection:
+    """Removes the first direction of what has a positive third coordinate (less the offset)."""
+    weights = np.array([0.0, 0, 1, 0])
+    certificate = GateCertificate(1e-3, Rate.counted(0, 9), 0.3, Rate.counted(0, 3), 0.6, Rate.counted(1, 9))
+    return replace(removing(FIRST), gate=Gate(weights, offset, certificate))
+
+
+RAW = np.array(
+    [
+        [0.0, 0.6, 0.8, 0],  # erased
+        [0.6, 0.0, 0.8, 0],  # a face that is raw
+        [0.6, 0.0, -0.8, 0],  # no face, left as it is
+        [0.0, 1.0, 0.0, 0],  # nothing to remove
+        [0.0, 0.0, 0.0, 0],
+        [0.0, 0.3, 0.4, 0],  # erased, and of another length
+    ]
+)
+
+
+def test_each_vector_is_told_apart_raw_erased_no_face_zero_or_of_another_length() -> None:
+    """What ``erase_arrivals`` of stores goes by."""
+    assert Check(removing(FIRST)).is_erased(RAW).tolist() == [True, False, False, True, True, False]
+    assert Check(removing(FIRST, unit=False)).is_erased(RAW).tolist() == [True, False, False, True, True, True]
+    assert Check(gated()).is_erased(RAW).tolist() == [True, False, True, True, True, False]
+    assert Check(gated(0.9)).is_erased(RAW).tolist() == [True, False, False, True, True, False]
+    assert Check(removing(FIRST)).is_erased(RAW.astype(np.float32)).tolist() == [True, False, False, True, True, False]
+
+
+def test_what_a_gate_takes_for_no_face_is_counted_and_may_keep_everything() -> None:
+    check = Check(gated())
+    check.add(RAW[[0, 2, 2, 3]])
+    assert (check.not_faces, check.largest_left, check.rows) == (2, 0.0, 4)
+    check.add(7 * RAW[[2]])
+    assert (check.not_faces, check.largest_left) == (3, 0.0), "of any length"
+    check.add(RAW[[1]])
+    assert check.not_faces == 3
+    assert check.largest_left == pytest.approx(0.6)
