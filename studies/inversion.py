@@ -16,6 +16,7 @@ import argparse
 import hashlib
 import json
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from unface import EmbeddingSet, read_embeddings
 from unface.data import BadPicture, ImageSet, Space, decode, read_images
@@ -38,7 +40,7 @@ from unface.invert.run import Case, PoolFaces, run_cell, space_facts
 from unface.judge import Recogniser, face_frames, load_recogniser
 from unface.judge.template import unit_rows
 from unface.result.inversion import InversionCell, TargetPeople
-from unface.threads import available_cores
+from unface.threads import available_cores, parallel_map
 
 ROLES = {"train": 4000, "fit": 2000, "calibrate": 1000}
 RECOGNISERS = ("sface", "edgeface-s", "arcface-mbf")
@@ -47,6 +49,7 @@ ERASED = ("isp", "keeper", "pca", "random")
 BLOCK, TARGETS, CONTROLS = 100, 200, 2000
 FAR = 1e-3
 GENERATED_SEED = 30
+GENERATORS_FRAME = (13.8, 39.3, 149.9)  # left, top, side of a CelebA picture: its face window is the generator's
 Roles = dict[str, list[str]]
 Row = dict[str, Any]
 """A finished cell, as rows.jsonl holds it."""
@@ -312,9 +315,41 @@ class Bench:
             view=view,
             prior=prior,
             second=None if second is None else View(self.encoder(second), device=self.device),
-            train=Train(learned.vectors, owners(learned, self.roles["train"]), features),
+            train=Train(
+                learned.vectors,
+                owners(learned, self.roles["train"]),
+                features,
+                lambda rows: self.framed([ids[row] for row in rows]),
+            ),
             template_jury={} if second is None else {second: self.juror(second, independent=False)},
         )
+
+    def framed(self, ids: Sequence[str]) -> NDArray[np.uint8]:
+        """(n, 128, 128, 3) of photographs, cut as the generator's pictures are."""
+        left, top, side = GENERATORS_FRAME
+
+        def cut(name: str) -> NDArray[np.uint8]:
+            picture = Image.open(self.data / "celeba9k" / name).convert("RGB")
+            return np.asarray(
+                picture.resize((128, 128), Image.Resampling.BILINEAR, (left, top, left + side, top + side))
+            )
+
+        return np.stack(parallel_map(cut, ids))
+
+    def before_diffusion(self, case: Case) -> Case:
+        """The same people before an attacker with the diffusion prior, whose pictures are cut otherwise."""
+        from unface.invert.view import View, Window
+        from unface.prior.diffusion import load_diffusion
+        from unface.prior.train import CELEBA_FACE
+
+        if self.diffusion is None:
+            raise UnfaceError("a diffusion prior is needed; name its folder with --diffusion")
+        if "diffusion" not in self.kept:
+            self.kept["diffusion"] = load_diffusion(self.diffusion, self.device)
+        key = f"diffusion view {case.encoder}"
+        if key not in self.kept:
+            self.kept[key] = View(self.encoder(case.encoder), face=Window(*CELEBA_FACE), device=self.device)
+        return replace(case, prior=self.kept["diffusion"], view=self.kept[key])
 
     def _judges(self, encoder: str) -> tuple[str, ...]:
         """Two recognisers that have no part in the attack."""
@@ -510,8 +545,10 @@ def run_cells(asked: argparse.Namespace) -> None:
         start = time.monotonic()
         try:
             row = run_job(job, bench, threats)
-        except UnfaceError as error:
-            print(f"cannot be done: {job.name}: {error}", flush=True)
+        except Exception as error:  # one cell that breaks must not cost the others
+            print(f"cannot be done: {job.name}: {type(error).__name__}: {error}", flush=True)
+            if not isinstance(error, UnfaceError):
+                traceback.print_exc()
             continue
         took[job.kind] = time.monotonic() - start
         with file.open("a", encoding="utf-8") as rows:
@@ -522,6 +559,8 @@ def run_cells(asked: argparse.Namespace) -> None:
 def run_job(job: Job, bench: Bench, threats: "dict[str, tuple[Threat, PoolFaces]]") -> Row:
     """One cell as a row: the cell of the result file, and counts for each target so that cells can be joined."""
     whole = bench.case(job.people, job.encoder)
+    if job.attack.startswith("diffmi"):
+        whole = bench.before_diffusion(whole)
     if job.start >= len(whole.people.rows):
         raise UnfaceError(f"there are {len(whole.people.rows)} targets")
     case = replace(whole, people=whole.people.between(job.start, min(job.stop, len(whole.people.rows))))
@@ -529,9 +568,11 @@ def run_job(job: Job, bench: Bench, threats: "dict[str, tuple[Threat, PoolFaces]
     if projection is not None:
         projection = replace(projection, space=case.space)
     attack = load_attack(job.attack)
-    key = f"{job.people} {job.encoder} {job.start}"
+    assert whole.prior is not None, "every case has one"
+    kind = f"{job.encoder} {whole.prior.name}"
+    key = f"{kind} {job.people} {job.start}"
     if key not in threats:
-        shared = next((threat for name, (threat, _) in threats.items() if name.split()[1] == job.encoder), None)
+        shared = next((threat for name, (threat, _) in threats.items() if name.startswith(f"{kind} ")), None)
         first = case.threat("raw", None, shared, 0)
         threats[key] = first, PoolFaces(first, case, bench.controls)
     first, pool = threats[key]
