@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from unface.gate import GateResult, judge, judge_release, make_policy
+from unface.gate import GateResult, Trend, compare, judge, judge_release, make_policy
 from unface.gate.rules import Verdict
+from unface.report.release import render_release
 from unface.result.file import Finding, Run
+from unface.result.history import past_result
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.release import (
     CopiesResult,
@@ -97,6 +99,19 @@ def result(*views: ViewResult, holds: bool = True, **more: object) -> ReleaseRes
         findings=[],
         run=Run(unface="0", started="2026-01-01T00:00:00+00:00", seconds=1.0),
     ).model_copy(update=more)
+
+
+def test_releases_are_compared_by_the_people_they_expose_and_have_a_trend() -> None:
+    few, many = result(view(listed=1)), result(view(listed=200))
+    diff = compare(few, many)
+    (row,) = (row for row in diff.rows if row.headline)
+    assert row.what == "people exposed"
+    assert (row.trend, diff.exit_code) == (Trend.WORSE, 3)
+    assert compare(many, few).exit_code == 0
+    assert compare(few, result(view(listed=1), holds=False)).exit_code == 4
+    page = render_release(many, history=[past_result(few), past_result(many)])
+    assert 'id="trend"' in page
+    assert 'id="trend"' not in render_release(many)
 
 
 def gated(found: ReleaseResult, **rule: object) -> GateResult:

@@ -11,6 +11,7 @@ from tests.invert.test_view import projection
 from tests.invert.toy import toy_case
 from unface.data import Space
 from unface.errors import UnfaceError
+from unface.gate import compare
 from unface.invert import Invert, Ledger, Reconstructions, Targets, Threat, load_attack
 from unface.invert.alsuv import Alsuv
 from unface.invert.measure import Judged, People
@@ -55,6 +56,8 @@ def test_generated_people_are_found_and_every_control_is_there(tmp_path: Path) -
     assert changed[1e-2].same.value == pytest.approx(point.same.value - erased.at[0].same.value, abs=1e-9)
     assert None in changed, "the paper's threshold"
     saved = InversionResult.load(done.result.save(tmp_path / "kept"))
+    assert any(one.headline and one.found for one in saved.readings())
+    assert compare(saved, saved).exit_code in (0, 4)
     assert saved == done.result
     assert "matches other photos of the person" in saved.verdict
 

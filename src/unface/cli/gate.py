@@ -72,22 +72,20 @@ def gate(
     validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
     audit = validation or release or inversion or audit_path(audit)
     require_distinct([junit, sarif, markdown, history], [audit, policy])
-    judged: Readable | None = None
-    if release or inversion:
-        if history is not None:
-            what = "a release" if release else "an inversion"
-            raise UnfaceError(f"--history: keeps audits and validations, and this is {what}; leave it out")
-        if release:
-            result = judge_release(ReleaseResult.load(audit), rules)
-        else:
-            result = judge_inversion(InversionResult.load(audit), rules)
+    judged: Readable
+    if release:
+        judged = released = ReleaseResult.load(audit)
+        result = judge_release(released, rules)
+    elif inversion:
+        judged = inverted = InversionResult.load(audit)
+        result = judge_inversion(inverted, rules)
     elif validation:
         judged = validated = ValidationResult.load(audit)
         result = judge_validation(validated, rules)
     else:
         judged = audited = AuditResult.load(audit)
         result = judge(audited, rules)
-    if history is not None and judged is not None:
+    if history is not None:
         add_to_history(history, judged, result.verdict)
     if junit is not None:
         write_ci_file(junit_xml(result), junit, "--junit")

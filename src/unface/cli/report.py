@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unface.cli.options import HISTORY, QUIET
-from unface.errors import UnfaceError, printable
+from unface.errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,9 +58,8 @@ def report(
     elif release:
         from unface.report.release import write_release
 
-        if history is not None:
-            raise UnfaceError("--history: keeps audits and validations, and this is a release; leave it out")
-        written = write_release(ReleaseResult.load(audit), page)
+        released = ReleaseResult.load(audit)
+        written = write_release(released, page, history=_added(history, released))
     else:
         audited = AuditResult.load(audit)
         written = write_report(audited, page, _added(history, audited))

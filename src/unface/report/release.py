@@ -15,6 +15,8 @@ from unface.output.write import write_file, write_files
 from unface.page.charts import ERASERS, GREY, SHAPES, Figure, Look, Rows, colour, dash, data, draw, shape
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, difference, print_safely, table, terminal_table
 from unface.page.templates import render_page
+from unface.report.trend import trend_section
+from unface.result.history import PastResult
 from unface.result.release import EXPOSED_FILE, PermutationTest, ReleaseResult, RiskResult, ViewResult
 from unface.result.words import count, in_percent, interval, percent, rate
 
@@ -39,9 +41,14 @@ class FacePair:
         return one, other
 
 
-def write_release(result: ReleaseResult, path: str | os.PathLike[str], faces: Sequence[FacePair] = ()) -> Path:
+def write_release(
+    result: ReleaseResult,
+    path: str | os.PathLike[str],
+    faces: Sequence[FacePair] = (),
+    history: Sequence[PastResult] = (),
+) -> Path:
     """Write the page, whole or not at all; replaces what is there. A page with faces is readable by its owner alone."""
-    text, page = render_release(result, faces), Path(path)
+    text, page = render_release(result, faces, history), Path(path)
     if faces:
         write_files(page.parent, {}, {page.name: text})
     else:
@@ -49,8 +56,8 @@ def write_release(result: ReleaseResult, path: str | os.PathLike[str], faces: Se
     return page
 
 
-def render_release(result: ReleaseResult, faces: Sequence[FacePair] = ()) -> str:
-    """The page; the same bytes for the same file."""
+def render_release(result: ReleaseResult, faces: Sequence[FacePair] = (), history: Sequence[PastResult] = ()) -> str:
+    """The page; the same bytes for the same file. With a history it has a trend."""
     return render_page(
         "unface.report:release.html.jinja",
         result=result,
@@ -63,6 +70,7 @@ def render_release(result: ReleaseResult, faces: Sequence[FacePair] = ()) -> str
         faces=faces,
         advice=advice(result),
         exposed_file=EXPOSED_FILE,
+        trend=trend_section(history, result),
     )
 
 

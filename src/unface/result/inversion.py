@@ -14,8 +14,9 @@ from unface.output.taken import require_new_files
 from unface.output.write import write_files
 from unface.result.file import Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Rate, Share
+from unface.result.readings import Reading
 from unface.result.validation import ALL_JUDGES, JudgeThreshold
-from unface.result.words import one_in, percent
+from unface.result.words import one_in, percent, rate
 
 INVERSION_SCHEMA: Literal["unface.inversion/1"] = "unface.inversion/1"
 INVERSION_FILE = "inversion.json"
@@ -230,6 +231,29 @@ class InversionResult(Frozen):
             f"No attack turned a stored {self.encoder.name} vector into a face that matches {whom} more often than "
             f"chance, at {at} ({percent(share.value)}, at most {percent(share.high)})."
         )
+
+    @property
+    def subject(self) -> str:
+        """The attacked encoder, by name."""
+        return self.encoder.name
+
+    def readings(self) -> list[Reading]:
+        """What ``unface diff`` and a history compare inversions by: the worst attack on each space."""
+        headline, found = self.headline, []
+        for space in self.spaces:
+            for far in self.far:
+                worst = self.worst(far, space.name)
+                quoted = headline is not None and headline.point.far == far
+                share = None if worst is None else inverted(worst.point)
+                found.append(Reading("faces recovered", space.name, f"FAR {rate(far)}", share, headline=quoted))
+        return found
+
+    def conditions(self) -> dict[str, str]:
+        """Settings that have to agree for numbers to be comparable."""
+        return {
+            "judges": ", ".join(judge.name for judge in self.judges),
+            "attacks": ", ".join(dict.fromkeys(cell.attack for cell in self.cells)),
+        }
 
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write inversion.json; returns its path."""

@@ -101,6 +101,10 @@ KINDS = {
     "unface.validation/1": Kind(
         "validation.json", "validation.html", "unface validate", "unface.result.validation:ValidationResult"
     ),
+    "unface.release/1": Kind("release.json", "release.html", "unface release", "unface.result.release:ReleaseResult"),
+    "unface.inversion/1": Kind(
+        "inversion.json", "inversion.html", "unface invert", "unface.result.inversion:InversionResult"
+    ),
 }
 
 

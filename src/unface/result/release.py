@@ -14,7 +14,8 @@ from unface.output.taken import require_new_files
 from unface.output.write import write_files
 from unface.result.file import Finding, Frozen, Listing, Run, load_result
 from unface.result.numbers import Estimate, Share
-from unface.result.words import count, percent
+from unface.result.readings import Reading
+from unface.result.words import count, percent, rate
 
 RELEASE_SCHEMA: Literal["unface.release/1"] = "unface.release/1"
 RELEASE_FILE = "release.json"
@@ -226,6 +227,30 @@ class ReleaseResult(Frozen):
             f"No evidence that this set exposes its training people. With this holdout, people are listed from "
             f"{count(exposure.least, 'exposed person', 'exposed people')} on; fewer can go unseen."
         )
+
+    @property
+    def valid(self) -> bool:
+        """Whether the numbers may be used."""
+        return self.comparable and all(finding.severity != "invalid" for finding in self.findings)
+
+    @property
+    def subject(self) -> str:
+        """The synthetic set, by name."""
+        return self.synthetic.name
+
+    def readings(self) -> list[Reading]:
+        """What ``unface diff`` and a history compare releases by."""
+        main = self.main
+        found = [
+            Reading("people exposed", "", f"FDR {percent(self.exposure.fdr)}", self.exposure.exposed, headline=True),
+            Reading("nearest is a training person", main.name, "all faces", main.membership.share),
+        ]
+        found += [Reading("copies", main.name, f"FAR {rate(one.far)}", one.copies) for one in main.copies]
+        return [*found, Reading("separation, AUC", main.name, "people", main.separation.auc)]
+
+    def conditions(self) -> dict[str, str]:
+        """Settings that have to agree for numbers to be comparable."""
+        return {"views": ", ".join(view.name for view in self.views)}
 
     def save(self, folder: str | PathLike[str], exposed: Listing | None = None) -> Path:
         """Write release.json, and exposed.csv for the owner alone where people are listed; returns the path."""
