@@ -10,6 +10,7 @@ from unface.invert.ports import Attack
 ATTACKS: Mapping[str, str] = {
     "alsuv": "unface.invert.alsuv:Alsuv",
     "bob": "unface.invert.indirect:Bob",
+    "decoder": "unface.invert.decoder:Decoder",
     "diffmi": "unface.invert.diffmi:DiffMI",
     "translate": "unface.invert.indirect:Translate",
 }
