@@ -32,6 +32,25 @@ def test_every_picture_becomes_a_row_with_its_vector_in_order(
     assert found.space == Space("tiny", "ab" * 32, DIM, False)
 
 
+def test_progress_names_the_encoder_and_ends_at_its_end(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet
+) -> None:
+    class Counted:
+        def __init__(self) -> None:
+            self.totals: dict[str, int] = {}
+            self.done: dict[str, int] = {}
+
+        def start(self, task: str, total: int) -> None:
+            self.totals[task] = total
+
+        def advance(self, task: str, steps: int = 1) -> None:
+            self.done[task] = self.done.get(task, 0) + steps
+
+    seen = Counted()
+    encode_images(pictures, encoder, tmp_path / "e.parquet", detector=None, batch=4, threads=2, progress=seen)
+    assert seen.totals == seen.done == {"encoding with tiny": 45}
+
+
 def test_context_hash_and_quality_stand_beside_the_vector(
     tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet
 ) -> None:

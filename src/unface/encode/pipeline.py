@@ -114,8 +114,8 @@ def encode_images(
         chunks = [images.images[start : start + size] for start in range(0, len(images), size)]
         missing = [number for number in range(len(chunks)) if not parts.has(number)]
         wanted = [ref for number in missing for ref in chunks[number]]
-        progress.start("encoding", len(images))
-        progress.advance("encoding", len(images) - len(wanted))
+        progress.start(f"encoding with {encoder.name}", len(images))
+        progress.advance(f"encoding with {encoder.name}", len(images) - len(wanted))
         # Two batches and a few: one in the encoder, the next being made.
         preparer = Preparer(encoder.card.input, detector, crop)
         ready = ahead(preparer, contents(wanted), threads, 2 * batch + threads, file_bytes)
@@ -229,7 +229,7 @@ def _part(
         if len(frames) == batch:
             vectors.append(encoder.encode(frames))
             frames = []
-        progress.advance("encoding")
+        progress.advance(f"encoding with {encoder.name}")
     if frames:
         vectors.append(encoder.encode(frames))
     return _part_table(rows, vectors, skipped, encoder.dim, copies=any(ref.copy_of for ref in refs))
