@@ -30,7 +30,12 @@ from unface.validate.ports import Attack, Faces, Knowledge, Picture, TemplateJud
 
 RECOGNISERS = ("sface", "arcface-mbf", "edgeface-s", "dlib")
 GENERAL = ("sscd-int8", "dinov2-s-focus")
-HARDENED = (("sface", "arcface-mbf"),)
+HARDENED = (
+    ("sface", "arcface-mbf"),
+    ("arcface-mbf", "edgeface-s"),
+    ("edgeface-s", "arcface-mbf"),
+    ("dlib", "arcface-mbf"),
+)
 QUERIES = (20, 50, 100, 200, 500, 1000, 2000)
 SPLITS, ENROLLED = 5, 190
 FAR = 1e-3
@@ -147,10 +152,11 @@ class Split:
         return self.attackers[encoder]
 
     def judges(self, target: str, attacker: str) -> tuple[TemplateJudge, ...]:
-        """Recognisers but the target."""
+        """Recognisers but the target, of those that have seen the faces to ask with."""
+        able = set(RECOGNISERS) & set(self.asked.vectors)
 
         def only(faces: Faces) -> Faces:
-            kept = {name: vectors for name, vectors in faces.vectors.items() if name in RECOGNISERS}
+            kept = {name: vectors for name, vectors in faces.vectors.items() if name in able}
             return Faces(faces.pictures, faces.identities, faces.names, kept)
 
         return make_judges(attacker, target, only(self.train), only(self.calibrate), only(self.asked))
