@@ -121,6 +121,15 @@ def test_starting_over_removes_nothing_outside_the_output(source: Path, out: Pat
     assert hashes(source) == before
 
 
+@pytest.mark.parametrize("damage", [{"schema": "somebody's/1"}, {"files": ["a.parquet"]}], ids=["schema", "files"])
+def test_a_plan_of_another_kind_is_refused(source: Path, out: Path, damage: dict[str, object]) -> None:
+    sanitise_directory(projection(), source, out)
+    plan = json.loads((out / "_unface/manifest.json").read_text())
+    (out / "_unface/manifest.json").write_text(json.dumps(plan | damage))
+    (out / "_unface/receipt.json").unlink()
+    assert refused(source, out) == "clean: _unface/manifest.json cannot be read; remove the folder and start again"
+
+
 def unfinished(out: Path, *lost: str) -> None:
     """As if the run had been killed before these were recorded."""
     (out / "_unface/receipt.json").unlink()
