@@ -55,10 +55,8 @@ def main() -> None:
     folders = sorted(asked.pictures.iterdir(), key=lambda person: hashlib.sha256(person.name.encode()).hexdigest())
     sides = {"training": folders[: asked.people], "holdout": folders[AFTER : AFTER + asked.people]}
     samples = {n: path for n in DOSES if (path := _found(asked.samples, n)) is not None}
-    if missing := [n for n in DOSES if n not in samples]:
-        print(f"no samples of generators trained on {', '.join(map(str, missing))} pictures", flush=True)
     rows: list[list[Cell]] = []
-    for encoder in ENCODERS if samples else ():
+    for encoder in ENCODERS:
         real = {side: _real(asked.keep, side, people, encoder) for side, people in sides.items()}
         for n, path in samples.items():
             drawn = _drawn(asked.keep, n, path, encoder, asked.samples_of)

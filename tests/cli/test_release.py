@@ -70,6 +70,37 @@ def test_json_and_schema(made: Path) -> None:
     assert set(found) <= set(schema["properties"])
 
 
+def test_traits_are_views_of_their_own_and_the_papers_score_comes_with_its_controls(made: Path) -> None:
+    eyes = ",".join(str(made / f"{side}.parquet") for side in ("synthetic", "training", "holdout"))
+    done = release(made, "synthetic.parquet", "--trait", f"eyes={eyes}", "--paper")
+    assert (done.code, done.err) == (0, "")
+    found = json.loads((made / "out" / "release.json").read_text(encoding="utf-8"))
+    assert [view["name"] for view in found["views"]][1:] == ["eyes"]
+    assert found["fused"] is not None
+    assert [one["trait"] for one in found["paper"]] == [found["views"][0]["name"], "eyes", "fusion"]
+    assert found["paper"][0]["fresh_auc"] == pytest.approx(0.5, abs=0.15)
+    assert "Trait privacy score of paper 003" in done.out
+    assert max(len(line) for line in done.out.splitlines() if str(made) not in line) <= 80
+    assert 'id="paper"' in (made / "out" / "release.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--trait", "eyes=a,b"), "--trait eyes=a,b: expected NAME=SYNTHETIC,TRAINING,HOLDOUT, each name once"),
+        (("--crop", "eyes"), "--crop: needs the pictures; give pictures and --encoder"),
+        (
+            ("--crop", "ears", "--encoder", "sface"),
+            "--crop ears: expected each of face, eyes, nose, mouth at most once",
+        ),
+        (("--trait", "eyes=a,b,c", "--encoder", "sface"), "--trait: names vectors; with --encoder, pass --crop"),
+    ],
+)
+def test_traits_that_cannot_be_had_are_one_line(made: Path, options: tuple[str, ...], text: str) -> None:
+    done = release(made, "synthetic.parquet", *options)
+    assert (done.code, done.err) == (1, f"unface: {text}\n")
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

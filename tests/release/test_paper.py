@@ -33,10 +33,10 @@ def test_distances_are_those_of_the_p_norm() -> None:
 def test_fewer_neighbours_than_k_are_refused() -> None:
     line = np.arange(4, dtype=np.float32)[:, None]
     person = np.array([0, 0, 0, 1])
-    with pytest.raises(UnfaceError, match="a picture has 1 neighbours in the training set, 2 are needed"):
+    with pytest.raises(UnfaceError, match="a picture has 1 neighbours in its set, 2 are needed"):
         nearest_mean(line, line, 2, excluded=(person, person))
     with pytest.raises(UnfaceError, match="face: 3 training pictures, more than 3 are needed"):
-        paper_score({"face": PaperSet(line[:3], line)}, np.arange(3))
+        paper_score({"face": PaperSet(line[:3], line, line)}, np.arange(3), np.arange(4))
 
 
 def test_gamma_parts_members_from_synthetic_faces() -> None:
@@ -68,33 +68,31 @@ def sets(planted: int = 0, *, exact: bool = True) -> tuple[PaperSet, NDArray[np.
 
 
 def test_the_score_is_scikit_learns_density_of_the_distances() -> None:
-    given, people, _ = sets()
-    (face,) = paper_score({"face": given}, people)
+    given, people, fresh = sets()
+    (face,) = paper_score({"face": given}, people, fresh)
     rows = np.arange(len(given.training))
     distance = nearest_mean(given.training, given.training, 3, excluded=(rows, rows))
     fits = [BayesianGaussianMixture(n_components=n, max_iter=500).fit(distance[:, None]) for n in (1, 2)]
     bounds = [fit.lower_bound_ for fit in fits]
     assert face.components == 1 + int(np.argmax(bounds))
-    assert (face.members, face.synthetic) == (200, 100)
 
 
 def test_fresh_people_get_the_score_of_members_because_they_have_siblings() -> None:
     """Nothing was trained on anybody here, and yet the paper's mAP is near one: it sees siblings, not membership."""
     given, people, fresh = sets()
     (face,) = paper_score({"face": given}, people, fresh)
-    assert face.map > 0.95
-    assert face.map_of_fresh is not None
-    assert face.map_of_fresh > 0.95
-    assert face.fresh_against_members == pytest.approx(0.5, abs=0.06)
+    assert face.average_precision > 0.95
+    assert face.fresh > 0.95
+    assert face.fresh_auc == pytest.approx(0.5, abs=0.06)
     # without their siblings members look like anybody: 200 of 300 are positive
-    assert face.map_without_person < 0.8
+    assert face.person_left_out < 0.8
 
 
 def test_new_pictures_of_members_are_flagged_but_exact_copies_pass_for_private() -> None:
     """A copy is nearer than any sibling; its density is low, and the score calls it private. A third is planted."""
     people = sets()[1]
     clean, new, exact = (
-        paper_score({"face": sets(planted, exact=copy)[0]}, people)[0].synthetic_flagged
+        paper_score({"face": sets(planted, exact=copy)[0]}, people, people)[0].flagged
         for planted, copy in ((0, True), (100, False), (100, True))
     )
     assert clean < 0.1
@@ -108,5 +106,5 @@ def test_traits_are_fused_by_concatenation() -> None:
     weak = PaperSet(first.training + noise / np.float32(8), first.synthetic, first.holdout)
     scores = paper_score({"face": first, "eyes": weak}, people, fresh)
     assert [one.trait for one in scores] == ["face", "eyes", FUSION]
-    assert scores[2].map >= max(scores[0].map, scores[1].map) - 0.05
-    assert paper_score({"face": first}, people) == paper_score({"face": first}, people)
+    assert scores[2].average_precision >= max(one.average_precision for one in scores[:2]) - 0.05
+    assert paper_score({"face": first}, people, fresh) == paper_score({"face": first}, people, fresh)

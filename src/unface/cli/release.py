@@ -1,6 +1,7 @@
 """``unface release``: may this synthetic set be published?"""
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,17 @@ def release(
     detector: str | None = typer.Option(
         None, "--detector", help="Face detector for --encoder, or none [default: yunet]."
     ),
+    crop: list[str] = typer.Option(
+        [],
+        "--crop",
+        help="With --encoder: also its view of facial traits (eyes, nose, mouth, face).",
+    ),
+    trait: list[str] = typer.Option(
+        [], "--trait", help="Vectors of a facial trait: NAME=SYNTHETIC,TRAINING,HOLDOUT; repeated."
+    ),
+    paper: bool = typer.Option(
+        False, "--paper", help="Also the trait privacy score of paper 003, with controls of what it measures."
+    ),
     far: list[str] = typer.Option(
         ["1e-4,1e-5,1e-6"], "--far", help="False-accept rates of copies, repeated or with commas."
     ),
@@ -85,8 +97,10 @@ def release(
 
     if holdout is None:
         raise UnfaceError(NO_HOLDOUT)
-    if show_faces and not encoder:
-        raise UnfaceError("--show-faces: needs the pictures; give pictures and --encoder")
+    for option, given in (("--show-faces", show_faces), ("--crop", crop)):
+        if given and not encoder:
+            raise UnfaceError(f"{option}: needs the pictures; give pictures and --encoder")
+    traits = _traits(trait, with_pictures=bool(encoder))
     require_no_release(out, force=force)
     rules = None if policy is None else read_policy(policy)
     rates, neighbours = numbers(far, "--far"), whole_numbers(k, "--k")
@@ -96,16 +110,19 @@ def release(
     for one in neighbours:
         if one < 1:
             raise UnfaceError(f"--k: {one} nearest faces; expected at least 1")
-    plan = Plan(tuple(sorted(set(rates), reverse=True)), tuple(sorted(set(neighbours))), seed, device, threads)
+    plan = Plan(tuple(sorted(set(rates), reverse=True)), tuple(sorted(set(neighbours))), seed, device, threads, paper)
     sources = {"synthetic": synthetic, "training": training, "holdout": holdout}
     pictures: dict[str, ImageSet] = {}
     with progress_bars(quiet=quiet or json) as progress:
         if encoder:
             views, pictures = _encoded(
-                sources, names(encoder), detector or "yunet", out, accept_licence, threads, force, progress
+                sources, names(encoder), names(crop), detector or "yunet", out, accept_licence, threads, force, progress
             )
         else:
             views = _read(sources, names(vector_column), identity_column, id_column, bad_rows)
+            for name, files in traits.items():
+                (view,) = _read(files, names(vector_column)[:1], identity_column, id_column, bad_rows)
+                views.append(replace(view, name=name))
         done = measure_release(views, plan, progress=progress)
     faces = _faces(done, pictures) if show_faces else []
     _show(done, out, faces, json=json, quiet=quiet)
@@ -116,6 +133,20 @@ def release(
 
             print_gate(verdict, Console())
         raise typer.Exit(verdict.exit_code)
+
+
+def _traits(given: list[str], *, with_pictures: bool) -> dict[str, dict[str, str]]:
+    """``eyes=S.parquet,T.parquet,H.parquet`` by its name."""
+    if given and with_pictures:
+        raise UnfaceError("--trait: names vectors; with --encoder, pass --crop")
+    read: dict[str, dict[str, str]] = {}
+    for one in given:
+        name, _, text = one.partition("=")
+        parts = [part.strip() for part in text.split(",")]
+        if not name or len(parts) != 3 or not all(parts) or name in read:
+            raise UnfaceError(f"--trait {one}: expected NAME=SYNTHETIC,TRAINING,HOLDOUT, each name once")
+        read[name] = dict(zip(("synthetic", "training", "holdout"), parts, strict=True))
+    return read
 
 
 def _read(sources: dict[str, str], vectors: list[str], identity: str, id_column: str, bad_rows: str) -> "list[View]":
@@ -142,6 +173,7 @@ def _read(sources: dict[str, str], vectors: list[str], identity: str, id_column:
 def _encoded(
     sources: dict[str, str],
     encoders: list[str],
+    traits: list[str],
     detector: str,
     out: Path,
     accept_licence: bool,
@@ -153,20 +185,37 @@ def _encoded(
     from unface.cli.pictures import FOLDER, load_all
     from unface.data import read_embeddings
     from unface.encode import encode_images, made_of
+    from unface.faces import TRAITS, TraitCrop, load_landmarks
     from unface.release.faces import Faces, faces_of
     from unface.release.run import View
 
+    for trait in traits:
+        if trait not in TRAITS or traits.count(trait) > 1:
+            raise UnfaceError(f"--crop {','.join(traits)}: expected each of {', '.join(TRAITS)} at most once")
     loaded, faces = load_all(
         encoders, detector, again=True, accept_licence=accept_licence, threads=threads, progress=progress
     )
     given = {role: _pictures(source) for role, source in sources.items()}
+    crops: list[TraitCrop | None] = [None]
+    if traits:
+        landmarks = load_landmarks(accept_licence=accept_licence)
+        crops += [TraitCrop(trait, landmarks) for trait in traits]
     views = []
-    for name, each in loaded.items():
+    for (name, each), crop in product(loaded.items(), crops):
         sets: dict[str, Faces] = {}
+        shown = name if crop is None else f"{name}-{crop.trait}"
         for role, (pictures, labelled) in given.items():
-            path = out / FOLDER / f"{role}-{name}.parquet"
+            path = out / FOLDER / f"{role}-{shown}.parquet"
             encode_images(
-                pictures, each, path, detector=faces, threads=threads, force=force, keep=True, progress=progress
+                pictures,
+                each,
+                path,
+                detector=faces,
+                crop=crop,
+                threads=threads,
+                force=force,
+                keep=True,
+                progress=progress,
             )
             many = labelled and len({ref.identity for ref in pictures}) > 1
             if labelled and not many and role != "synthetic":
@@ -174,7 +223,7 @@ def _encoded(
             read = read_embeddings(path, identity="identity" if many else None)
             read = replace(read, source=pictures.source, notes=(*read.notes, *pictures.notes, *made_of(path).notes))
             sets[role] = faces_of(read, labelled=many)
-        views.append(View(name, **sets))
+        views.append(View(shown, **sets))
     return views, {role: pictures for role, (pictures, _) in given.items()}
 
 

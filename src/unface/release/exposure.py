@@ -57,7 +57,7 @@ class Exposure:
     """A p-value for each training person, and who is listed."""
 
     scores: NDArray[np.float64]
-    """(training,) what was ranked: a similarity, or for several traits Fisher's statistic."""
+    """(training,) what was ranked: a similarity above what is usual, or for several traits Σ log² p."""
     p: NDArray[np.float64]
     listed: NDArray[np.bool_]
     cut: float
@@ -88,7 +88,9 @@ def exposed(training: PersonScores, holdout: PersonScores, *, fdr: float = FDR) 
 
 
 def fused(training: Mapping[str, PersonScores], holdout: Mapping[str, PersonScores], *, fdr: float = FDR) -> Exposure:
-    """Several traits at once: Fisher's statistic −Σ log p, ranked among the holdout people's.
+    """Several traits at once: Σ log² p, ranked among the holdout people's.
+
+    Squares, where Fisher has none, let one trait alone speak: a transplanted eye is far out in one and usual in others.
 
     Traits of one face depend on each other, so Fisher's χ² table does not hold. Here each training person joins the
     holdout people, all are ranked in each trait, and the rank of their statistic is the p-value: valid under any
@@ -110,8 +112,8 @@ def fused(training: Mapping[str, PersonScores], holdout: Mapping[str, PersonScor
             for trait, other, rank in zip(traits, others, ranks, strict=True):
                 score = float(training[trait].best[person, min(pictures, training[trait].best.shape[1]) - 1])
                 # The person in question pushes everybody who is not nearer down by one.
-                joint -= np.log((rank + (score >= other)) / (n + 1))
-                own -= math.log((1 + int(np.count_nonzero(other >= score))) / (n + 1))
+                joint += np.log((rank + (score >= other)) / (n + 1)) ** 2
+                own += math.log((1 + int(np.count_nonzero(other >= score))) / (n + 1)) ** 2
             statistic[person] = own
             p[person] = (1 + int(np.count_nonzero(joint >= own * (1 - 1e-12)))) / (n + 1)
     return _listed(statistic, p, len(holdout[traits[0]].pictures), most, fdr)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.result.release import PaperResult
 from unface.seeds import stream
 
 K, P = 3, 2.0
@@ -35,40 +36,18 @@ class PaperSet:
 
     training: NDArray[np.float32]
     synthetic: NDArray[np.float32]
-    holdout: NDArray[np.float32] | None = None
-
-
-@dataclass(frozen=True)
-class PaperTrait:
-    """One trait, or all together; measured on the third of each set that neither mixture nor γ has seen."""
-
-    trait: str
-    components: int
-    map: float
-    """Average precision of telling members from synthetic faces; members are the positive class."""
-    accuracy: float
-    """At γ."""
-    synthetic_flagged: float
-    """Share of synthetic faces whose score is above γ: "in the training set", by the paper."""
-    members: int
-    synthetic: int
-    map_of_fresh: float | None
-    """The same with fresh people, scored beside their own other pictures, in the place of members."""
-    fresh_against_members: float | None
-    """AUC of members over such fresh people; 0.5 where the score does not know who was trained on."""
-    map_without_person: float
-    """The same with each member's own person left out instead of the picture alone."""
+    holdout: NDArray[np.float32]
 
 
 def paper_score(
     traits: Mapping[str, PaperSet],
     people: NDArray[np.int64],
-    holdout_people: NDArray[np.int64] | None = None,
+    holdout_people: NDArray[np.int64],
     *,
     k: int = K,
     p: float = P,
     seed: int = 0,
-) -> list[PaperTrait]:
+) -> list[PaperResult]:
     """Each trait, then their fusion if there are several."""
     designs = {name: _design(name, given, people, holdout_people, k, p) for name, given in traits.items()}
     if len(designs) > 1:
@@ -103,7 +82,7 @@ def nearest_mean(
         nearest = np.partition(distances, k - 1, axis=1)[:, :k]
         if not np.isfinite(nearest).all():
             least = int(np.isfinite(distances).sum(axis=1).min())
-            raise UnfaceError(f"a picture has {least} neighbours in the training set, {k} are needed; lower --k")
+            raise UnfaceError(f"a picture has {least} neighbours in its set, {k} are needed; give more pictures")
         found[part] = nearest.mean(axis=1)
     return found
 
@@ -112,30 +91,28 @@ def _design(
     trait: str,
     given: PaperSet,
     people: NDArray[np.int64],
-    holdout_people: NDArray[np.int64] | None,
+    holdout_people: NDArray[np.int64],
     k: int,
     p: float,
 ) -> dict[str, NDArray[np.float64]]:
     """(n, 1) for each kind of sample."""
     training, holdout = given.training, given.holdout
     if len(training) <= k:
-        raise UnfaceError(f"{trait}: {len(training)} training pictures, more than {k} are needed; lower --k")
+        raise UnfaceError(f"{trait}: {len(training)} training pictures, more than {k} are needed; give more pictures")
     rows = np.arange(len(training))
     found = {
         "members": nearest_mean(training, training, k, p, excluded=(rows, rows)),
         "without person": nearest_mean(training, training, k, p, excluded=(people, people)),
         "synthetic": nearest_mean(given.synthetic, training, k, p),
     }
-    if holdout is not None and holdout_people is not None:
-        # As many people as training has, so that strangers are as near to them as to members.
-        count = int(people.max()) + 1
-        same = np.flatnonzero(holdout_people < count)
-        own = np.arange(len(same))
-        found["fresh"] = nearest_mean(holdout[same], holdout[same], k, p, excluded=(own, own))
+    # As many people as training has, so that strangers are as near to them as to members.
+    same = np.flatnonzero(holdout_people <= people.max())
+    own = np.arange(len(same))
+    found["fresh"] = nearest_mean(holdout[same], holdout[same], k, p, excluded=(own, own))
     return {part: values[:, None] for part, values in found.items()}
 
 
-def _scored(trait: str, design: Mapping[str, NDArray[np.float64]], seed: int) -> PaperTrait:
+def _scored(trait: str, design: Mapping[str, NDArray[np.float64]], seed: int) -> PaperResult:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     thirds = {part: _thirds(len(rows), seed, part) for part, rows in design.items()}
@@ -152,18 +129,15 @@ def _scored(trait: str, design: Mapping[str, NDArray[np.float64]], seed: int) ->
 
     gamma = best_gamma(scores("members", 1), scores("synthetic", 1))
     ours, others = scores("members", 2), scores("synthetic", 2)
-    fresh = "fresh" in design
-    return PaperTrait(
+    return PaperResult(
         trait=trait,
         components=int(mixture.n_components),
-        map=precision("members"),
+        average_precision=precision("members"),
         accuracy=float(((ours > gamma).mean() + (others <= gamma).mean()) / 2),
-        synthetic_flagged=float((others > gamma).mean()),
-        members=len(ours),
-        synthetic=len(others),
-        map_of_fresh=precision("fresh") if fresh else None,
-        fresh_against_members=float(roc_auc_score(*_labelled(ours, scores("fresh", 2)))) if fresh else None,
-        map_without_person=precision("without person"),
+        flagged=float((others > gamma).mean()),
+        fresh=precision("fresh"),
+        fresh_auc=float(roc_auc_score(*_labelled(ours, scores("fresh", 2)))),
+        person_left_out=precision("without person"),
     )
 
 

@@ -22,10 +22,12 @@ from unface.pairs import Nearest, all_mated, cosine_space, pair_up
 from unface.progress import Progress, Silent
 from unface.release.check import aligned, require_comparable, with_people
 from unface.release.copies import Copies, count_copies, drawn_people, stranger_thresholds
+from unface.release.crowding import BLOCK, COHORT, crowding
 from unface.release.exchangeable import exchangeability
 from unface.release.exposure import FDR, Exposure, PersonScores, exposed, fused, person_scores, separation
 from unface.release.faces import Faces, Held, compare, faces_of, near_pairs
 from unface.release.membership import Membership, Permuted, measure_membership
+from unface.release.paper import PaperSet, paper_score
 from unface.release.read import MADE_OF
 from unface.release.retrieval import Labelled, retrieval_risk
 from unface.result.file import Clock, Finding, Listing, note, warning
@@ -36,6 +38,7 @@ from unface.result.release import (
     ExposureResult,
     Linking,
     MembershipResult,
+    PaperResult,
     PermutationTest,
     ReleaseResult,
     RiskResult,
@@ -45,8 +48,10 @@ from unface.result.release import (
     ViewResult,
 )
 from unface.result.words import count, percent, rate
+from unface.seeds import stream
 
 LINK_FAR, FPR = 1e-2, 1e-2
+_MOST_PAPER = 10_000
 _REPLICATES, _RISKIEST, _PICTURES_LISTED = 1_000, 20, 10
 _ALONE = "all"
 
@@ -60,6 +65,8 @@ class Plan:
     seed: int = 0
     device: str = "cpu"
     threads: int | None = None
+    paper: bool = False
+    """Also the trait privacy score of paper 003."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +179,7 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
         views=[_view(one, exposing.get(one.view.name, {})) for one in measured],
         fused=None if joint is None else _exposure(joint),
         retrieval=retrieval,
+        paper=_paper(views, people, plan) if plan.paper else [],
         findings=findings,
         not_measured=not_measured,
         run=clock.run(),
@@ -190,6 +198,8 @@ class _Measured:
     linking: Linking | None
     training: Nearest
     holdout: Nearest
+    usual: NDArray[np.float32]
+    """(training pictures,) how crowded the place of each is."""
     scores: tuple[PersonScores, PersonScores]
     membership: Membership
     exposure: Exposure
@@ -211,9 +221,10 @@ def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: P
         raise UnfaceError(
             f"{view.synthetic.source}: {view.synthetic.ids[row]!r} has no other training person to compare"
         )
+    usual = _usual(view, people, plan)
     scores = (
-        person_scores(of_training.scores, ours, our_count, seed=plan.seed, side="training"),
-        person_scores(of_holdout.scores, others, other_count, seed=plan.seed, side="holdout"),
+        person_scores(of_training.scores - usual[0], ours, our_count, seed=plan.seed, side="training"),
+        person_scores(of_holdout.scores - usual[1], others, other_count, seed=plan.seed, side="holdout"),
     )
     better = near_training.scores >= near_holdout.scores
     nearest = np.where(better, ours[near_training.rows], our_count + others[near_holdout.rows])
@@ -225,6 +236,7 @@ def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: P
         linking,
         near_training,
         near_holdout,
+        usual[0],
         scores,
         measure_membership(nearest, our_count, other_count, seed=plan.seed),
         exposed(*scores),
@@ -234,6 +246,21 @@ def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: P
             for one in thresholds
         ],
     )
+
+
+def _usual(view: View, people: _People, plan: Plan) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """How crowded the place of each training and of each holdout picture is, among both."""
+    (ours, count_ours), (others, _) = people
+    whose = np.concatenate([ours, others + count_ours])
+    drawn = drawn_people(whose, COHORT, plan.seed)  # without a look at who was trained on
+    sides = (view.training, drawn[drawn < len(ours)]), (view.holdout, drawn[drawn >= len(ours)] - len(ours))
+    cohort = np.concatenate([side.take(rows) for side, rows in sides])
+    blocks = (side.vectors.blocks(BLOCK) for side in (view.training, view.holdout))
+    first, second = (
+        crowding(side, codes, cohort, whose[drawn])
+        for side, codes in zip(blocks, (ours, others + count_ours), strict=True)
+    )
+    return first, second
 
 
 def _strangers(view: View, people: _People, plan: Plan) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -303,6 +330,22 @@ def _exposure(found: Exposure) -> ExposureResult:
 def _fused(measured: list[_Measured]) -> Exposure:
     sides = [{one.view.name: one.scores[side] for one in measured} for side in (0, 1)]
     return fused(sides[0], sides[1])
+
+
+def _paper(views: Sequence[View], people: _People, plan: Plan) -> list[PaperResult]:
+    """On at most 10,000 pictures of each set: it compares every picture with every other one."""
+    rows = [drawn_people(codes, _MOST_PAPER, plan.seed) for codes, _ in people]
+    count_synthetic = len(views[0].synthetic)
+    drawn = np.sort(stream(plan.seed, "release paper").permutation(count_synthetic)[:_MOST_PAPER])
+    sets = {
+        view.name: PaperSet(view.training.take(rows[0]), view.synthetic.take(drawn), view.holdout.take(rows[1]))
+        for view in views
+    }
+    ours, others = (
+        np.unique(codes[some], return_inverse=True)[1].astype(np.int64)
+        for (codes, _), some in zip(people, rows, strict=True)
+    )
+    return paper_score(sets, ours, others, seed=plan.seed)
 
 
 def _exchangeable(view: View, people: _People, plan: Plan) -> ExchangeabilityResult | None:
@@ -431,7 +474,11 @@ def _exposing(
         # As near as the least near person who is listed. Who is listed by all views together may have none in one.
         lowest = one.exposure.listed if one.exposure.listed.any() else one.exposure.p <= one.exposure.p.min()
         cut = float(one.exposure.scores[lowest].min())
-        i, j, scores = near_pairs(one.view.synthetic, one.view.training.take(rows), cut, threads=plan.threads)
+        usual = one.usual[rows]
+        lowest_cosine = cut + float(usual.min()) - 1e-5
+        i, j, scores = near_pairs(one.view.synthetic, one.view.training.take(rows), lowest_cosine, threads=plan.threads)
+        near = scores - usual[j] >= cut - 1e-5  # of float32 sums
+        i, j, scores = i[near], j[near], scores[near]
         if own is not None:
             other = own[i] != people[0][rows[j]]
             i, j, scores = i[other], j[other], scores[other]

@@ -17,7 +17,7 @@ from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, difference, p
 from unface.page.templates import render_page
 from unface.report.trend import trend_section
 from unface.result.history import PastResult
-from unface.result.release import EXPOSED_FILE, PermutationTest, ReleaseResult, RiskResult, ViewResult
+from unface.result.release import EXPOSED_FILE, PaperResult, PermutationTest, ReleaseResult, RiskResult, ViewResult
 from unface.result.words import count, in_percent, interval, percent, rate
 
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
@@ -67,6 +67,7 @@ def render_release(result: ReleaseResult, faces: Sequence[FacePair] = (), histor
         riskiest=_riskiest_table(result.main) if result.main.riskiest else None,
         risks=_risk_figures(result.retrieval),
         risk_table=_risk_table(result.retrieval) if result.retrieval else None,
+        paper=_paper_table(result.paper) if result.paper else None,
         faces=faces,
         advice=advice(result),
         exposed_file=EXPOSED_FILE,
@@ -88,6 +89,10 @@ def print_release(result: ReleaseResult, console: Console) -> None:
     if result.retrieval:
         console.print()
         print_safely(console, _terminal_risk(result.retrieval))
+    if result.paper:
+        console.print()
+        print_safely(console, _terminal_paper(result.paper))
+        print_safely(console, Text(_FRESH, style="dim"))
     if result.main.riskiest:
         console.print()
         ids = ", ".join(one.id for one in result.main.riskiest[:5])
@@ -240,6 +245,20 @@ def _risk_table(risks: list[RiskResult]) -> Table:
     return table("Retrieval risk R(A, S, K)", ("people in the gallery", "K", "query is", "found", "chance"), rows)
 
 
+_FRESH = "fresh: holdout people scored as members are; as high as members, it is not membership"
+_PAPER_HEADS = ("trait", "mAP", "mAP, fresh", "AUC over fresh", "mAP, person left out", "flagged")
+
+
+def _paper_cells(one: PaperResult) -> list[str]:
+    numbers = (one.average_precision, one.fresh, one.fresh_auc, one.person_left_out)
+    return [one.trait, *(f"{number:.3f}" for number in numbers), percent(one.flagged)]
+
+
+def _paper_table(scores: list[PaperResult]) -> Table:
+    rows = [[Cell(text) for text in _paper_cells(one)] for one in scores]
+    return table("The trait privacy score, as published, and its controls", _PAPER_HEADS, rows)
+
+
 def _risk_figures(risks: list[RiskResult]) -> list[Figure]:
     figures = []
     for kind in dict.fromkeys(one.pictures for one in risks):
@@ -319,6 +338,15 @@ def _terminal_copies(view: ViewResult) -> TerminalTable:
             difference(one.excess.value, one.excess.low, one.excess.high),
             _p(one.test),
         )
+    return made
+
+
+def _terminal_paper(scores: list[PaperResult]) -> TerminalTable:
+    made = terminal_table("Trait privacy score of paper 003, and its controls")
+    for head in _PAPER_HEADS:
+        made.add_column(head, justify="left" if head == "trait" else "right")
+    for one in scores:
+        made.add_row(*_paper_cells(one))
     return made
 
 

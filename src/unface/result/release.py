@@ -133,6 +133,19 @@ class RiskResult(Frozen):
     chance: float
 
 
+class PaperResult(Frozen):
+    """The trait privacy score of paper 003, of one trait or of all together, and what it measures."""
+
+    trait: str
+    components: int = Field(description="of the mixture, by evidence")
+    average_precision: float = Field(description="mAP of telling members from synthetic faces, as published")
+    accuracy: float = Field(description="at γ")
+    flagged: float = Field(description="share of synthetic faces that the score says are in the training set")
+    fresh: float = Field(description="mAP with holdout people in the place of members, beside their own pictures")
+    fresh_auc: float = Field(description="AUC of members over such holdout people; 0.5: membership does not show")
+    person_left_out: float = Field(description="mAP with each member's own person left out, not the picture alone")
+
+
 class ExchangeabilityResult(Frozen):
     """Whether a classifier can tell training pictures from holdout pictures."""
 
@@ -155,6 +168,7 @@ class ReleaseResult(Frozen):
     )
     fused: ExposureResult | None = Field(description="all views together; null where there is one")
     retrieval: list[RiskResult] = Field(description="empty where released rows name no training people")
+    paper: list[PaperResult] = Field(default=[], description="only where asked for; no verdict rests on it")
     findings: list[Finding]
     not_measured: list[str] = []
     run: Run
