@@ -5,11 +5,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+# How many modules there were when this thread of control last limited BLAS, 0 outside: to set the limit again takes
+# longer than a small product.
+_limited: ContextVar[int] = ContextVar("_limited", default=0)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -21,16 +25,23 @@ def parallel_map(work: Callable[[Item], Result], items: Iterable[Item], threads:
     with one_blas_thread():
         if workers <= 1:
             return [work(item) for item in listed]
-        with ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(workers, initializer=_limited.set, initargs=(len(sys.modules),)) as pool:
             return list(pool.map(work, listed))
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """BLAS on one thread: how a product is cut up among threads would otherwise show in its last bits."""
+    if (limited := _limited.get()) and limited == len(sys.modules):
+        yield
+        return
     # A module imported since the last call may have brought a BLAS of its own.
     with _controller(len(sys.modules)).limit(limits=1, user_api="blas"):
-        yield
+        token = _limited.set(len(sys.modules))
+        try:
+            yield
+        finally:
+            _limited.reset(token)
 
 
 def available_cores() -> int:

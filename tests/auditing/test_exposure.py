@@ -79,10 +79,10 @@ def test_dsys_is_between_its_noise_and_one() -> None:
 
 def test_the_worst_tenth_counts_a_person_in_part() -> None:
     tar = np.array([0.0, 1.0, 0.5, 0.25])
-    assert worst_tenth(tar, np.ones(4)) == 1
-    assert worst_tenth(np.repeat(tar, 5), np.ones(20)) == 1
-    assert worst_tenth(np.arange(15) / 14, np.ones(15)) == pytest.approx((1 + 0.5 * 13 / 14) / 1.5)
-    assert worst_tenth(tar, np.array([2.0, 0.0, 2.0, 0.0])) == 0.5
+    assert worst_tenth(tar[None], np.ones((1, 4))) == 1
+    assert worst_tenth(np.repeat(tar, 5)[None], np.ones((1, 20))) == 1
+    assert worst_tenth(np.arange(15)[None] / 14, np.ones((1, 15))) == pytest.approx((1 + 0.5 * 13 / 14) / 1.5)
+    assert worst_tenth(tar[None], np.array([[2.0, 0.0, 2.0, 0.0]])) == 0.5
 
 
 def test_groups_of_one_person_are_left_out_and_said() -> None:

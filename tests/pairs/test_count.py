@@ -15,12 +15,23 @@ from unface.pairs import (
     impostors_between,
     neighbourhood,
     ranked_impostor,
+    reaching_impostors,
 )
 from unface.pairs.histogram import Histogram
 
 
 def screens(pairing: Pairing, seed: int) -> list[Screen]:
     return [small_blocks(pairing), NoisyScreen(pairing, 0.1 * pairing.space.bound, seed)]
+
+
+@given(crowds(), st.data())
+def test_as_many_impostors_reach_a_score_as_in_the_full_matrix_or_too_many(crowd: Crowd, data: st.DataObject) -> None:
+    truth = everything(crowd)
+    score, most = data.draw(st.sampled_from(truth.scores.tolist())), data.draw(st.integers(0, len(truth.impostor)))
+    reaching = int(np.count_nonzero(truth.impostor >= score))
+    for screen in screens(crowd.pairing, data.draw(st.integers(0, 2**32))):
+        found = reaching_impostors(crowd.pairing, score, most, screen)
+        assert found == (reaching if reaching <= most else None)
 
 
 @given(crowds(), st.data())

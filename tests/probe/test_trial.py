@@ -80,10 +80,10 @@ def test_accepts_on_test_are_counted_at_those_thresholds_for_every_seed(name: st
 
 @pytest.mark.parametrize("name", ["ridge", "lda", "plda"])
 @pytest.mark.parametrize("k", PLAN.ks)
-def test_the_setting_is_the_best_on_calibrate_at_the_reference_rate(name: str, k: int) -> None:
+def test_the_setting_is_the_best_of_two_draws_on_calibrate_at_the_reference_rate(name: str, k: int) -> None:
     trial = panel().trials[name, k]
     reference = panel().resolved[k].reference
-    tars = [pooled(name, setting, reference, shots(k)).value for setting in PROBES[name].settings]
+    tars = [pooled(name, setting, reference, shots(k)[:2]).value for setting in PROBES[name].settings]
     assert trial.setting == PROBES[name].settings[int(np.argmax(tars))]
     assert len(set(tars)) > 1
 

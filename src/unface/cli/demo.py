@@ -15,7 +15,7 @@ QUESTIONS = "questions"
 VALIDATION_PAGE = "validation.html"
 
 SWEPT = "sscd-int8"
-"""Whose report shows the frontier over ranks: it takes as long as all the rest, and one is enough to see."""
+"""Whose report shows the frontier over ranks and the maps: one is enough to see."""
 
 
 def demo(
@@ -31,7 +31,7 @@ def demo(
 
     Nobody is in the pictures: a generator drew them. No network, no weights, no torch.
     """
-    from unface.auditing import Maps, Protocol, Sweeps, audit
+    from unface.auditing import Albums, Maps, Protocol, Sweeps, audit
     from unface.cli.show import keep, progress_bars, show_side_by_side
     from unface.data import EMBEDDED_ENCODERS, nobody, things
     from unface.result.audit import require_no_audit
@@ -48,7 +48,7 @@ def demo(
                 k="all",
                 eraser=("isp", "leace"),
                 utility=[things(encoder)],
-                parts=(Sweeps(), Maps()) if encoder == SWEPT else (Maps(),),
+                parts=(Albums(), Sweeps(), Maps()) if encoder == SWEPT else (Albums(),),
                 protocol=Protocol(probe=("cosine", "ridge", "lda", "plda"), threads=threads),
                 progress=progress,
             )

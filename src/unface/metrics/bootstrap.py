@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from unface.metrics.rates import just_above
 from unface.seeds import stream
 
-_CHUNK = 128
+_CHUNK = 32
 
 
 class Scheme(StrEnum):

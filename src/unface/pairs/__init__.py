@@ -7,6 +7,7 @@ from unface.pairs.count import (
     impostors_between,
     neighbourhood,
     ranked_impostor,
+    reaching_impostors,
 )
 from unface.pairs.histogram import Histogram, bin_scores, impostor_histogram, sample_impostors
 from unface.pairs.mated import Mated, all_mated, mated_pairs
@@ -45,5 +46,6 @@ __all__ = [
     "pool_tails",
     "quadratic_space",
     "ranked_impostor",
+    "reaching_impostors",
     "sample_impostors",
 ]

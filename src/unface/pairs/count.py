@@ -36,6 +36,29 @@ def count_impostors(
     return Accepts(by_identity.sum(axis=0) // 2, by_identity)
 
 
+def reaching_impostors(pairing: Pairing, score: float, most: int, screen: Screen) -> int | None:
+    """How many impostor pairs have an exact score of at least ``score``; None as soon as these are more than ``most``.
+
+    Only what the screen cannot tell from ``score`` is listed, so a score deep among the others costs no more than one
+    above nearly all of them.
+    """
+    low = np.nextafter(np.float32(score - screen.margin), np.float32(-np.inf))
+    high = np.nextafter(np.float32(score + screen.margin), np.float32(np.inf))
+    reaching, near = 0, []
+    for block in pairing.blocks(screen.block_rows, screen.block_columns):
+        scores = screen.scores(block)
+        pairing.leave_impostors(block, scores)
+        reaching += (sure := int(np.count_nonzero(scores >= high)))
+        if reaching > most:
+            return None
+        if np.count_nonzero(scores >= low) > sure:
+            i, j = np.nonzero((scores >= low) & (scores < high))
+            near.append((i + block.rows.start, j + block.columns.start))
+    for i, j in near:
+        reaching += int(np.count_nonzero(pairing.space.exact(i, j) >= score))
+    return reaching if reaching <= most else None
+
+
 def ranked_impostor(pairing: Pairing, rank: int, screen: Screen, *, threads: int | None = None) -> tuple[float, int]:
     """The impostor score that exactly ``rank`` others precede in falling order, and how many are strictly higher.
 

@@ -63,6 +63,17 @@ class Pairing:
         rows, columns = np.arange(len(self))[block.rows, None], np.arange(len(self))[None, block.columns]
         return self.is_impostor(rows, columns)
 
+    def leave_impostors(self, block: Block, scores: NDArray[np.float32]) -> None:
+        """Write −Inf over the scores of a block that are not of impostor pairs."""
+        if self.has_only_impostors(block):
+            return
+        # Rows are sorted: the impostors of a row that count for it are all columns after its own identity.
+        codes = self.identities[block.rows]
+        first = np.flatnonzero(np.diff(codes, prepend=-1))
+        ends = np.searchsorted(self.identities, codes[first], side="right") - block.columns.start
+        for start, stop, end in zip(first, [*first[1:], len(codes)], ends, strict=True):
+            scores[start:stop, : max(end, 0)] = -np.inf
+
     def has_only_impostors(self, block: Block) -> bool:
         """Whether a block needs no mask: it lies right of the diagonal and shares no identity."""
         return bool(self.identities[block.rows.stop - 1] < self.identities[block.columns.start])

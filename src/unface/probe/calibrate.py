@@ -20,12 +20,17 @@ from unface.pairs import (
     open_screen,
     pair_up,
     pool_tails,
+    reaching_impostors,
 )
 from unface.probe.kshot import RoleRows, Shot
 from unface.probe.plan import Plan, Resolved
 from unface.probe.ports import Probe, Scorer, Setting
 from unface.seeds import stream
 from unface.threads import parallel_map
+
+# Draws that settings are chosen on. All draws compare the same calibrate pairs, so more of them add little to a choice
+# among a few settings (docs/decisions.md).
+_CHOOSING = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +72,7 @@ def calibrate(
         shots, scorers = shots[:1], scorers[:1]
     attackers = [Attacker(scorer, shot, vectors) for scorer, shot in zip(scorers, shots, strict=True)]
     calibrating = attackers[: plan.calibrating_seeds]
-    setting = _best_setting(probe, calibrating, plan, resolved, threads)
+    setting = _best_setting(probe, calibrating[:_CHOOSING], plan, resolved, threads)
     far = max(resolved.measured)
     tail, mated = _calibrate(calibrating, setting, plan=plan, far=far, spare=5.0, threads=threads)
     thresholds = {far: _threshold(tail, far) for far in resolved.measured}
@@ -88,11 +93,45 @@ def _best_setting(
         return probe.settings[0]
     far = resolved.reference
 
-    def tar(setting: Setting) -> float:
+    def accepted(setting: Setting) -> int:
         tail, mated = _calibrate(attackers, setting, plan=plan, far=far, spare=1.5, threads=threads)
-        return float(np.mean(mated >= _threshold(tail, far)))
+        return int(np.count_nonzero(mated >= _threshold(tail, far)))
 
-    return max(probe.settings, key=tar)
+    # From the last to the first, so that the first of equals is left. The last regularise most and are usually best,
+    # and a setting that is no better is cheaper to refuse than to measure.
+    best = probe.settings[-1]
+    most = accepted(best)
+    for setting in probe.settings[-2::-1]:
+        if plan.quota is not None or _accepts_more(attackers, setting, most - 1, plan, far, threads):
+            now = accepted(setting)
+            best, most = (setting, now) if now >= most else (best, most)
+    return best
+
+
+def _accepts_more(
+    attackers: list[Attacker], setting: Setting, most: int, plan: Plan, far: float, threads: int | None
+) -> bool:
+    """Whether a setting accepts more than ``most`` mated pairs, for which its threshold need not be known.
+
+    It does if no more impostors than allowed reach the mated score that would be one too many.
+    """
+
+    def scored(attacker: Attacker) -> tuple[Pairing, NDArray[np.float32]]:
+        pairing = attacker.pairs(setting, attacker.shot.calibrate)
+        return pairing, all_mated(pairing).scores
+
+    parts = parallel_map(scored, attackers, threads)
+    mated = np.concatenate([scores for _, scores in parts])
+    if not 0 <= most < len(mated):
+        return most < 0
+    score = float(np.partition(mated, len(mated) - most - 1)[len(mated) - most - 1])
+    allowed = allowed_accepts(far, sum(pairing.impostors for pairing, _ in parts))
+
+    def reaching(pairing: Pairing) -> int | None:
+        return reaching_impostors(pairing, score, allowed, open_screen(pairing.space, plan.device))
+
+    counts = parallel_map(reaching, [pairing for pairing, _ in parts], threads)
+    return all(count is not None for count in counts) and sum(count or 0 for count in counts) <= allowed
 
 
 def _calibrate(

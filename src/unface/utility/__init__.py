@@ -4,6 +4,7 @@ from unface.utility.kept import kept
 from unface.utility.tasks import (
     CopyTask,
     LabelledTask,
+    NeighbourTask,
     Outcome,
     Task,
     copy_task,
@@ -15,6 +16,7 @@ from unface.utility.tasks import (
 __all__ = [
     "CopyTask",
     "LabelledTask",
+    "NeighbourTask",
     "Outcome",
     "Task",
     "copy_task",

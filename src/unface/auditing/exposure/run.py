@@ -106,8 +106,8 @@ def _exposure(
     halves = np.einsum("bi,ib->b", bootstrap.test, half) / bootstrap.test.sum(axis=1)
     linked = int(np.count_nonzero(accepts_share(accepted[:, None], pairs) >= 0.5))
     ends = rate_interval(linked, people, Replicates(halves, bootstrap.mirrored), people, bootstrap.level)
-    tenth = worst_tenth(accepts_share(accepted[:, None], pairs)[:, 0], np.ones(people))
-    tenths = np.array([worst_tenth(drawn[:, b] / pairs, weights) for b, weights in enumerate(bootstrap.test)])
+    tenth = float(worst_tenth(accepts_share(accepted[:, None], pairs).T, np.ones((1, people)))[0])
+    tenths = worst_tenth((drawn / pairs[:, None]).T, bootstrap.test)
     edges = score_bins(scores)
     impostors = [impostor_bins(pairing, edges, people) for pairing in tests]
     linkable = _dsys(codes, scores, edges, np.sum(impostors, axis=0), bootstrap, people)
@@ -130,13 +130,17 @@ def accepts_share(accepted: NDArray[np.float64], pairs: NDArray[np.int64]) -> ND
     return np.asarray(accepted / np.maximum(pairs, 1)[:, None])
 
 
-def worst_tenth(tar: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Mean TAR of the tenth of people, by weight, who are linked most; a person may belong to it in part."""
-    order = np.argsort(-tar, kind="stable")
-    wanted = weights.sum() / 10
-    reached = np.cumsum(weights[order])
-    taken = np.clip(wanted - (reached - weights[order]), 0, weights[order])
-    return float((taken * tar[order]).sum() / wanted)
+def worst_tenth(tar: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean TAR of the tenth of people, by weight, who are linked most; a person may belong to it in part.
+
+    Both are (draws, people).
+    """
+    order = np.argsort(-tar, axis=1, kind="stable")
+    tar, weights = np.take_along_axis(tar, order, 1), np.take_along_axis(weights, order, 1)
+    wanted = weights.sum(axis=1, keepdims=True) / 10
+    taken = np.clip(wanted - (np.cumsum(weights, axis=1) - weights), 0, weights)
+    mean: NDArray[np.float64] = (taken * tar).sum(axis=1) / wanted[:, 0]
+    return mean
 
 
 def impostor_bins(pairing: Pairing, edges: NDArray[np.float64], people: int) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from unface.seeds import stream
 
 # Many points, so one draw for each: their trend matters, and each would cost as much as the space itself.
 _SEEDS = 1
-_EIGHTHS = (1, 2, 3, 4, 5, 6, 7)
+_EIGHTHS = (1, 2, 4, 6)
 
 
 def require_fitting(bench: Bench, counts: Sequence[int]) -> None:
@@ -33,7 +33,7 @@ def require_fitting(bench: Bench, counts: Sequence[int]) -> None:
 
 
 def usual_ranks(dim: int) -> list[int]:
-    """Every eighth of the dimensions; one is always left."""
+    """An eighth, a quarter, a half and three quarters of the dimensions; one is always left."""
     return sorted({min(max(1, round(dim * eighths / 8)), dim - 1) for eighths in _EIGHTHS} - {0})
 
 
@@ -98,7 +98,7 @@ def _swept(
                 tar=tar_share(worst),
                 chance=worst.chance,
                 times_chance=worst.times_chance,
-                utility=[] if projection is None else bench.utility.kept(projection),
+                utility=[] if projection is None else bench.utility.kept(projection, useful=True),
             )
         )
     if not points:

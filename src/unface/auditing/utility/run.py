@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from unface.data import EmbeddingSet, require_same_space
 from unface.erase import Projection
 from unface.result.numbers import Kept
-from unface.utility import Outcome, Task, kept, neighbour_task, utility_tasks
+from unface.utility import NeighbourTask, Outcome, Task, kept, neighbour_task, utility_tasks
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,10 +16,12 @@ class UtilityTasks:
     tasks: tuple[tuple[Task, tuple[Outcome, ...]], ...]
     level: float
 
-    def kept(self, projection: Projection) -> list[Kept]:
-        """Every measure after a projection, beside the raw one."""
+    def kept(self, projection: Projection, *, useful: bool = False) -> list[Kept]:
+        """Every measure after a projection, or only those of usefulness, beside the raw one."""
         measured = []
         for task, before in self.tasks:
+            if useful and isinstance(task, NeighbourTask):
+                continue
             after = task.outcomes(projection.apply(task.vectors))
             measured += [kept(raw, erased, self.level) for raw, erased in zip(before, after, strict=True)]
         return measured
