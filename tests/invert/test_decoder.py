@@ -105,5 +105,5 @@ def test_vectors_alone_do_not_train_it() -> None:
     threat, _ = world()
     assert threat.train is not None
     bare = replace(threat, train=replace(threat.train, pictures=None))
-    with pytest.raises(UnfaceError, match="needs pictures of train people; vectors alone were given"):
+    with pytest.raises(UnfaceError, match="needs pictures of train people in the prior's frame"):
         Decoder("steps=1").prepare(bare, Ledger())

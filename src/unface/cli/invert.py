@@ -48,7 +48,9 @@ def invert(
         None, "--translate", help="For vectors without pictures: a recogniser's vectors of the same pictures."
     ),
     targets: int = typer.Option(20, "--targets", min=2, help="People to attack, at most a third of those given."),
-    prior: str = typer.Option("mobilestylegan", "--prior", help="Generator of faces: its name, or a StyleGAN2 file."),
+    prior: str = typer.Option(
+        "mobilestylegan", "--prior", help="Generator: its name, a StyleGAN2 file, or a diffusion prior's folder."
+    ),
     detector: str = typer.Option("yunet", "--detector", help="yunet or scrfd-500m."),
     accept_licence: bool = ACCEPT_LICENCE,
     device: str = typer.Option("cpu", "--device", help="cpu (generator at 128 px) or cuda (at 256 px)."),
@@ -209,7 +211,7 @@ def _case(
     """Everything that can be refused is, before a picture is encoded."""
     from unface.cli.pictures import FOLDER, encoded, load_all
     from unface.encode import space_of
-    from unface.invert import Need
+    from unface.invert import Generator, Need
     from unface.invert.material import assign
     from unface.invert.measure import embed_faces
     from unface.invert.run import Case
@@ -230,12 +232,17 @@ def _case(
     needs = frozenset[Need]().union(*(one.needs for one in attacks))
     view = View(by_name[encoder], device=device) if needs & {Need.GRADIENTS, Need.SCORES} else None
     second = View(by_name[own], device=device) if own is not None and Need.PRIOR in needs else None
-    drawn = None
+    drawn: Generator | None = None
     if Need.PRIOR in needs:
-        head = device == "cpu" and prior == "mobilestylegan"
-        drawn = load_prior(
-            prior, device=device, accept_licence=accept_licence, threads=threads, progress=progress, head=head
-        )
+        if Path(prior).is_dir():
+            from unface.prior.diffusion import load_diffusion
+
+            drawn = load_diffusion(prior, device)
+        else:
+            head = device == "cpu" and prior == "mobilestylegan"
+            drawn = load_prior(
+                prior, device=device, accept_licence=accept_licence, threads=threads, progress=progress, head=head
+            )
         for seeing in (view, second):
             if seeing is not None:
                 require_size(drawn, seeing)

@@ -123,7 +123,9 @@ def trained(threat: Threat, preset: Preset, ledger: Ledger) -> Network:
     view, train, second = threat.view, threat.train, threat.second
     assert view is not None, "require checks"
     if train is None or train.pictures is None:
-        raise UnfaceError("attack 'decoder' needs pictures of train people; vectors alone were given")
+        raise UnfaceError(
+            "attack 'decoder' needs pictures of train people in the prior's frame, which are not given here; use alsuv"
+        )
     device = view.device
     vectors, pictures = _people(train, preset.size)
     vectors, pictures = vectors.to(device), pictures.to(device)
