@@ -72,6 +72,7 @@ def main() -> None:
     run.add_argument("--only", nargs="*", default=[], help="cells whose name has one of these in it")
     run.add_argument("--attack", default="alsuv", help="the first attack, with its preset")
     run.add_argument("--diffusion", type=Path, help="folder of a diffusion prior, for diffmi")
+    run.add_argument("--templates", action="store_true", help="translate alone: no pictures, no generator, no GPU")
     run.add_argument("--list", action="store_true", help="name the cells and stop")
     fit = verbs.add_parser("fit")
     fit.add_argument("embeddings", type=Path)
@@ -155,6 +156,8 @@ class Bench:
     controls: int
     done: Sequence[Path] = ()
     diffusion: Path | None = None
+    templates: bool = False
+    """Nobody looks at pictures: the recogniser whose templates are found judges them in its own space."""
     kept: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -292,18 +295,26 @@ class Bench:
     def _shell(self, encoder: str, people: People, jury: tuple[Juror, ...], facts: TargetPeople, space: Space) -> Case:
         from unface.invert.view import View
 
-        one, prior = self.encoder(encoder), self.prior()
         second = "arcface-mbf" if encoder not in RECOGNISERS else None
+        own = {} if second is None else {second: self.juror(second, independent=False)}
+        learned = of_people(self.embeddings(encoder), self.roles["train"])
+        ids = [str(name) for name in learned.ids]
+        features = {} if second is None else {second: self.judged(second, ids)}
+        taught = Train(
+            learned.vectors,
+            owners(learned, self.roles["train"]),
+            features,
+            lambda rows: self.framed([ids[row] for row in rows]),
+        )
+        if self.templates:
+            return Case(encoder, space, False, people, jury, facts, train=taught, template_jury=own)
+        one, prior = self.encoder(encoder), self.prior()
         try:
             view = View(one, device=self.device)
         except UnfaceError as error:
             print(error, flush=True)
             view = None
         judges = {juror.name: self.recogniser(juror.name) for juror in jury}
-        embeddings = self.embeddings(encoder)
-        learned = of_people(embeddings, self.roles["train"])
-        ids = [str(name) for name in learned.ids]
-        features = {} if second is None else {second: self.judged(second, ids)}
         return Case(
             encoder,
             space,
@@ -315,13 +326,8 @@ class Bench:
             view=view,
             prior=prior,
             second=None if second is None else View(self.encoder(second), device=self.device),
-            train=Train(
-                learned.vectors,
-                owners(learned, self.roles["train"]),
-                features,
-                lambda rows: self.framed([ids[row] for row in rows]),
-            ),
-            template_jury={} if second is None else {second: self.juror(second, independent=False)},
+            train=taught,
+            template_jury=own,
         )
 
     def framed(self, ids: Sequence[str]) -> NDArray[np.uint8]:
@@ -353,6 +359,8 @@ class Bench:
 
     def _judges(self, encoder: str) -> tuple[str, ...]:
         """Two recognisers that have no part in the attack."""
+        if self.templates:
+            return ("arcface-mbf",)
         return tuple(name for name in RECOGNISERS if name != encoder)[:2]
 
     def _photographs(self, encoder: str) -> Case:
@@ -472,7 +480,7 @@ def jobs(targets: int, block: int, attack: str, *, diffusion: bool) -> Iterator[
     listed: list[tuple[str, str, str, str, int, int]] = []
     listed += [
         ("photographs", encoder, "translate", space, *ends)
-        for encoder in main[1:]
+        for encoder in (*main[1:], "mobilenet-v2")
         for space in ("raw", *ERASED)
         for ends in blocks
     ]
@@ -523,7 +531,15 @@ def run_cells(asked: argparse.Namespace) -> None:
 
         torch.backends.cudnn.allow_tf32 = False  # judges and reached cosines are those of float32
     bench = Bench(
-        asked.data, asked.out, asked.device, asked.targets, asked.calibrate, asked.controls, asked.done, asked.diffusion
+        asked.data,
+        asked.out,
+        asked.device,
+        asked.targets,
+        asked.calibrate,
+        asked.controls,
+        asked.done,
+        asked.diffusion,
+        asked.templates,
     )
     file = asked.out / "rows.jsonl"
     done = {row["job"] for path in (file, *asked.done) for row in read_rows(path)}
@@ -568,20 +584,23 @@ def run_job(job: Job, bench: Bench, threats: "dict[str, tuple[Threat, PoolFaces]
     if projection is not None:
         projection = replace(projection, space=case.space)
     attack = load_attack(job.attack)
-    assert whole.prior is not None, "every case has one"
-    kind = f"{job.encoder} {whole.prior.name}"
-    key = f"{kind} {job.people} {job.start}"
-    if key not in threats:
-        shared = next((threat for name, (threat, _) in threats.items() if name.startswith(f"{kind} ")), None)
-        first = case.threat("raw", None, shared, 0)
-        threats[key] = first, PoolFaces(first, case, bench.controls)
-    first, pool = threats[key]
-    threat = case.threat(job.space, projection, first, 0)
     began = time.monotonic()
     templates = job.attack == "translate"
-    controls = None if templates else pool.controls(threat, projection)
+    if templates:
+        threat, controls = case.threat(job.space, projection, None, 0), None
+    else:
+        assert whole.prior is not None, "translate alone does without"
+        kind = f"{job.encoder} {whole.prior.name}"
+        key = f"{kind} {job.people} {job.start}"
+        if key not in threats:
+            shared = next((threat for name, (threat, _) in threats.items() if name.startswith(f"{kind} ")), None)
+            first = case.threat("raw", None, shared, 0)
+            threats[key] = first, PoolFaces(first, case, bench.controls)
+        first, pool = threats[key]
+        threat = case.threat(job.space, projection, first, 0)
+        controls = pool.controls(threat, projection)
     made = run_cell(attack, threat, case, projection, None, controls=controls)
-    row: Row = {
+    return {
         "job": job.name,
         "people": job.people,
         "encoder": job.encoder,
@@ -593,7 +612,6 @@ def run_job(job: Job, bench: Bench, threats: "dict[str, tuple[Threat, PoolFaces]
         "ceiling": tallies(ceiling_of(case, templates=templates)),
         "tally": tallies(made.judged),
     }
-    return row
 
 
 def ceiling_of(case: Case, *, templates: bool) -> Judged:

@@ -57,7 +57,9 @@ def invert(
     show_faces: bool = typer.Option(
         False, "--show-faces", help=f"Write {GALLERY}, with the attacked pictures beside what was made of them."
     ),
-    out: Path = typer.Option(Path("unface-inversion"), "--out", help="Folder for inversion.json; made if missing."),
+    out: Path = typer.Option(
+        Path("unface-inversion"), "--out", help="Folder for inversion.json and its page; made if missing."
+    ),
     config: Path | None = CONFIG,
     seed: int = SEED,
     threads: int | None = THREADS,
@@ -79,8 +81,8 @@ def invert(
     from unface.invert.run import finish
     from unface.invert.run import invert as run
     from unface.output.place import place_at
-    from unface.report.inversion import print_inversion
-    from unface.result.inversion import require_no_inversion
+    from unface.report.inversion import print_inversion, write_inversion
+    from unface.result.inversion import INVERSION_PAGE, require_no_inversion
 
     require_no_inversion(out, force=force)
     bare = _is_vectors(source)
@@ -125,7 +127,7 @@ def invert(
             progress=progress,
         )
     path = done.result.save(out)
-    beside: dict[Path, str] = {}
+    beside = {write_inversion(done.result, out / INVERSION_PAGE): "the page"}
     if show_faces and pictures is not None:
         beside[_gallery(done, pictures, material, out / GALLERY)] = "faces of people, to be kept at home"
     finish(place)

@@ -28,28 +28,34 @@ class Format(StrEnum):
 
 def report(
     audit: Path = typer.Argument(
-        ..., metavar="RESULT.json", help="What 'unface audit', 'validate' or 'release' wrote, or its folder."
+        ..., metavar="RESULT.json", help="What 'unface audit', 'validate', 'release' or 'invert' wrote, or its folder."
     ),
     out: Path | None = typer.Option(
-        None, "--out", help="The page [default: report.html, validation.html or release.html beside it]."
+        None,
+        "--out",
+        help="The page [default: report.html, validation.html, release.html or inversion.html beside it].",
     ),
     history: Path | None = HISTORY,
     force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
     quiet: bool = QUIET,
 ) -> None:
-    """Draw the page of an audit, a validation or a release: one file that makes no network requests."""
+    """Draw the page of an audit or another result: one file that makes no network requests."""
     from unface.output.taken import require_distinct, require_new_file
     from unface.report.html import write_report
     from unface.result.audit import REPORT_FILE, AuditResult, audit_path
+    from unface.result.inversion import INVERSION_PAGE, InversionResult, inversion_path
     from unface.result.release import RELEASE_PAGE, ReleaseResult, release_path
     from unface.result.validation import VALIDATION_PAGE, ValidationResult, validation_path
 
-    validation, release = validation_path(audit), release_path(audit)
-    audit = validation or release or audit_path(audit)
-    usual = VALIDATION_PAGE if validation else RELEASE_PAGE if release else REPORT_FILE
+    validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
+    audit = validation or release or inversion or audit_path(audit)
+    pages = {VALIDATION_PAGE: validation, RELEASE_PAGE: release, INVERSION_PAGE: inversion}
+    usual = next((page for page, found in pages.items() if found), REPORT_FILE)
     page = audit.parent / usual if out is None else out
     require_distinct([page, history], [audit])
     require_new_file(page, force=force)
+    if history is not None and inversion:
+        raise UnfaceError("--history: keeps no inversions; leave it out")
     if validation:
         from unface.report.validation import write_validation
 
@@ -60,6 +66,10 @@ def report(
 
         released = ReleaseResult.load(audit)
         written = write_release(released, page, history=_added(history, released))
+    elif inversion:
+        from unface.report.inversion import write_inversion
+
+        written = write_inversion(InversionResult.load(audit), page)
     else:
         audited = AuditResult.load(audit)
         written = write_report(audited, page, _added(history, audited))

@@ -20,6 +20,7 @@ from unface.result.words import one_in, percent, rate
 
 INVERSION_SCHEMA: Literal["unface.inversion/1"] = "unface.inversion/1"
 INVERSION_FILE = "inversion.json"
+INVERSION_PAGE = "inversion.html"
 RAW = "raw"
 
 
@@ -283,7 +284,7 @@ def inverted(point: InversionSuccess) -> Share:
 
 def require_no_inversion(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished inversion, before any work is done for it."""
-    require_new_files(folder, (INVERSION_FILE,), force=force)
+    require_new_files(folder, (INVERSION_FILE, INVERSION_PAGE), force=force)
 
 
 def inversion_schema() -> dict[str, Any]:
