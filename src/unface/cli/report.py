@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from unface.cli.options import HISTORY, QUIET
-from unface.errors import printable
+from unface.errors import UnfaceError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
