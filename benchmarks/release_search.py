@@ -147,20 +147,20 @@ def _vectors(rows: int, seed: int) -> NDArray[np.float32]:
 
 def record(file: Path, where: str) -> None:
     """What ``gpu`` printed, as a claim under docs/measured/speed."""
-    from benchmarks.record import write_ratios
+    from studies.measured import Cell, Table, write_findings
+
+    from benchmarks.record import COLUMNS
 
     found = json.loads(file.read_text(encoding="utf-8"))
-    detail = f"the bare TF32 product {found['bare_tf32_seconds']} s, {found['gpu_memory_gb']} GB of GPU memory"
-    ratios = [
-        Ratio(
-            "seconds of 10⁶ × 10⁶ vectors of 512 dimensions, nearest on both sides, GPU",
-            found["seconds"],
-            60,
-            detail=detail,
-        ),
-        Ratio("rows of 2,000 that differ from float64", found["differences_from_float64_argmax"], 0),
+    seen = f"the bare TF32 product {found['bare_tf32_seconds']} s, {found['gpu_memory_gb']} GB of GPU memory"
+    claim = "seconds of 10⁶ × 10⁶ vectors of 512 dimensions, nearest on both sides, GPU"
+    rows: list[list[Cell]] = [
+        [claim, found["seconds"], 60, "at most", seen],
+        ["rows of 2,000 that differ from float64", found["differences_from_float64_argmax"], 0, "at most", ""],
     ]
-    write_ratios("release_search_gpu", ratios, where)
+    command = "python -m benchmarks.release_search gpu"
+    tables = {"ratios": Table(columns=COLUMNS, rows=rows)}
+    write_findings("speed/release_search_gpu", command=command, where=where, tables=tables)
 
 
 if __name__ == "__main__":

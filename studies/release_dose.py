@@ -7,7 +7,7 @@ whose name contains n250, n1000, n5000 or n20000. The people of T_n are the firs
 pictures each; the holdout is as many people after the first 4,000. At most --people of each side are compared. Real
 pictures get the generator's crop at 64² first, so that all three sets are alike. KEEP holds vectors, so that a second
 call encodes nothing again. --random: FOLDER with generated faces that never saw CelebA (arcface-mbf_random.parquet) and
-arcface-mbf_celeba9k.parquet, the negative control.
+arcface-mbf_celeba9k.parquet, the negative control; and for retrieval <encoder>_celeba9k and <encoder>_copies.parquet.
 """
 
 import argparse
@@ -27,6 +27,7 @@ from unface import EmbeddingSet, load_encoder, read_embeddings
 from unface.data import decode, write_embeddings
 from unface.encode import framed
 from unface.prior.train import CELEBA_CROP, CELEBA_FACE
+from unface.release import Labelled, retrieval_risk
 from unface.release.paper import PaperSet, paper_score
 from unface.release.run import Plan, release
 from unface.result.release import ReleaseResult
@@ -55,8 +56,10 @@ def main() -> None:
     folders = sorted(asked.pictures.iterdir(), key=lambda person: hashlib.sha256(person.name.encode()).hexdigest())
     sides = {"training": folders[: asked.people], "holdout": folders[AFTER : AFTER + asked.people]}
     samples = {n: path for n in DOSES if (path := _found(asked.samples, n)) is not None}
+    if missing := [n for n in DOSES if n not in samples]:
+        print(f"no samples of generators trained on {', '.join(map(str, missing))} pictures", flush=True)
     rows: list[list[Cell]] = []
-    for encoder in ENCODERS:
+    for encoder in ENCODERS if samples else ():
         real = {side: _real(asked.keep, side, people, encoder) for side, people in sides.items()}
         for n, path in samples.items():
             drawn = _drawn(asked.keep, n, path, encoder, asked.samples_of)
@@ -67,10 +70,14 @@ def main() -> None:
             print(*markdown(_table(rows[-1:])), done.verdict, sep="\n", flush=True)
     if asked.random is not None:
         rows.append(["arcface-mbf", "none of them", *_control(asked.random, asked.people)])
-    print(*markdown(_table(rows)), sep="\n")
+    tables = {"dose": _table(rows)}
+    if asked.random is not None:
+        tables["retrieval"] = Table(columns=RETRIEVAL, rows=_retrieval(asked.random))
+    for table in tables.values():
+        print(*markdown(table), sep="\n")
     if asked.record:
         command = "python -m studies.release_dose PICTURES SAMPLES KEEP --random FOLDER"
-        write_findings("release", command=command, where=asked.record, tables={"dose": _table(rows)})
+        write_findings("release", command=command, where=asked.record, tables=tables)
 
 
 def _row(result: ReleaseResult, paper: tuple[float, float] | None) -> list[Cell]:
@@ -127,6 +134,34 @@ def _control(folder: Path, people: int) -> list[Cell]:
     training, holdout = _distinct(*(_of(real, set(names[start : start + people])) for start in (0, AFTER)))
     plan = Plan(far=FARS)
     return _row(release(drawn, training, holdout, plan=plan).result, _paper(drawn, training, holdout))
+
+
+def _retrieval(folder: Path, people: int = 1_000) -> list[list[Cell]]:
+    """R(A, S, 2) of one altered copy of a picture of each person: the queries are the person's real pictures."""
+    rows: list[list[Cell]] = []
+    for encoder in ("arcface-mbf", "sscd-int8", "mobilenet-v2"):
+        real, copies = (read_embeddings(folder / f"{encoder}_{name}.parquet") for name in ("celeba9k", "copies"))
+        names = sorted(real.names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())[:people]
+        code = {name: number for number, name in enumerate(names)}
+        whose, made_of = (np.array([code.get(one.names[c], -1) for c in one.identities]) for one in (real, copies))
+        place = {name: row for row, name in enumerate(real.ids.tolist())}
+        source = np.array([place.get(name, -1) for name in copies.labels["copy_of"].tolist()], np.int64)
+        known = np.flatnonzero((made_of >= 0) & (source >= 0))
+        first = known[np.unique(made_of[known], return_index=True)[1]]
+        asked = np.flatnonzero(whose >= 0)
+        queries = Labelled(real.unit().vectors[asked], whose[asked], asked)
+        released = Labelled(copies.unit().vectors[first], made_of[first], source[first])
+        found = {(one.identities, one.pictures): one for one in retrieval_risk(queries, released, (2,))}
+        for size in sorted({size for size, _ in found}):
+            cells = [
+                f"{in_percent(share.value)} {interval(share.low, share.high)}"
+                for share in (found[size, "same"].share, found[size, "other"].share)
+            ]
+            rows.append([encoder, size, *cells, short(100 * found[size, "same"].chance)])
+    return rows
+
+
+RETRIEVAL = {"encoder": "", "people": ",", "the same picture, %": "", "another picture, %": "", "chance, %": "g"}
 
 
 def _of(real: EmbeddingSet, names: set[str]) -> EmbeddingSet:

@@ -8,7 +8,7 @@ from tests.cli.command import unface
 from tests.models.conftest import Use
 from tests.models.served import CONTENT, Index, serving, tiny_card, wheel
 from tests.models.tiny import pooling_net
-from unface.models import Card, card, weights
+from unface.models import Card, card, cards, weights
 
 WHEEL = "tiny_net-1.0-py3-none-any.whl"
 
@@ -34,13 +34,21 @@ def row(out: str, name: str) -> str:
 def test_the_list_shows_size_licence_place_and_caution(words: tuple[str, ...]) -> None:
     done = unface(*words)
     assert (done.code, done.err) == (0, "")
-    assert row(done.out, "sface").split()[:7] == ["sface", "recognition", "128", "38.7", "MB", "Apache-2.0", "index"]
-    assert card("sface").cautions[0] in row(done.out, "sface")
-    assert "CC BY-NC-SA 4.0 *" in row(done.out, "edgeface-s")
-    assert "not the official DINOv2" in row(done.out, "dinov2-s-focus")
+    assert row(done.out, "sface").split() == ["sface", "recognition", "128", "38.7", "MB", "index"]
+    assert row(done.out, "sface:").startswith("sface: Apache-2.0; ")
+    assert card("sface").cautions[0] in row(done.out, "sface:")
+    assert "CC BY-NC-SA 4.0 *" in row(done.out, "edgeface-s:")
+    assert "not the official DINOv2" in row(done.out, "dinov2-s-focus:")
     assert " hub " in row(done.out, "clip-vit-b32")
-    assert " local file only " in row(done.out, "sscd")
+    assert " local file only" in row(done.out, "sscd")
     assert "* research only" in done.out
+
+
+def test_the_list_breaks_no_row_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = unface("models").out.split("\n\n")[0].splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) == 1 + len(cards())
 
 
 def test_a_research_licence_is_shown_and_has_to_be_accepted(research: Card, use: Use) -> None:

@@ -7,7 +7,7 @@ from unface.auditing.attack import Attack
 from unface.auditing.defence import Defence, Defender
 from unface.auditing.protocol import Prepared
 from unface.auditing.utility.run import UtilityTasks
-from unface.data import EmbeddingSet, Space
+from unface.data import EmbeddingSet, Space, is_store
 from unface.models import cards
 from unface.progress import Progress
 from unface.result.audit import ErasedSource, Headline, SpaceResult
@@ -65,8 +65,19 @@ def describe_given(given: EmbeddingSet) -> Given:
         weights_sha256=given.space.weights_sha256,
         licence=_licence(given.space),
         notes=list(given.notes),
+        columns=_columns(given),
+        sample=given.sample,
         bad_rows=None if bad is None else LeftOut(rows=bad.rows, of=bad.of, faults=dict(bad.faults)),
     )
+
+
+def _columns(given: EmbeddingSet) -> dict[str, str]:
+    """Names that have to be given again to read the same set; the URL of a store has that of its vectors."""
+    usual = {"identity": ("identity", "identities"), "vector": ("vector", "vectors"), "id": ("id", "ids")}
+    named = {option: getattr(given.columns, option) for option in usual}
+    if is_store(given.source):
+        named.pop("vector")
+    return {option: name for option, name in named.items() if name is not None and name not in usual[option]}
 
 
 def _licence(space: Space) -> str | None:

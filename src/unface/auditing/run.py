@@ -45,10 +45,10 @@ from unface.erase import KEEPER, Projection
 from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
-from unface.probe import Plan, draw_bootstrap
+from unface.probe import GroupContext, Plan, draw_bootstrap
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
-from unface.result.file import Clock, Finding, note, warning
+from unface.result.file import Clock, Finding, Given, note, warning
 from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
 from unface.result.words import count
@@ -251,6 +251,15 @@ def _copies_to_find(known: Copies, given: EmbeddingSet, prepared: Prepared) -> E
     return copy_set(known.of(prepared.split, Role.TEST), pictures_of(given, prepared.split, Role.TEST), "copies")
 
 
+def _source(bench: Bench) -> Given:
+    """The audited set, with the column that says what surrounds each picture."""
+    described, context = describe_given(bench.given), bench.prepared.context
+    if context is None:
+        return described
+    option = "group" if isinstance(context, GroupContext) else "context"
+    return described.model_copy(update={"columns": {**described.columns, option: context.name}})
+
+
 def _concluded(
     bench: Bench,
     controls: Controls,
@@ -267,7 +276,7 @@ def _concluded(
         verdict="",
         findings=[],
         not_measured=[],
-        source=describe_given(bench.given),
+        source=_source(bench),
         curated=Curated(
             images=curation.images,
             identities=curation.identities_kept,

@@ -32,16 +32,19 @@ def list_models() -> None:
     from unface.page.tables import print_safely
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("name", "family", "dim", "size", "licence", "here?", "measured; caution"):
+    for title in ("name", "family", "dim", "size", "here?"):
         right = title in ("dim", "size")
         table.add_column(title, justify="right" if right else "left", no_wrap=right or title == "name")
-    for card in cards():
-        licence = card.licence.name + (" *" if card.licence.research_only else "")
-        cells = (card.family, str(card.dim or "–"), _size(card.bytes), licence, whereabouts(card))
-        remarks = "; ".join(filter(None, (card.measured, *card.cautions)))
-        table.add_row(card.name, *(Text(cell) for cell in (*cells, remarks)))
-    console = Console()
+    console, shown = Console(), cards()
+    for card in shown:
+        cells = (card.family, str(card.dim or "–"), _size(card.bytes), whereabouts(card))
+        table.add_row(card.name, *(Text(cell) for cell in cells))
     print_safely(console, table)
+    print_safely(console, Text("\nlicences, what was measured, cautions"))
+    for card in shown:
+        licence = card.licence.name + (" *" if card.licence.research_only else "")
+        about = "; ".join(filter(None, (licence, card.measured, *card.cautions)))
+        print_safely(console, Text(f"{card.name}: {about}"))
     print_safely(console, Text("* research only, or unclear: pass --accept-licence to fetch it"), style="dim")
 
 

@@ -58,7 +58,12 @@ def _protocol(result: AuditResult) -> list[Option]:
         "seed": protocol.seed,
         "impostor_quota": protocol.impostor_quota,
     }
-    options = []
+    refused = {point.far for point in result.raw.points if point.resolution == "refused"}
+    if refused:
+        # Asked for by name, they would be refused; of the default ones they are left out.
+        usual = protocol.far == [1e-3, 1e-4]
+        settings["far"] = None if usual else [far for far in protocol.far if far not in refused]
+    options = _reading(result)
     for name, value in settings.items():
         if value is not None:
             items = value if isinstance(value, list) else [value]
@@ -67,15 +72,25 @@ def _protocol(result: AuditResult) -> list[Option]:
     return options
 
 
+def _reading(result: AuditResult) -> list[Option]:
+    """How the source was read."""
+    source, options = result.source, []
+    for name, column in source.columns.items():
+        flag = f"--{name}" if name in ("group", "context") else f"--{name}-column"
+        options.append(Option(flag, (column,), keyword=name, value=repr(column)))
+    if source.sample is not None:
+        options.append(Option("--sample", (str(source.sample),), keyword="sample", value=str(source.sample)))
+    if source.bad_rows is not None:
+        options.append(Option("--bad-rows", ("drop",), keyword="bad_rows", value="'drop'"))
+    return options
+
+
 def _unknown(result: AuditResult) -> list[str]:
-    unknown = ["where the files lie, and what their columns of identities, vectors and ids are called"]
-    contexts = [point.context_adjusted.context for point in result.raw.points if point.context_adjusted]
-    if contexts:
-        unknown.append(f"whether {contexts[0]!r} was given as a group or as a context column")
+    unknown = ["in which folder the files are; run it there"]
+    if "://" in result.source.name:
+        unknown = ["the user, password and options of the connection; set PGHOST, PGUSER, PGPASSWORD or QDRANT_API_KEY"]
     if result.roles.seed is None:
         unknown.append("the column that held your own roles")
-    if result.source.notes:
-        unknown.append("rows that reading changed or left out, see the notes above")
     if "attribution" in result.parts:
         unknown.append(
             "the pictures: face-context attribution needs them as the source, with --encoder and --attribution"

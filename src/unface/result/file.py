@@ -69,6 +69,11 @@ class Given(Frozen):
     licence: str | None = Field(default=None, description="of the encoder's weights, where unface has a card for them")
     notes: list[str]
     bad_rows: LeftOut | None = Field(default=None, description="null where no row was left out")
+    columns: dict[str, str] = Field(
+        default={},
+        description="by option (identity, vector, id, group, context): columns with unusual names",
+    )
+    sample: int | None = Field(default=None, description="people that were asked for; null where everybody was read")
 
 
 class Run(Frozen):
