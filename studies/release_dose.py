@@ -122,8 +122,7 @@ def _paper(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -
     """The score of paper 003 for members, and with people who were not trained on in their place."""
     vectors = PaperSet(training.unit().vectors, drawn.unit().vectors, holdout.unit().vectors)
     (face,) = paper_score({"face": vectors}, training.identities, holdout.identities)
-    assert face.map_of_fresh is not None
-    return short(face.map), short(face.map_of_fresh)
+    return short(face.average_precision), short(face.fresh)
 
 
 def _control(folder: Path, people: int) -> list[Cell]:
