@@ -36,7 +36,7 @@ def test_jupyter_runs_it_and_shows_the_banner_and_the_chart() -> None:
     import nbformat
     from nbclient import NotebookClient
 
-    book = nbformat.read(NOTEBOOK, as_version=4)
+    book = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     nbformat.validate(book)
     NotebookClient(book, timeout=180, kernel_name="python3").execute()
     outputs = [output.get("data", {}) for cell in book.cells for output in cell.get("outputs", [])]

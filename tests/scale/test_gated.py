@@ -31,7 +31,7 @@ def test_a_folder_s_receipt_counts_what_the_gate_left(tmp_path: Path) -> None:
     receipt = sanitise_directory(gated(), tmp_path / "raw", tmp_path / "out", verify=True)
     assert receipt.not_faces == 3 * SPARED
     unit = PEOPLE.unit().vectors
-    kept = np.abs(vectors_in(tmp_path / "out" / "0.parquet") - unit).max(axis=1) < 1e-6
+    kept = np.abs(np.asarray(vectors_in(tmp_path / "out" / "0.parquet"), np.float32) - unit).max(axis=1) < 1e-6
     assert kept.sum() == SPARED
     assert sanitise_directory(projection(), tmp_path / "raw", tmp_path / "all").not_faces is None
 

@@ -29,8 +29,8 @@ def written(index: Any, path: Path, vectors: Vectors = RAW, ids: Any = None) -> 
     return path
 
 
-def sanitised(path: Path, **options: bool) -> Any:
-    sanitise_store(PROJECTION, FaissStore(path, **options), purge=True)
+def sanitised(path: Path, lossy_ok: bool = False) -> Any:
+    sanitise_store(PROJECTION, FaissStore(path, lossy_ok=lossy_ok), purge=True)
     return faiss.read_index(str(path))
 
 
@@ -39,11 +39,11 @@ def left(vectors: Any) -> float:
     return float(np.abs(np.asarray(vectors, np.float64) @ PROJECTION.directions).max())
 
 
-def refused(path: Path, **options: bool) -> str:
+def refused(path: Path, lossy_ok: bool = False) -> str:
     """One line; and not a byte of the folder changed."""
     before = {entry.name: entry.read_bytes() for entry in path.parent.iterdir()}
     with pytest.raises(UnfaceError) as caught:
-        sanitise_store(PROJECTION, FaissStore(path, **options), purge=True)
+        sanitise_store(PROJECTION, FaissStore(path, lossy_ok=lossy_ok), purge=True)
     assert {entry.name: entry.read_bytes() for entry in path.parent.iterdir()} == before
     assert "\n" not in str(caught.value)
     return str(caught.value)

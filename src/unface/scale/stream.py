@@ -160,7 +160,7 @@ def usable(batch: pa.RecordBatch, vector: str, dim: int, source: str, first: int
     vectors, nulls = matrix_of(pa.chunked_array([column]), NO_IDS, source, vector)
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = vectors.reshape(len(column), dim).astype(np.float32, copy=False)
-        good: NDArray[np.bool_] = np.isfinite(numbers).all(axis=1)
+        good: NDArray[np.bool_] = np.asarray(np.isfinite(numbers).all(axis=1))
     return good if nulls is None else good & ~nulls
 
 
