@@ -97,3 +97,37 @@ def test_groups_of_one_person_are_left_out_and_said() -> None:
     assert found.single > 0
     assert all(group.people >= 2 for group in found.spaces[0].groups)
     assert any("groups of one test person" in missing for missing in result.not_measured)
+
+
+def test_groups_of_people_do_not_change_what_tar_is_adjusted_for() -> None:
+    """Pairs of one person always share such a group: adjusted for it, hardly a mated pair would be like impostors."""
+    made = make_identities(60, 6, 8, between=1.2, seed=2)
+    number = np.arange(len(made))
+    people = EmbeddingSet.from_arrays(
+        made.vectors,
+        made.identities.astype(str),
+        labels={
+            "gender": ["" if row % 6 == 0 else ("f", "m")[made.identities[row] % 2] for row in number],
+            "wall": np.random.default_rng(1).normal(size=(20, 4))[number // 3 % 20].astype(np.float32),
+            "shoot": number // 3 % 20,
+            "own": made.identities,
+        },
+    )
+
+    def audited_with(**columns: str) -> AuditResult:
+        settings = Protocol(far=0.05, k=("all",), probe=["cosine"], seeds=1, bootstraps=100, threads=1, **columns)  # type: ignore[arg-type]
+        return audit(people, eraser=(), parts=(Exposures(),), protocol=settings)
+
+    plain, grouped = audited_with(context="wall"), audited_with(context="wall", group="gender")
+    assert plain.raw.points[0].context_adjusted is not None
+    assert grouped.raw.points == plain.raw.points
+    assert grouped.source.columns == {"context": "wall", "group": "gender"}
+    groups = Exposures.of(grouped)
+    assert groups is not None
+    assert groups.column == "gender"
+    assert sum(group.people for group in groups.spaces[0].groups) == grouped.roles.test
+    assert audited_with(group="gender").raw.points[0].context_adjusted is None
+    for shoots in ("shoot", "own"):  # it varies within a person, or nobody shares it
+        one = audited_with(group=shoots)
+        assert one.raw.points[0].context_adjusted is not None
+        assert one.parts["exposure"].column is None

@@ -127,7 +127,6 @@ def test_the_identities_said_to_be_needed_do_resolve_it() -> None:
         ({"seeds": 0}, "at least one seed is needed, not 0"),
         ({"impostor_quota": 0}, "a quota is a number of image pairs, at least 1, not 0"),
         ({"group": "shoot"}, "synthetic: has no column 'shoot'; other columns are: none"),
-        ({"group": "a", "context": "b"}, "give --group or --context, not both"),
     ],
     ids=str,
 )
@@ -184,7 +183,12 @@ def test_a_context_column_must_hold_vectors() -> None:
 @pytest.mark.parametrize("group", [None, "one for all"])
 def test_a_group_that_says_nothing_is_refused(group: str | None) -> None:
     sentence = bare_refusal(grouped([group] * len(FEW)), group="shoot")
-    assert sentence == "arrays: 'shoot' names fewer than two groups; it says nothing of a shoot"
+    assert sentence == "arrays: 'shoot' names fewer than two groups; there is nothing to compare"
+
+
+def test_shoots_by_name_and_by_vectors_are_refused_together() -> None:
+    sentence = bare_refusal(grouped([f"s{row // 2}" for row in range(len(FEW))]), group="shoot", context="wall")
+    assert sentence == "--group shoot: names shoots, and --context adjusts for shoots too; give one of them"
 
 
 def test_pairs_of_unknown_groups_are_left_out_and_counted() -> None:

@@ -81,7 +81,8 @@ class Protocol:
     split: str | None = None
     """Column with the roles fit, train, calibrate, test of your own."""
     group: str | None = None
-    """Column of sessions or shoots, to adjust TAR for."""
+    """Column of shoots, to adjust TAR for, or of groups of people, to compare: where it is the same for all pictures of
+    a person and shared by people, it names groups of people and adjusts nothing."""
     context: str | None = None
     """Column of vectors that describe the surroundings, to adjust TAR for."""
     bad_rows: str = "fail"
@@ -140,6 +141,14 @@ def _named(choices: type[_Choice], name: str, what: str) -> _Choice:
 
 
 @dataclass(frozen=True, eq=False)
+class PeopleGroups:
+    """Groups of people by row of a set: a code, or one below 0 where the group is not known."""
+
+    column: str
+    codes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """What is measured, and how it came from what was given."""
 
@@ -148,6 +157,8 @@ class Prepared:
     split: Split
     roles: Roles
     context: Context | None
+    """What mated pairs may share beside the person."""
+    groups: PeopleGroups | None
     ks: tuple[int, ...]
     everything: int | None
     """The k that stands for all pictures."""
@@ -179,7 +190,7 @@ def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
         curation,
         split,
         Roles(*roles),
-        _context(embeddings, protocol.group, protocol.context),
+        *_context_and_groups(embeddings, protocol.group, protocol.context),
         chosen,
         everything,
         drawn_from,
@@ -247,17 +258,44 @@ def _own_split(embeddings: EmbeddingSet, column: str) -> Split:
     return split_from_column(names, [str(role) for role in _label(embeddings, column)])
 
 
-def _context(embeddings: EmbeddingSet, group: str | None, context: str | None) -> Context | None:
-    if group is not None and context is not None:
-        raise UnfaceError("give --group or --context, not both")
-    if group is not None:
-        values = _label(embeddings, group)
-        words = np.array(["" if value is None else str(value) for value in values.tolist()])
-        codes = np.unique(words, return_inverse=True)[1].astype(np.int64)
-        codes[np.isin(words, ("", "nan"))] = -1
-        if len(np.unique(codes[codes >= 0])) < 2:
-            raise UnfaceError(f"{embeddings.source}: '{group}' names fewer than two groups; it says nothing of a shoot")
-        return GroupContext(group, codes)
+def _context_and_groups(
+    embeddings: EmbeddingSet, group: str | None, context: str | None
+) -> tuple[Context | None, PeopleGroups | None]:
+    """A group column is one or the other; groups of people never change what TAR is adjusted for."""
+    if group is None:
+        return _signatures(embeddings, context), None
+    codes = _group_codes(embeddings, group)
+    if _of_people(embeddings, codes):
+        return _signatures(embeddings, context), PeopleGroups(group, codes)
+    if context is not None:
+        raise UnfaceError(f"--group {group}: names shoots, and --context adjusts for shoots too; give one of them")
+    return GroupContext(group, codes), None
+
+
+def names_people(embeddings: EmbeddingSet, group: str) -> bool:
+    """Whether a column names groups of people rather than shoots."""
+    return _of_people(embeddings, _group_codes(embeddings, group))
+
+
+def _of_people(embeddings: EmbeddingSet, codes: NDArray[np.int64]) -> bool:
+    """Each person in one group at most, and some group of several people; else every pair of one person shares it."""
+    known = codes >= 0
+    pairs = np.unique(np.stack([embeddings.identities[known], codes[known]]), axis=1)
+    people, groups = (len(np.unique(side)) for side in pairs)
+    return bool(pairs.shape[1] == people > groups)
+
+
+def _group_codes(embeddings: EmbeddingSet, group: str) -> NDArray[np.int64]:
+    values = _label(embeddings, group)
+    words = np.array(["" if value is None else str(value) for value in values.tolist()])
+    codes = np.unique(words, return_inverse=True)[1].astype(np.int64)
+    codes[np.isin(words, ("", "nan"))] = -1
+    if len(np.unique(codes[codes >= 0])) < 2:
+        raise UnfaceError(f"{embeddings.source}: '{group}' names fewer than two groups; there is nothing to compare")
+    return codes
+
+
+def _signatures(embeddings: EmbeddingSet, context: str | None) -> Context | None:
     if context is not None:
         signatures = _label(embeddings, context)
         if signatures.ndim != 2 or signatures.dtype.kind not in "fiu":

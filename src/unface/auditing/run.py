@@ -252,12 +252,14 @@ def _copies_to_find(known: Copies, given: EmbeddingSet, prepared: Prepared) -> E
 
 
 def _source(bench: Bench) -> Given:
-    """The audited set, with the column that says what surrounds each picture."""
-    described, context = describe_given(bench.given), bench.prepared.context
-    if context is None:
-        return described
-    option = "group" if isinstance(context, GroupContext) else "context"
-    return described.model_copy(update={"columns": {**described.columns, option: context.name}})
+    """The audited set, with the columns that say what surrounds each picture, and who is in which group."""
+    described, context, groups = describe_given(bench.given), bench.prepared.context, bench.prepared.groups
+    columns = dict(described.columns)
+    if context is not None:
+        columns["group" if isinstance(context, GroupContext) else "context"] = context.name
+    if groups is not None:
+        columns["group"] = groups.column
+    return described.model_copy(update={"columns": columns})
 
 
 def _concluded(

@@ -12,7 +12,8 @@ from unface.cli.options import miss_of, names, numbers, rank_of, whole_numbers
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
-    from unface.data import Space
+    from unface.auditing import Protocol
+    from unface.data import EmbeddingSet, Space
     from unface.erase import Projection
     from unface.result.audit import AuditResult
     from unface.result.parts import Part
@@ -95,7 +96,9 @@ def audit(
     split_column: str | None = typer.Option(
         None, "--split-column", help="Column with your own roles: fit, train, calibrate, test."
     ),
-    group: str | None = typer.Option(None, "--group", help="Column of sessions or shoots, to adjust TAR for."),
+    group: str | None = typer.Option(
+        None, "--group", help="Column of shoots, to adjust TAR for; or of groups of people, to compare."
+    ),
     context: str | None = typer.Option(None, "--context", help="Column of context vectors, to adjust TAR for."),
     bad_rows: str = options.BAD_ROWS,
     bootstraps: int = typer.Option(2000, "--bootstraps", min=100, help="Bootstrap replicates."),
@@ -204,7 +207,6 @@ def audit(
     from unface.encode import space_of, with_copies
 
     detector = detector or "yunet"
-    protocol = replace(protocol, context=None if group or detector == "none" else "context")
     results = {}
     with progress_bars(quiet=quiet or json) as progress:
         wanted = list(dict.fromkeys([*encoders, translate])) if translate else encoders
@@ -236,13 +238,22 @@ def audit(
             if attribution and faces is not None:
                 swap_name, swap = swap_by_landmarks()
                 more.append(Attribution(Subjects(pictures, loaded[name], faces, swap, swap_name)))
-            results[name] = (run(embeddings, protocol, more, progress), folder)
+            results[name] = (run(embeddings, _around_faces(protocol, embeddings, detector), more, progress), folder)
             if len(folders) > 1:
                 keep(*results[name], force=force)  # if the next one fails, this one is kept
     if len(results) == 1:
         show_audit(*results.popitem()[1], force=force, json=json, quiet=quiet)
     else:
         show_side_by_side(results, out, json=json, quiet=quiet)
+
+
+def _around_faces(protocol: "Protocol", embeddings: "EmbeddingSet", detector: str) -> "Protocol":
+    """Adjusts for what surrounds the faces of pictures, unless a column names their shoots."""
+    from unface.auditing.protocol import names_people
+
+    if detector == "none" or (protocol.group is not None and not names_people(embeddings, protocol.group)):
+        return protocol
+    return replace(protocol, context="context")
 
 
 def _saver(

@@ -20,7 +20,7 @@ from unface.metrics import (
 )
 from unface.metrics.unlinkability import binned, dsys, null_bias, score_bins
 from unface.pairs import Pairing, all_mated, highest_impostors, open_screen, pair_up, pool_tails
-from unface.probe import Bootstrap, GroupContext, Probe
+from unface.probe import Bootstrap, Probe
 from unface.probe.panel import draw_shots
 from unface.result.audit import Headline, Point
 from unface.result.file import Listing
@@ -35,6 +35,8 @@ class _Groups:
 
     column: str
     of: NDArray[np.int64]
+    names: tuple[str, ...]
+    """By number."""
 
 
 def measure_exposure(bench: Bench, head: Headline) -> ExposureResults:
@@ -61,17 +63,16 @@ def measure_exposure(bench: Bench, head: Headline) -> ExposureResults:
 
 
 def _groups(bench: Bench) -> _Groups | None:
-    """None where no column was given, or where it varies within a person: then it names shoots, not people."""
-    context, test = bench.prepared.context, bench.attack.roles.test
-    if not isinstance(context, GroupContext):
+    given, test = bench.prepared.groups, bench.attack.roles.test
+    if given is None:
         return None
-    codes = context.codes[test.rows]
-    first = np.full(test.count, -1)
-    first[test.identities[::-1]] = codes[::-1]
-    if (codes != first[test.identities]).any():
-        return None
-    known, numbers = np.unique(first, return_inverse=True)
-    return _Groups(context.name, numbers.astype(np.int64) - int(known[0] < 0))
+    codes = np.full(test.count, -1)
+    np.maximum.at(codes, test.identities, given.codes[test.rows])
+    known, numbers = np.unique(codes, return_inverse=True)
+    row_of = {int(given.codes[row]): int(row) for row in test.rows}
+    labels = bench.prepared.embeddings.labels[given.column]
+    names = tuple(str(labels[row_of[code]]) for code in known.tolist() if code >= 0)
+    return _Groups(given.column, numbers.astype(np.int64) - int(known[0] < 0), names)
 
 
 def _exposure(
@@ -222,7 +223,7 @@ def _rows(
         named = ("", "")
         if groups is not None:
             number = int(groups.of[person])
-            named = (str(number + 1) if number >= 0 else "", str(embeddings.labels[groups.column][row]))
+            named = (str(number + 1), groups.names[number]) if number >= 0 else named
         identity = embeddings.names[embeddings.identities[row]]
         rows.append((space, identity, *named, str(int(pairs[person])), str(int(accepted[person]))))
     return rows

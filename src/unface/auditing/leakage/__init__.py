@@ -48,7 +48,7 @@ class Leakage(Part):
         if not any(point.context_adjusted for point in result.raw.points):
             missing.append(
                 "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
-                "name a --group or --context column"
+                "name a --group column of shoots, or a --context column"
             )
         usual = (*_USUAL_PROBES, "mlp") if result.protocol.variant == "paper" else _USUAL_PROBES
         left_out = [name for name in usual if name not in result.protocol.probe]
