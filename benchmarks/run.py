@@ -29,6 +29,7 @@ BENCHMARKS = (
     "prior_speed",
     "inversion_speed",
     "synth_speed",
+    "frequency_speed",
     "pgvector_speed",
     "ray_speed",
 )
