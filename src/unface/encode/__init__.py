@@ -1,7 +1,7 @@
 """Pictures become vectors: frozen encoders by name, and a whole set of pictures encoded into one Parquet file."""
 
 from unface.encode.augment import with_copies
-from unface.encode.encoder import Encoder, TorchBacked, load_encoder, space_of
+from unface.encode.encoder import Encoder, TorchBacked, gradients_of, load_encoder, space_of
 from unface.encode.parts import require_free
 from unface.encode.pipeline import Made, ahead, contents, encode_images, made_of
 from unface.encode.prepare import aligned, framed, tensor_of
@@ -15,6 +15,7 @@ __all__ = [
     "contents",
     "encode_images",
     "framed",
+    "gradients_of",
     "load_encoder",
     "made_of",
     "require_free",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unface.data import Space
 from unface.errors import UnfaceError
-from unface.models import Card, card, weights
+from unface.models import Card, card, cards, weights
 from unface.progress import Progress
 
 if TYPE_CHECKING:
@@ -53,6 +53,23 @@ class TorchBacked(Protocol):
     def torch_module(self) -> "torch.nn.Module":
         """A frozen module from (n, 3, size, size) float32, normalised as the card says, to (n, dim)."""
         ...
+
+
+def gradients_of(encoder: Encoder, advice: str = "choose another") -> "torch.nn.Module":
+    """Its torch form, or a refusal that gives the advice and names encoders which have one."""
+    if not isinstance(encoder, TorchBacked):
+        raise _without_gradients(encoder.name, "runs in a library of its own", advice)
+    try:
+        return encoder.torch_module()
+    except UnfaceError as error:
+        raise _without_gradients(encoder.name, str(error).removeprefix(f"{encoder.name}: "), advice) from None
+
+
+def _without_gradients(name: str, why: str, advice: str) -> UnfaceError:
+    runtimes = ("onnx", "mobilenet_v2", "efficientnet_lite0", "augnet_r50", "transformers")
+    usable = [card.name for card in cards() if card.task == "encoder" and card.architecture in runtimes]
+    choices = ", ".join(one for one in usable if one != name)
+    return UnfaceError(f"encoder {name!r} has no gradients ({why}); {advice}: {choices}")
 
 
 def load_encoder(

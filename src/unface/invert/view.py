@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unface.data import Space
-from unface.encode import Encoder, TorchBacked, space_of
+from unface.encode import Encoder, gradients_of, space_of
 from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.invert.ports import Generator, Ledger
-from unface.models import Input, cards
+from unface.models import Input
 
 _AT_ONCE = 64
 _COARSEST = 6  # pixels of the encoder for each of the prior's
@@ -66,7 +66,7 @@ class View(nn.Module):
         mean, std = (torch.tensor(values).view(1, 3, 1, 1) / 255 for values in (self.wanted.mean, self.wanted.std))
         self.register_buffer("mean", mean)
         self.register_buffer("std", std)
-        self.network, self.dtype = gradients_of(encoder), torch.float32
+        self.network, self.dtype = gradients_of(encoder, "use translate, or invert another encoder"), torch.float32
         self.erasure = None if projection is None else projection.torch_module()
         self.requires_grad_(False).eval().to(device)
         self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -120,25 +120,6 @@ class View(nn.Module):
     def device(self) -> torch.device:
         """Where pictures have to be."""
         return self.mean.device
-
-
-def gradients_of(encoder: Encoder) -> nn.Module:
-    """Its torch form, or a refusal that names encoders which have one."""
-    if not isinstance(encoder, TorchBacked):
-        raise _without(encoder.name, "runs in a library of its own")
-    try:
-        return encoder.torch_module()
-    except UnfaceError as error:
-        raise _without(encoder.name, str(error).removeprefix(f"{encoder.name}: ")) from None
-
-
-def _without(name: str, why: str) -> UnfaceError:
-    runtimes = ("onnx", "mobilenet_v2", "efficientnet_lite0", "augnet_r50", "transformers")
-    usable = [card.name for card in cards() if card.task == "encoder" and card.architecture in runtimes]
-    choices = ", ".join(one for one in usable if one != name)
-    return UnfaceError(
-        f"encoder {name!r} has no gradients ({why}); use translate, or invert another encoder: {choices}"
-    )
 
 
 def require_space(projection: Projection, space: Space) -> None:
