@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from tests.cli.command import unface
 from unface import EmbeddingSet, Projection, UnfaceError, audit, write_embeddings
-from unface.auditing import Protocol, fit_certified, fit_streamed
+from unface.auditing import Protocol, fit_audited, fit_certified, fit_streamed
+from unface.erase import Keeper, copy_covariance
+from unface.report.repeat import repeat
 from unface.result.audit import AuditResult
 
 DIM, IMAGES = 24, 5
@@ -164,3 +166,70 @@ def test_the_command_fits_and_applies_it(tmp_path: Path) -> None:
     done = unface("apply", saved, tmp_path / "people.parquet", tmp_path / "same.parquet", "--keep-dimension")
     assert (done.code, done.err) == (0, "")
     assert "released in" not in done.out
+
+
+def without(made: EmbeddingSet) -> tuple[EmbeddingSet, EmbeddingSet]:
+    is_copy = made.labels["copy_of"] != ""
+    return replace(made.take(~is_copy), labels={}), made.take(is_copy)
+
+
+@pytest.mark.parametrize("where", ["in SRC", "in a file", "task", "behind a gate"])
+def test_fitted_again_from_the_audit_a_keeper_is_the_same_in_every_byte(where: str, tmp_path: Path) -> None:
+    whole = people()
+    pictures, copies = without(whole)
+    sets: dict[str, EmbeddingSet] = {}
+    if where in ("in a file", "behind a gate"):
+        sets = {"copies": copies}
+    if where == "task":
+        sets = {"spare": people(20, seed=5, copied=False)}
+    if where == "behind a gate":
+        things = np.random.default_rng(3).standard_normal((400, DIM)) + 9 * np.eye(DIM)[-1]
+        sets["gate"] = EmbeddingSet.from_arrays(things.astype(np.float32), [str(row) for row in range(400)])
+    source = whole if where == "in SRC" else pictures
+    measured = audit(source, eraser="keeper", keep=7, mu=0.7, parts=(), protocol=PROTOCOL, **sets)  # type: ignore[arg-type]
+    erasure = measured.spaces[1].erasure
+    assert erasure is not None
+    assert (erasure.kept, erasure.mu) == (7, 0.7)
+    measured.save(tmp_path)
+    again = fit_audited(AuditResult.load(tmp_path), source, **sets)  # type: ignore[arg-type]
+    again.save(tmp_path / "again.safetensors")
+    assert (tmp_path / "again.safetensors").read_bytes() == measured.projections["keeper"]
+    if where == "in a file":
+        said = repeat(measured).command
+        assert all(f"--{option}" in said for option in ("eraser keeper", "mu 0.7", "rank 17", "copies people"))
+        with pytest.raises(UnfaceError, match="the audit had --copies people"):
+            fit_audited(measured, source)
+        with pytest.raises(UnfaceError, match="--copies people: is not the set of the audit"):
+            fit_audited(measured, source, copies=copies.take(np.arange(len(copies)) > 0))
+
+
+def test_dimensions_and_mu_are_those_asked_for_also_beside_a_target() -> None:
+    whole = people()
+    pictures, copies = without(whole)
+    nuisance = copy_covariance(np.repeat(pictures.unit().vectors, COPIED, axis=0), copies.unit().vectors)
+    for mu in (0.0, 100.0):
+        expected = Keeper(6, mu=mu, nuisance=nuisance).fit(pictures.unit().vectors, pictures.identities).projection_
+        made = fit_certified(whole, "keeper", keep=6, mu=mu, hold_out=0).kept
+        assert expected.kept is not None
+        assert made == pytest.approx(expected.kept)
+    assert fit_certified(whole, "keeper", rank="0.5@1e-2", keep=5).released_dim == 5
+    chosen = audit(whole, eraser="keeper", rank="0.9@1e-2", mu=2.5, parts=(), protocol=PROTOCOL).spaces[1].erasure
+    assert chosen is not None
+    assert chosen.mu == 2.5
+    assert "μ = 2.5" in chosen.rank_rule
+
+
+def test_what_only_a_keeper_has_use_for_is_refused_elsewhere(tmp_path: Path) -> None:
+    write_embeddings(people(), tmp_path / "people.parquet")
+    cases = (
+        (["--eraser", "isp", "--mu", "1"], "--mu: is for --eraser keeper, which is not fitted here; leave it out"),
+        (["--keep", "5"], "--keep: is for --eraser keeper, which is not fitted here; leave it out"),
+        (["--eraser", "keeper", "--keep", "5", "--rank", "9"], "--keep: --rank or --energy decides that too"),
+        (["--eraser", "keeper", "--keep", "24"], "--keep 24: of 24 dimensions; keep at most 23"),
+        (["--eraser", "keeper", "--mu", "inf"], "--mu inf: expected 0 or more"),
+    )
+    for options, sentence in cases:
+        for verb, out in (("fit", "p.safetensors"), ("audit", "out")):
+            done = unface(verb, tmp_path / "people.parquet", "--out", tmp_path / out, *options, "--quiet")
+            assert (done.code, sentence in done.err) == (1, True), done.err
+            assert not (tmp_path / out).exists()

@@ -134,9 +134,9 @@ class Defender:
         """How many people."""
         return len(self.people.names)
 
-    def project(self, method: str, rank: int, mu: float = USUAL_MU) -> Projection:
+    def project(self, method: str, rank: int, mu: float | None = None) -> Projection:
         """Fit a method by its name; ``mu`` is for a keeper."""
-        eraser = make_eraser(method, rank, self.task, nuisance=self.nuisance, mu=mu)
+        eraser = make_eraser(method, rank, self.task, nuisance=self.nuisance, mu=USUAL_MU if mu is None else mu)
         return replace(fit_projection(eraser, self.people), gate=self.gate)
 
     def only(self, chosen: NDArray[np.bool_]) -> "Defender":
@@ -157,28 +157,51 @@ class Target:
 
 @dataclass(frozen=True)
 class RankRule:
-    """At most one of the three; none means three eighths of the dimensions, or what the fit identities allow."""
+    """At most one of the first three; none means three eighths of the dimensions, or what the fit identities allow."""
 
     rank: int | None = None
     energy: float | None = None
     target: Target | None = None
+    keep: int | None = None
+    """Dimensions that a keeper keeps."""
+    mu: float | None = None
+    """How much people count beside copies, for a keeper."""
 
     def __post_init__(self) -> None:
         if sum(given is not None for given in (self.rank, self.energy, self.target)) > 1:
             raise UnfaceError("rank, energy and target each decide how many dimensions go; give one of them")
         if self.rank is not None and self.rank < 1:
             raise UnfaceError(f"rank {self.rank}; an eraser removes at least one dimension")
+        if self.keep is not None and (self.rank is not None or self.energy is not None):
+            raise UnfaceError("--keep: --rank or --energy decides that too; give one of them")
+        if self.keep is not None and self.keep < 1:
+            raise UnfaceError(f"--keep {self.keep}: {KEEPER} keeps at least one dimension")
+        if self.mu is not None and not 0 <= self.mu < float("inf"):
+            raise UnfaceError(f"--mu {self.mu:g}: expected 0 or more")
+
+    def require_keeper(self, methods: Sequence[str]) -> None:
+        """Refuse what only a keeper has use for where none is fitted."""
+        for option, value in (("--keep", self.keep), ("--mu", self.mu)):
+            if value is not None and KEEPER not in methods:
+                raise UnfaceError(f"{option}: is for --eraser {KEEPER}, which is not fitted here; leave it out")
+
+    def keeper_rank(self, dim: int) -> int:
+        """Dimensions that a keeper removes, where neither rank nor energy is given."""
+        kept = usually_kept(dim) if self.keep is None else self.keep
+        if self.keep is not None and self.keep >= dim:
+            raise UnfaceError(f"--keep {self.keep}: of {dim} dimensions; keep at most {dim - 1}")
+        return dim - kept
 
     @classmethod
-    def of(cls, rank: int | float | str | None) -> "RankRule":
+    def of(cls, rank: int | float | str | None, keep: int | None = None, mu: float | None = None) -> "RankRule":
         """A number of dimensions, a share of the class means' variance, or a target such as "0.05@1e-4"."""
         if isinstance(rank, str):
-            return cls(target=parse_target(rank))
+            return cls(target=parse_target(rank), keep=keep, mu=mu)
         if isinstance(rank, float) and rank == 1:
             raise UnfaceError(
                 "rank 1.0 could mean one dimension or all of the class means' variance; give 1, or a share below 1"
             )
-        return cls(energy=rank) if isinstance(rank, float) else cls(rank=rank)
+        return cls(energy=rank, keep=keep, mu=mu) if isinstance(rank, float) else cls(rank=rank, keep=keep, mu=mu)
 
     def __str__(self) -> str:
         if self.rank is not None:
@@ -215,6 +238,8 @@ class Defence:
     fitted_on: str
     fit: EmbeddingSet | None
     """None for a ready projection."""
+    mu: float | None = None
+    """Of a keeper."""
 
     def apply(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Unit vectors as they would be released."""
@@ -259,13 +284,15 @@ def fit_erasers(
 
 def fit_again(erasure: Erasure, defender: Defender) -> Defence:
     """What an audit measured, by its method and rank."""
-    return _fitted(erasure.method, erasure.method, erasure.rank, erasure.rank_rule, defender)
+    return _fitted(erasure.method, erasure.method, erasure.rank, erasure.rank_rule, defender, erasure.mu)
 
 
 def _keeper_rule(rule: RankRule) -> str:
     if rule.target is not None:
         return f"most useful on calibrate with a worst case there of {rule.target}"
-    return "usual: an eighth of the dimensions is kept" if rule == RankRule() else str(rule)
+    given = rule.rank is not None or rule.energy is not None
+    usual = "usual: an eighth of the dimensions is kept" if rule.keep is None else "dimensions to keep given"
+    return str(rule) if given else usual
 
 
 def can_fit(methods: Sequence[str], rule: RankRule, defender: Defender) -> bool:
@@ -328,6 +355,7 @@ def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:
         rank=projection.rank,
         dim=projection.dim,
         kept=None if projection.kept is None else projection.kept.shape[1],
+        mu=defence.mu,
         rank_rule=defence.rank_rule,
         fitted_on=defence.fitted_on,
         fit_identities=len(defence.fit.names) if defence.fit else None,
@@ -430,10 +458,10 @@ def measured_certificate(projection: Projection, prepared: Prepared) -> Certific
         return None
 
 
-def _fitted(name: str, method: str, rank: int, rule: str, defender: Defender, mu: float = USUAL_MU) -> Defence:
+def _fitted(name: str, method: str, rank: int, rule: str, defender: Defender, mu: float | None = None) -> Defence:
     projection = defender.project(method, rank, mu)
     people = defender.people
-    return Defence(name, method, projection, method in CONTROLS, rule, people.source, people)
+    return Defence(name, method, projection, method in CONTROLS, rule, people.source, people, mu)
 
 
 def choose_rank(
@@ -452,7 +480,7 @@ def plain_rank(rule: RankRule, method: str, defender: Defender) -> int:
     if rule.energy is not None:
         return fit_projection(ISP(energy=rule.energy), defender.people).rank
     if method == KEEPER:
-        return defender.dim - usually_kept(defender.dim)
+        return rule.keeper_rank(defender.dim)
     return usual_rank(defender.dim, defender.identities)
 
 
@@ -493,18 +521,24 @@ def _smallest(
 def choose_keeper(
     rule: RankRule, defender: Defender, audited: EmbeddingSet, attack: Attack, progress: Progress
 ) -> tuple[int, float]:
-    """(rank, μ); to a target, of those that meet it on calibrate the pair that finds most copies there."""
+    """(rank, μ); to a target, of those that meet it on calibrate the pair that finds most copies there.
+
+    With ``rule.keep`` or ``rule.mu`` a target chooses the other one.
+    """
     target = rule.target
     if target is None:
-        return plain_rank(rule, KEEPER, defender), USUAL_MU
+        return plain_rank(rule, KEEPER, defender), USUAL_MU if rule.mu is None else rule.mu
     if defender.useful is None:
         raise UnfaceError(f"{KEEPER}: --target chooses by copies found on calibrate identities; give copies, or --rank")
     plan = replace(attack.plan, fars=(target.far,))
     # Of one dimension nothing but a sign is left at length one.
     sizes = sorted({max(min(2, defender.dim), round(defender.dim * share)) for share in _KEPT_SHARES})
-    progress.start("copies found", len(sizes) * len(_MUS))
+    if rule.keep is not None:
+        sizes = [defender.dim - rule.keeper_rank(defender.dim)]
+    mus = _MUS if rule.mu is None else (rule.mu,)
+    progress.start("copies found", len(sizes) * len(mus))
     found = []
-    for mu in _MUS:
+    for mu in mus:
         for kept in sizes:
             with suppress(FitError):  # pictures that do not vary in so many directions
                 projection = defender.project(KEEPER, defender.dim - kept, mu)

@@ -27,13 +27,13 @@ from unface.erase import (
     ERASERS,
     ISP,
     KEEPER,
+    USUAL_MU,
     UTILITY_AWARE,
     ClosedFormEraser,
     Projection,
     certificate,
     make_eraser,
     usual_rank,
-    usually_kept,
 )
 from unface.erase.eraser import chosen_rank
 from unface.erase.fitted_on import FittedOn
@@ -60,6 +60,8 @@ def fit_certified(
     eraser: str = "isp",
     *,
     rank: int | float | str | None = None,
+    keep: int | None = None,
+    mu: float | None = None,
     spare: Source | None = None,
     gate: Source | None = None,
     miss: float = MISS,
@@ -73,10 +75,12 @@ def fit_certified(
 
     ``rank`` is that of ``unface.audit``. With a target such as "0.05@1e-4" the identities are split as in an audit:
     fitted on fit, attacked by train, judged on calibrate, certified on test. ``spare`` are vectors of a task, for the
-    erasers that spare one. With ``gate`` and ``miss``, as those of ``unface.audit``, only faces are erased.
+    erasers that spare one; ``keep`` and ``mu`` are for a keeper. With ``gate`` and ``miss``, as those of
+    ``unface.audit``, only faces are erased.
     """
     given = read_embeddings(source)
-    rule, method = RankRule.of(rank), eraser
+    rule, method = RankRule.of(rank, keep, mu), eraser
+    rule.require_keeper((method,))
     progress = progress or Silent()
     # A gate has use for copies too, whatever the eraser.
     require_use(method, spare=spare is not None, copies=copies is not None and (gate is None or method == KEEPER))
@@ -145,7 +149,7 @@ def _gate_set(
 
 
 def _fitted(defender: Defender, method: str, rule: RankRule) -> Projection:
-    return defender.project(method, plain_rank(rule, method, defender))
+    return defender.project(method, plain_rank(rule, method, defender), rule.mu)
 
 
 def _to_target(
@@ -192,6 +196,8 @@ def fit_streamed(
     eraser: str = "isp",
     *,
     rank: int | float | None = None,
+    keep: int | None = None,
+    mu: float | None = None,
     gate: Source | None = None,
     miss: float = MISS,
     spare: Source | None = None,
@@ -214,7 +220,8 @@ def fit_streamed(
     ``copies`` are a file with their originals in it; they and ``spare`` are read whole, and are for a keeper. How many
     bad rows were left out is added to ``notes``.
     """
-    rule, method = RankRule.of(rank), eraser
+    rule, method = RankRule.of(rank, keep, mu), eraser
+    rule.require_keeper((method,))
     hold_out = _HOLD_OUT if hold_out is None else hold_out
     require_use(method, spare=spare is not None, copies=copies is not None)
     task = None if spare is None else read_embeddings(spare).unit()
@@ -230,6 +237,7 @@ def fit_streamed(
         )
     model = make_eraser(method, 1, nuisance=nuisance)
     # What cannot work, whatever the vectors are, is refused before hours of reading.
+    rule.keeper_rank(space.dim)
     chosen_rank(method, np.ones(space.dim), space.dim, space.dim + 1, rule.rank, rule.energy)
     named = [NamesJob(place.address, name, identity) for name in files]
     cut = cut_identities(executor or local_executor(threads), named, hold_out, seed, _MOST_HELD_ROWS)
@@ -258,10 +266,10 @@ def _fitted_from_sums(
     elif rule.energy is not None:
         rank = ISP(energy=rule.energy).fit_moments(moments).projection_.rank
     elif method == KEEPER:
-        rank = moments.dim - usually_kept(moments.dim)
+        rank = rule.keeper_rank(moments.dim)
     else:
         rank = usual_rank(moments.dim, moments.identities)
-    eraser = make_eraser(method, rank, nuisance=nuisance)
+    eraser = make_eraser(method, rank, nuisance=nuisance, mu=USUAL_MU if rule.mu is None else rule.mu)
     if isinstance(eraser, ClosedFormEraser):
         return eraser.fit_moments(moments).projection_
     # Of the vectors it needs their length alone.

@@ -1,5 +1,8 @@
 """``unface fit --from audit.json``: the projection that an audit measured, fitted again and compared with its hash."""
 
+from dataclasses import replace
+
+from unface.auditing.copies import nuisance_of, read_copies, with_copies, without_copies
 from unface.auditing.defence import Defender, GateSet, certified, fit_again, fit_set
 from unface.auditing.protocol import Protocol, prepare
 from unface.auditing.utility import Utility
@@ -20,23 +23,26 @@ def fit_audited(
     *,
     spare: Source | None = None,
     gate: Source | None = None,
+    copies: Source | None = None,
 ) -> Projection:
     """On the same fit identities, at the same rank: refused unless every byte is that of the audited projection.
 
-    ``source`` is the audited set, ``spare`` and ``gate`` the sets of the audit; all are checked by their hashes.
+    ``source`` is the audited set, ``spare``, ``gate`` and ``copies`` those of the audit; hashes say whether they are.
     ``eraser`` names the space, where the audit has several.
     """
     space = _chosen(audit, eraser)
     assert space.erasure is not None
-    if space.erasure.method == KEEPER:
-        raise UnfaceError(f"--from: {KEEPER} also learned from copies or a task, which audit.json does not name{_SAVE}")
     if audit.fit_source is not None:
         raise UnfaceError(f"--from: its erasers were fitted on another set, {audit.fit_source.name}{_SAVE}")
     if audit.roles.seed is None:
         raise UnfaceError(f"--from: its roles came from a column, which audit.json does not hold{_SAVE}")
-    given = _same(read_embeddings(source), audit.source, "SRC")
+    given, known = without_copies(read_embeddings(source))
+    given = _same(given, audit.source, "SRC")
     task = _also(spare, Utility.of(audit).spared, "--spare")
     without_faces = _also(gate, audit.gate_source, "--gate")
+    copied = _also(copies, audit.copy_source, "--copies")
+    if copied is not None:
+        known = read_copies(copied, given)
     protocol = Protocol(variant=audit.protocol.variant, seed=audit.protocol.seed, images=audit.curated.images)
     prepared = prepare(given, protocol)
     if prepared.split.hash != audit.roles.sha256:
@@ -45,8 +51,14 @@ def fit_audited(
     if without_faces is not None and space.erasure.gate is not None:
         miss = space.erasure.gate.certificate.asked
         gate_set = GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed)
+        gate_set = replace(gate_set, copied=None if known is None else (known.copies, known.ids))
     people = fit_set(prepared, None, Variant(audit.protocol.variant))
     defender = Defender(people, None if task is None else task.unit().vectors, gate_set=gate_set)
+    if space.erasure.method == KEEPER:
+        if task is not None:
+            defender = replace(defender, nuisance=nuisance_of(None, task.unit()))
+        if known is not None:
+            defender = with_copies(defender, known, given, prepared)
     projection = certified(fit_again(space.erasure, defender), prepared).projection
     if projection.sha256 != space.erasure.projection_sha256:
         raise UnfaceError(

@@ -64,6 +64,8 @@ def audit(
     k: Shots | Sequence[Shots] | None = None,
     eraser: str | Sequence[str] | None = None,
     rank: int | float | str | None = None,
+    keep: int | None = None,
+    mu: float | None = None,
     fit_on: Source | None = None,
     attacker_data: Source | None = None,
     spare: Source | None = None,
@@ -87,7 +89,8 @@ def audit(
     target ("0.05@1e-4": at most 5 % at FAR 1e-4 on calibrate). Two controls of equal rank are always measured beside
     them. ``spare`` are vectors of a task that a further eraser may spare, or that "keeper" keeps; ``copies`` are copies
     of pictures, by the ids of their originals in ``copy_of``, for "keeper". Rows of ``source`` that name an original
-    there are copies too, and no pictures of their own. ``projections`` are ready ones to measure.
+    there are copies too, and no pictures of their own. ``keep`` are the dimensions that "keeper" keeps, ``mu`` says how
+    much people count beside copies; with a target it chooses what is not given. ``projections`` are ready ones.
     ``gate`` are vectors without faces: then only what a gate takes for a face is erased, also by the controls, and the
     upper bound of the share of faces it misses is to stay below ``miss``.
 
@@ -113,12 +116,11 @@ def audit(
         seed=protocol.seed,
     )
     probes = protocol.probes()
-    plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank)
-    given, known = without_copies(given)
-    if copies is not None:
-        if known is not None:
-            raise UnfaceError("--copies: SRC itself has copies in 'copy_of'; leave one of them out")
-        known = read_copies(copies, given)
+    plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank, keep, mu)
+    methods = (eraser,) if isinstance(eraser, str) else eraser
+    rule.require_keeper(methods or ())
+    copied = None if copies is None else read_embeddings(copies)
+    given, known = _known_copies(given, copied)
     prepared = require_rates(prepare(given, protocol), protocol)
     other = None if fit_on is None else read_embeddings(fit_on)
     prepared, theirs = _with_attacker_data(prepared, attacker_data, other, plan)
@@ -135,7 +137,6 @@ def audit(
         defender = replace(
             defender, gate_set=replace(gate_set, copied=None if known is None else (known.copies, known.ids))
         )
-    methods = (eraser,) if isinstance(eraser, str) else eraser
     keeps, useful = methods is not None and KEEPER in methods, sets
     if keeps and spared is not None:
         defender = replace(defender, nuisance=nuisance_of(None, spared.unit()))
@@ -162,7 +163,15 @@ def audit(
         [*_size(prepared), *_lost_to_bad_rows(prepared, given), *_measured_on_gate_set(without_faces, sets)]
     )
     measured = {name: section for name, section in sections.items() if section is not None}
-    return _concluded(bench, controls, measured, (other, without_faces, theirs), clock)
+    return _concluded(bench, controls, measured, (other, without_faces, theirs, copied), clock)
+
+
+def _known_copies(given: EmbeddingSet, copied: EmbeddingSet | None) -> tuple[EmbeddingSet, Copies | None]:
+    """The audited pictures, and copies of them in the same set or in another."""
+    given, known = without_copies(given)
+    if copied is not None and known is not None:
+        raise UnfaceError("--copies: SRC itself has copies in 'copy_of'; leave one of them out")
+    return given, known if copied is None else read_copies(copied, given)
 
 
 def _with_attacker_data(
@@ -270,7 +279,7 @@ def _concluded(
     clock: Clock,
 ) -> AuditResult:
     """All of it as one result; findings, verdict and what was not measured are functions of the numbers in it."""
-    fit_on, gate_set, theirs = (None if one is None else describe_given(one) for one in fitted_with)
+    fit_on, gate_set, theirs, copied = (None if one is None else describe_given(one) for one in fitted_with)
     prepared, plan, bootstrap = bench.prepared, bench.attack.plan, bench.attack.bootstrap
     curation, counts = prepared.curation, prepared.split.counts()
     numbers = AuditResult(
@@ -307,6 +316,7 @@ def _concluded(
         fit_source=fit_on,
         attacker_source=theirs,
         gate_source=gate_set,
+        copy_source=copied,
         erased_by=bench.erased_by,
         projections={defence.name: to_bytes(defence.projection) for defence in bench.fitted},
         controls=controls,

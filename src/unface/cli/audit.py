@@ -39,6 +39,8 @@ def audit(
     rank: int | None = options.RANK,
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
+    keep_dims: int | None = options.KEEP,
+    mu: float | None = options.MU,
     fit_on: str | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
     attacker_data: str | None = typer.Option(
         None, "--attacker-data", help="People whom only the attacker has, to learn from."
@@ -172,6 +174,8 @@ def audit(
                 embeddings,
                 eraser=erasers,
                 rank=amount,
+                keep=keep_dims,
+                mu=mu,
                 fit_on=fit_on,
                 attacker_data=attacker_data,
                 spare=spare,

@@ -38,6 +38,8 @@ def fit(
     rank: int | None = options.RANK,
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
+    keep: int | None = options.KEEP,
+    mu: float | None = options.MU,
     spare: str | None = options.SPARE,
     gate: str | None = options.GATE,
     miss: float | None = options.MISS,
@@ -74,6 +76,7 @@ def fit(
 
     if audited is not None:
         given = {"--rank, --energy or --target": amount, "--miss": miss, "--ray": ray, "--hold-out": hold_out}
+        given |= {"--keep": keep, "--mu": mu}
         for option, value in given.items():
             if value is not None:
                 raise UnfaceError(f"{option}: the audit says that already; leave it out with --from")
@@ -81,7 +84,7 @@ def fit(
         from unface.result.audit import AuditResult
 
         people = read()
-        fitted = fit_audited(AuditResult.load(audited), people, eraser, spare=spare, gate=gate)
+        fitted = fit_audited(AuditResult.load(audited), people, eraser, spare=spare, gate=gate, copies=copies)
         _keep(fitted, out, onnx, people.notes, quiet=quiet)
         return
     eraser = eraser or "isp"
@@ -111,6 +114,8 @@ def fit(
                 source,
                 eraser,
                 rank=rank if energy is None else energy,
+                keep=keep,
+                mu=mu,
                 spare=spare if with_files else None,
                 copies=copies,
                 hold_out=hold_out,
@@ -132,6 +137,8 @@ def fit(
                 people,
                 eraser,
                 rank=amount,
+                keep=keep,
+                mu=mu,
                 spare=spare,
                 gate=gate,
                 miss=allowed,

@@ -101,6 +101,8 @@ ENERGY = typer.Option(None, "--energy", help="Remove this share of the class mea
 TARGET = typer.Option(
     None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
 )
+KEEP = typer.Option(None, "--keep", min=1, help="Dimensions that keeper keeps [default: 1/8 of them].")
+MU = typer.Option(None, "--mu", min=0, help="How much people count beside copies, for keeper [default: 0.3].")
 SPARE = typer.Option(None, "--spare", help="Vectors of a task that utility-pca, utility-leace or keeper is to spare.")
 COPIES = typer.Option(None, "--copies", help="Copies of pictures for keeper, with their originals' ids in 'copy_of'.")
 GATE = typer.Option(None, "--gate", help="Vectors without faces: erase only what a gate takes for a face.")

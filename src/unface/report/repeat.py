@@ -98,8 +98,6 @@ def _unknown(result: AuditResult) -> list[str]:
     erasures = [space.erasure for space in result.erased if space.erasure]
     if any(erasure.fit_identities is None for erasure in erasures):
         unknown.append("the file of the ready projection, known by its sha256 alone")
-    if any(erasure.method == "keeper" for erasure in erasures):
-        unknown.append("the copies (--copies) or the task (--spare) that the keeper learned from")
     if len({erasure.rank for erasure in erasures}) > 1:
         rules = dict.fromkeys(erasure.rank_rule for erasure in erasures)
         unknown.append(f"the rule of the ranks as an option: {'; '.join(rules)}")

@@ -157,6 +157,7 @@ class Erasure(Frozen):
     rank: int = Field(description="dimensions removed")
     dim: int
     kept: int | None = Field(default=None, description="dimensions kept, by an eraser that decides what stays")
+    mu: float | None = Field(default=None, description="how much people count beside copies, for a keeper")
     rank_rule: str = Field(description="how the rank was decided")
     fitted_on: str
     fit_identities: int | None = Field(description="null for a ready projection, which does not say")
@@ -336,6 +337,7 @@ class AuditResult(Frozen):
     fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
     attacker_source: Given | None = Field(default=None, description="people whom only the attacker has; in roles.train")
     gate_source: Given | None = Field(default=None, description="vectors without faces that the face gate learned from")
+    copy_source: Given | None = Field(default=None, description="copies of pictures, if not in the audited set itself")
     controls: Controls
     parts: dict[str, Any] = Field(default={}, description="what each further part of the audit measured, by its name")
     run: Run

@@ -73,6 +73,13 @@ class ErasurePart(Part):
         if len({erasure.rank for erasure in fitted}) == 1:
             rank = fitted[0].rank
             options.append(Option("--rank", (str(rank),), keyword="rank", value=str(rank)))
+        for keeper in (one for one in fitted if one.mu is not None):
+            options.append(Option("--mu", (f"{keeper.mu:g}",), keyword="mu", value=repr(keeper.mu)))
+            if not any(option.flag == "--rank" for option in options):
+                options.append(Option("--keep", (str(keeper.kept),), keyword="keep", value=str(keeper.kept)))
+        if result.copy_source is not None:
+            name = result.copy_source.name
+            options.append(Option("--copies", (name,), keyword="copies", value=repr(name)))
         if result.gate_source is not None:
             name = result.gate_source.name
             options.append(Option("--gate", (name,), keyword="gate", value=repr(name)))

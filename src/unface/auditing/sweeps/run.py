@@ -1,6 +1,6 @@
 """The privacy-utility frontier measured: many points, each with few draws and the fast attackers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -45,7 +45,8 @@ def rank_sweep(bench: Bench, head: Headline) -> Sweep | None:
     ranks = sorted({*usual_ranks(bench.defender.dim), *(defence.projection.rank for defence in bench.fitted)})
     names = dict.fromkeys([*(defence.method for defence in bench.fitted), *CONTROLS])
     wanted = [(name, rank) for name in names for rank in ranks]
-    return _swept("rank", bench, head, _at_ranks(wanted, bench.defender), len(wanted) + 1)
+    mus = {defence.method: defence.mu for defence in bench.fitted}
+    return _swept("rank", bench, head, _at_ranks(wanted, bench.defender, mus), len(wanted) + 1)
 
 
 def identity_sweep(bench: Bench, head: Headline, defence: Defence, counts: Sequence[int]) -> Sweep | None:
@@ -55,15 +56,17 @@ def identity_sweep(bench: Bench, head: Headline, defence: Defence, counts: Seque
     rank = defence.projection.rank
     wanted = [number for number in sorted(set(counts)) if rank < number <= len(order)]
     fewer = (defender.only(np.isin(defender.people.identities, order[:number])) for number in wanted)
-    made = ((defence.method, some.project(defence.method, rank), some.identities) for some in fewer)
+    made = ((defence.method, some.project(defence.method, rank, defence.mu), some.identities) for some in fewer)
     return _swept("identities", bench, head, made, len(wanted))
 
 
-def _at_ranks(wanted: Sequence[tuple[str, int]], defender: Defender) -> Iterator[tuple[str, Projection | None, int]]:
+def _at_ranks(
+    wanted: Sequence[tuple[str, int]], defender: Defender, mus: Mapping[str, float | None]
+) -> Iterator[tuple[str, Projection | None, int]]:
     yield "raw", None, defender.identities
     for name, rank in wanted:
         try:
-            yield name, defender.project(name, rank), defender.identities
+            yield name, defender.project(name, rank, mus.get(name)), defender.identities
         except FitError:
             continue
 

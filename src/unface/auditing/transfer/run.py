@@ -73,7 +73,7 @@ def _fit_there(defence: Defence, second: Side, defender: Defender) -> Projection
     require_same_space(defence.projection.space, second.prepared.embeddings.space)
     people = fit_set(second.prepared, None, second.attack.plan.variant)
     try:
-        return replace(defender, people=people).project(defence.method, defence.projection.rank)
+        return replace(defender, people=people).project(defence.method, defence.projection.rank, defence.mu)
     except FitError as error:
         raise UnfaceError(f"{second.given.source}: {error}; --transfer needs as many, or a lower --rank") from None
 
