@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.command import Done
@@ -195,3 +196,15 @@ def test_pictures_are_encoded_on_the_way_and_faces_shown_only_if_asked(
     assert (again.code, again.err) == (0, "")
     assert "data:image" not in page.read_text(encoding="utf-8")
     assert {path: path.stat().st_mtime_ns for path in kept} == kept, "what was encoded is not encoded again"
+
+
+def test_a_synthetic_set_needs_no_identities_under_any_column_name(made: Path) -> None:
+    for name in ("synthetic", "training", "holdout"):
+        table = pq.read_table(made / f"{name}.parquet").replace_schema_metadata()
+        table = table.rename_columns(["who" if column == "identity" else column for column in table.column_names])
+        pq.write_table(table.drop_columns("who") if name == "synthetic" else table, made / f"{name}.parquet")
+    done = release(made, "synthetic.parquet", "--identity-column", "who")
+    assert (done.code, done.err) == (0, "")
+    pq.write_table(pq.read_table(made / "holdout.parquet").drop_columns("who"), made / "holdout.parquet")
+    refused = release(made, "synthetic.parquet", "--identity-column", "who", "--force")
+    assert (refused.code, "holdout.parquet: no column 'who'" in refused.err) == (1, True)

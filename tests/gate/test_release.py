@@ -12,6 +12,7 @@ from unface.result.history import past_result
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.release import (
     CopiesResult,
+    ExactCopies,
     ExchangeabilityResult,
     ExposureResult,
     Linking,
@@ -99,6 +100,17 @@ def result(*views: ViewResult, holds: bool = True, **more: object) -> ReleaseRes
         findings=[],
         run=Run(unface="0", started="2026-01-01T00:00:00+00:00", seconds=1.0),
     ).model_copy(update=more)
+
+
+def test_exact_copies_fail_the_gate_whatever_the_holdout_is_worth() -> None:
+    copied = {"exact": ExactCopies(faces=30, people=20)}
+    for holds in (True, False):
+        found = result(holds=holds, **copied)
+        assert gated(found, exposed_max=0.019).verdict is Verdict.FAILED  # 20 of 1,000 people
+        assert gated(found, copies_max=0.029, far=1e-3).verdict is Verdict.FAILED  # 30 of 1,000 faces
+    assert gated(result(**copied), exposed_max=0.02).verdict is Verdict.PASSED
+    assert result(holds=False, **copied).decision == "leaks"
+    assert result(holds=False).decision == "not comparable"
 
 
 def test_releases_are_compared_by_the_people_they_expose_and_have_a_trend() -> None:

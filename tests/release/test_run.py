@@ -15,7 +15,7 @@ from unface.data.embeddings import Columns
 from unface.errors import UnfaceError
 from unface.release.faces import Faces, compare, faces_of, parquet_faces, store_faces
 from unface.release.run import Plan, View, measure_release, release
-from unface.result.release import ReleaseResult
+from unface.result.release import ExactCopies, ReleaseResult
 from unface.seeds import stream
 
 QUICK = Plan(far=(1e-2, 1e-3), k=(1, 2))
@@ -250,12 +250,41 @@ def test_sets_that_cannot_be_compared_are_refused_in_one_line(fault: str) -> Non
     assert "\n" not in str(refused.value)
 
 
-def test_a_copy_under_another_name_is_measured_and_not_refused() -> None:
+def test_an_exact_copy_of_one_training_picture_is_evidence_by_itself() -> None:
+    # One person is far too few for the list (7 are needed with this holdout) and for the tests over the whole set.
     given = sets(0)
+    assert measured(given).decision == "no evidence"
     given = replace(given, synthetic=with_row(given.synthetic, given.training.vectors[:1], "drawn.png"))
-    result = measured(given)
-    assert any("exactly the vector of a real picture" in finding.text for finding in result.findings)
-    assert result.main.riskiest[0].id == "drawn.png"
+    found = release(given.synthetic, given.training, given.holdout, plan=QUICK)
+    assert found.result.exact == ExactCopies(faces=1, people=1, holdout=0)
+    assert found.result.decision == "leaks"
+    assert "1 synthetic face is an exact copy of a picture of 1 training person" in found.result.verdict
+    assert found.exposed.rows[0][:2] == ("p0001", "exact copy")
+    assert found.exposed.rows[0][-1] == "drawn.png"
+    assert found.result.main.riskiest[0].id == "drawn.png"
+
+
+def test_exact_vectors_that_the_holdout_shares_as_often_are_no_evidence() -> None:
+    given = sets(0)
+    drawn = with_row(with_row(given.synthetic, given.training.vectors[:1], "a.png"), given.holdout.vectors[:1], "b.png")
+    result = measured(replace(given, synthetic=drawn))
+    assert result.exact == ExactCopies(faces=1, people=1, holdout=1)
+    assert result.decision == "no evidence"
+    assert sum("exactly the vector" in finding.text for finding in result.findings) == 2
+
+
+def test_a_holdout_that_can_list_nobody_is_said_in_the_verdict() -> None:
+    large, small = (measured(sets(0, people=10, holdout=number)) for number in (19, 18))
+    assert "too small to list anybody: it has 18 people, and at least 19 are needed" in small.verdict
+    assert "people are listed from 10 exposed people on" in large.verdict
+
+
+def test_false_accept_rates_that_cannot_be_resolved_are_named() -> None:
+    given = sets(0, people=10, holdout=19)
+    plan = replace(QUICK, far=(1e-2, 1e-6))
+    result = release(given.synthetic, given.training, given.holdout, plan=plan).result
+    assert [one.far for one in result.main.copies] == [1e-2]
+    assert any(text.startswith("copies at FAR 1e-6: too few pairs") for text in result.not_measured)
 
 
 def test_a_stream_refuses_bad_vectors_by_row(tmp_path: Path) -> None:

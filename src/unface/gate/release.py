@@ -1,6 +1,6 @@
 """One rule against a release: what a synthetic set exposes must be within the limit."""
 
-from unface.gate.policy import CopiesRule, ExposedRule, ReleaseRule
+from unface.gate.policy import CopiesRule, ExposedRule, ReleaseRule, RiskRule
 from unface.gate.rules import Measurement, Outcome, Verdict, amount, inconclusive, listed
 from unface.result.numbers import Estimate
 from unface.result.release import ReleaseResult, ViewResult
@@ -19,7 +19,10 @@ def release_words(rule: ReleaseRule) -> tuple[str, str]:
 
 
 def evaluate_release(rule: ReleaseRule, result: ReleaseResult) -> Outcome:
-    """The upper end of the interval decides."""
+    """The upper end of the interval decides; exact copies fail whatever the holdout is worth."""
+    exact = _exact(rule, result)
+    if exact is not None:
+        return exact
     if not result.comparable:
         return inconclusive("training and holdout pictures differ by more than their people; give another holdout")
     if isinstance(rule, ExposedRule):
@@ -31,6 +34,21 @@ def evaluate_release(rule: ReleaseRule, result: ReleaseResult) -> Outcome:
         there = listed(sorted({f"K = {one.k} ({one.pictures})" for one in result.retrieval}))
         return inconclusive(f"this retrieval risk was not measured; the release has {there}")
     return _outcome(max(here, key=lambda one: one.identities).share, rule.risk_max, k=rule.k)
+
+
+def _exact(rule: ReleaseRule, result: ReleaseResult) -> Outcome | None:
+    if not result.exact.found or isinstance(rule, RiskRule):
+        return None
+    if isinstance(rule, ExposedRule):
+        number, of, limit, far = result.exact.people, result.training.people or 0, rule.exposed_max, None
+    else:
+        number, of, limit, far = result.exact.faces, result.synthetic.rows, rule.copies_max, rule.far
+    share = number / max(of, 1)
+    if share <= limit:
+        return None
+    faces = count(result.exact.faces, "synthetic face is", "synthetic faces are")
+    measured = Measurement(share, share, share, 0.95, limit, "share", far=far)
+    return Outcome(Verdict.FAILED, f"{faces} an exact copy of a training picture", measured, share)
 
 
 def _copies(rule: CopiesRule, result: ReleaseResult) -> Outcome:

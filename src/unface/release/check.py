@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,19 @@ NO_HOLDOUT = (
 )
 
 
-def require_comparable(synthetic: Faces, training: Faces, holdout: Faces) -> list[str]:
-    """Refuse overlaps; what is worth a note comes back."""
-    notes = _space_notes(synthetic, training, holdout)
+@dataclass
+class Overlap:
+    """What is worth a note, and synthetic faces that have exactly the vector of a real picture."""
+
+    notes: list[str]
+    training: list[tuple[int, int]] = field(default_factory=list)
+    """(synthetic row, training row)."""
+    holdout: list[tuple[int, int]] = field(default_factory=list)
+
+
+def require_comparable(synthetic: Faces, training: Faces, holdout: Faces) -> Overlap:
+    """Refuse sets that share people or files; what they may share comes back."""
+    found = Overlap(_space_notes(synthetic, training, holdout))
     _require_other_people(synthetic, training, holdout)
     ours = {digest: row for row, digest in enumerate(_digests(training))}
     both = [(row, ours[digest]) for row, digest in enumerate(_digests(holdout)) if digest in ours]
@@ -32,21 +42,16 @@ def require_comparable(synthetic: Faces, training: Faces, holdout: Faces) -> lis
             f"{training.ids[ours_row]!r} and {holdout.ids[row]!r}; take shared pictures out of both"
         )
     theirs = {digest: row for row, digest in enumerate(_digests(holdout))}
-    same = 0
     for row, digest in enumerate(_digests(synthetic)):
-        for real, rows in ((training, ours), (holdout, theirs)):
+        for real, rows, pairs in ((training, ours, found.training), (holdout, theirs, found.holdout)):
             if digest in rows:
                 if synthetic.ids[row] == real.ids[rows[digest]]:
                     raise UnfaceError(
                         f"{synthetic.source} and {real.source}: share the file {synthetic.ids[row]!r}; "
                         "take real pictures out of the synthetic set"
                     )
-                same += 1
-    if same:
-        notes.append(
-            f"{count(same, 'synthetic face has', 'synthetic faces have')} exactly the vector of a real picture"
-        )
-    return notes
+                pairs.append((row, rows[digest]))
+    return found
 
 
 def _space_notes(synthetic: Faces, training: Faces, holdout: Faces) -> list[str]:

@@ -23,15 +23,20 @@ _NAMELESS = ("no column", "no array", "has no column", "and no identities")
 
 
 def read_faces(source: str, columns: Columns, *, role: str, bad_rows: str = "fail") -> Faces:
-    """A set by path or by the URL of a store. Rows without an identity column stand for themselves."""
+    """A set by path or by the URL of a store. Rows without an identity column stand for themselves.
+
+    Real people whose column was named by the user must have it; a synthetic set seldom has.
+    """
     try:
         return _read(source, columns, bad_rows)
     except UnfaceError as error:
         text = str(error)
-        nameless = columns.identity == Columns.identity and any(words in text for words in _NAMELESS)
+        optional = role == "synthetic" or columns.identity == Columns.identity
+        about = "identit" in text or f"'{columns.identity}'" in text.partition(";")[0]
+        nameless = optional and about and any(words in text for words in _NAMELESS)
         # One identity for all synthetic faces is the name of a folder, and says nothing; of real people it is refused.
         one_name = role == "synthetic" and "at least two identities" in text
-        if not (one_name or (nameless and ("identit" in text))):
+        if not (one_name or nameless):
             raise
     return _read(source, replace(columns, identity=None), bad_rows)
 

@@ -20,7 +20,7 @@ from unface.metrics import (
 )
 from unface.pairs import Nearest, all_mated, cosine_space, pair_up
 from unface.progress import Progress, Silent
-from unface.release.check import aligned, require_comparable, with_people
+from unface.release.check import Overlap, aligned, require_comparable, with_people
 from unface.release.copies import Copies, count_copies, drawn_people, stranger_thresholds
 from unface.release.crowding import BLOCK, COHORT, crowding
 from unface.release.exchangeable import exchangeability
@@ -33,7 +33,9 @@ from unface.release.retrieval import Labelled, retrieval_risk
 from unface.result.file import Clock, Finding, Listing, note, warning
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.release import (
+    FEWEST_HOLDOUT,
     CopiesResult,
+    ExactCopies,
     ExchangeabilityResult,
     ExposureResult,
     Linking,
@@ -54,6 +56,7 @@ LINK_FAR, FPR = 1e-2, 1e-2
 _MOST_PAPER = 10_000
 _REPLICATES, _RISKIEST, _PICTURES_LISTED = 1_000, 20, 10
 _ALONE = "all"
+_EXACT = "exact copy"
 
 
 @dataclass(frozen=True)
@@ -114,13 +117,14 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
         raise UnfaceError(
             f"k = {max(plan.k)}: {first.synthetic.source} has {count(len(first.synthetic), 'face')}; give a smaller k"
         )
-    for view in views:
-        for text in require_comparable(view.synthetic, view.training, view.holdout):
-            findings.append(note("sets", text))
+    overlaps = [require_comparable(view.synthetic, view.training, view.holdout) for view in views]
+    findings += [note("sets", text) for text in dict.fromkeys(text for one in overlaps for text in one.notes)]
     training, holdout, clustered = with_people(first.training, first.holdout, device=plan.device, threads=plan.threads)
     if clustered is not None:
         findings.append(warning("people", clustered))
     people = (training.people, len(training.names)), (holdout.people, len(holdout.names))
+    exact = _exact_copies(overlaps[0], training.people)
+    findings += _exact_notes(exact)
     own = _own(first.synthetic, training)
     if own is not None:
         findings.append(
@@ -135,7 +139,7 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
         one = _measure(view, people, own, plan)
         progress.advance("views")
         if one.linking is None:
-            findings.append(warning(view.name, "no real person has two pictures: nobody knows whether it links people"))
+            findings.append(warning(view.name, "no real person has two pictures: whether it links people is unknown"))
         elif not one.linking.above_chance:
             said = f"{percent(one.linking.tar.value)} at FAR {rate(LINK_FAR)}"
             not_measured.append(f"{view.name}: this encoder does not link real people above chance ({said})")
@@ -157,20 +161,13 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
                 f"{exchangeable.limit:.2f}): another camera, crop or source; its p-values do not hold",
             )
         )
+    not_measured += _unresolved(measured[0], plan)
     joint = _fused(measured) if len(measured) > 1 else None
     retrieval, unmeasured = _retrieval(first.synthetic, training, own, plan)
     not_measured += unmeasured
     exposures = {one.view.name: one.exposure for one in measured} | ({} if joint is None else {_ALONE: joint})
     exposing = _exposing(measured, joint, people[0], own, plan)
-    least = (joint or measured[0].exposure).least
-    if least > 1:
-        findings.append(
-            note(
-                "holdout",
-                f"with {count(people[1][1], 'holdout person', 'holdout people')} nobody can be listed before "
-                f"{least:,} are nearer than all of them; a larger holdout lists fewer",
-            )
-        )
+    findings += _holdout_notes((joint or measured[0].exposure).least, people[0][1], people[1][1])
     result = ReleaseResult(
         synthetic=_facts(first.synthetic, None if not first.synthetic.labelled else len(first.synthetic.names), False),
         training=_facts(training, people[0][1], clustered is not None),
@@ -178,13 +175,14 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
         exchangeable=exchangeable,
         views=[_view(one, exposing.get(one.view.name, {})) for one in measured],
         fused=None if joint is None else _exposure(joint),
+        exact=exact,
         retrieval=retrieval,
         paper=_paper(views, people, plan) if plan.paper else [],
         findings=findings,
         not_measured=not_measured,
         run=clock.run(),
     )
-    listing = _listing(exposures, exposing, measured, training)
+    listing = _listing(exposures, exposing, measured, training, overlaps[0].training)
     near = measured[0].training
     shown = [(str(first.synthetic.ids[row]), str(training.ids[near.rows[row]])) for row in _riskiest(measured[0])]
     return Released(result, listing, shown)
@@ -246,6 +244,47 @@ def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: P
             for one in thresholds
         ],
     )
+
+
+def _exact_copies(overlap: Overlap, people: NDArray[np.int64]) -> ExactCopies:
+    return ExactCopies(
+        faces=len(overlap.training),
+        people=len({int(people[real]) for _, real in overlap.training}),
+        holdout=len(overlap.holdout),
+    )
+
+
+def _exact_notes(exact: ExactCopies) -> list[Finding]:
+    found = []
+    for number, side in ((exact.faces, "training"), (exact.holdout, "holdout")):
+        if number:
+            said = count(number, "synthetic face has", "synthetic faces have")
+            found.append(warning("sets", f"{said} exactly the vector of a {side} picture"))
+    return found
+
+
+def _holdout_notes(least: int, training: int, holdout: int) -> list[Finding]:
+    """From how many exposed people on anybody can be listed."""
+    if least > training:
+        return [warning("holdout", f"too small to list anybody; at least {FEWEST_HOLDOUT} people are needed")]
+    if least == 1:
+        return []
+    return [
+        note(
+            "holdout",
+            f"with {count(holdout, 'holdout person', 'holdout people')} nobody can be listed before {least:,} are "
+            "nearer than all of them; a larger holdout can list fewer people",
+        )
+    ]
+
+
+def _unresolved(one: _Measured, plan: Plan) -> list[str]:
+    """False-accept rates of copies that need more pairs of strangers than there are."""
+    there = {found.threshold.far for found in one.copies}
+    missing = [rate(far) for far in plan.far if far not in there]
+    if not missing:
+        return []
+    return [f"copies at FAR {', '.join(missing)}: too few pairs of real strangers; give more people or a higher FAR"]
 
 
 def _usual(view: View, people: _People, plan: Plan) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -554,10 +593,20 @@ def _test(permuted: Permuted) -> PermutationTest:
 
 
 def _listing(
-    exposures: dict[str, Exposure], exposing: _Exposing, measured: list[_Measured], training: Faces
+    exposures: dict[str, Exposure],
+    exposing: _Exposing,
+    measured: list[_Measured],
+    training: Faces,
+    copies: list[tuple[int, int]],
 ) -> Listing:
-    """Exposed people by name, the smallest p-value first."""
+    """People with an exact copy, then exposed people, by name, the smallest p-value first."""
     rows: list[tuple[str, ...]] = []
+    drawn: dict[int, list[str]] = {}
+    for row, real in copies:
+        drawn.setdefault(int(training.people[real]), []).append(str(measured[0].view.synthetic.ids[row]))
+    for person, faces in drawn.items():
+        some = " ".join(faces[:_PICTURES_LISTED])
+        rows.append((training.names[person], _EXACT, "0", "1.0000", str(len(faces)), some))
     for name, exposure in exposures.items():
         for person in np.flatnonzero(exposure.listed).tolist():
             pictures: list[str] = []

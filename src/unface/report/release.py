@@ -113,7 +113,7 @@ def advice(result: ReleaseResult) -> list[str]:
         ]
     if result.decision == "no evidence":
         return [
-            "Repeat this with a second encoder, and with a larger holdout: it lists fewer people.",
+            "Repeat this with a second encoder, and with a larger holdout, which can list a smaller number of people.",
             "Keep release.json with the set, and hold it with a gate: exposed_max and copies_max in a policy.",
         ]
     return [

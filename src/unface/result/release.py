@@ -25,6 +25,10 @@ SURE = 0.01
 """A test counts as evidence below this p-value: a release runs several."""
 
 
+FEWEST_HOLDOUT = 19
+"""With fewer people the smallest p-value, 1 / (people + 1), is above the false-discovery rate of 5 %."""
+
+
 class SetFacts(Frozen):
     """One of the three sets: counts and a hash, no names."""
 
@@ -155,6 +159,19 @@ class ExchangeabilityResult(Frozen):
     holds: bool
 
 
+class ExactCopies(Frozen):
+    """Synthetic faces with exactly the vector of a real picture, by the first view."""
+
+    faces: int = Field(default=0, description="of a training picture")
+    people: int = Field(default=0, description="training people they show")
+    holdout: int = Field(default=0, description="faces with exactly the vector of a holdout picture")
+
+    @property
+    def found(self) -> bool:
+        """Whether faces were copied; vectors so coarse that strangers collide do so in the holdout too."""
+        return self.faces > self.holdout
+
+
 class ReleaseResult(Frozen):
     """release.json."""
 
@@ -167,6 +184,7 @@ class ReleaseResult(Frozen):
         min_length=1, description="the first speaks; those that do not link people are left out"
     )
     fused: ExposureResult | None = Field(description="all views together; null where there is one")
+    exact: ExactCopies = ExactCopies()
     retrieval: list[RiskResult] = Field(description="empty where released rows name no training people")
     paper: list[PaperResult] = Field(default=[], description="only where asked for; no verdict rests on it")
     findings: list[Finding]
@@ -191,7 +209,13 @@ class ReleaseResult(Frozen):
     @property
     def evidence(self) -> list[str]:
         """Tests that speak for exposure, in words."""
-        member, found = self.main.membership, []
+        member, found = self.main.membership, list[str]()
+        if self.exact.found:
+            faces = count(self.exact.faces, "synthetic face is", "synthetic faces are")
+            people = count(self.exact.people, "training person", "training people")
+            found.append(f"{faces} an exact copy of a picture of {people}")
+        if not self.comparable:  # p-values do not hold
+            return found
         if member.test.p < SURE:
             found.append(
                 f"{percent(member.share.value)} of the synthetic faces are nearest to a training person, where "
@@ -211,7 +235,7 @@ class ReleaseResult(Frozen):
     def decision(self) -> Literal["exposes people", "leaks", "no evidence", "not comparable"]:
         """What the numbers say, in one word."""
         if not self.comparable:
-            return "not comparable"
+            return "leaks" if self.evidence else "not comparable"
         if self.exposure.exposed.numerator:
             return "exposes people"
         return "leaks" if self.evidence else "no evidence"
@@ -233,10 +257,19 @@ class ReleaseResult(Frozen):
                     f"{percent(exposure.fdr)} of those listed are listed by accident."
                 )
             case "leaks":
+                said = f"Do not publish this set as it is: {'; '.join(self.evidence)}."
+                if self.exact.found:
+                    return said
                 return (
-                    f"Do not publish this set as it is: {'; '.join(self.evidence)}. No single person could be listed; "
+                    f"{said} No single person could be listed; "
                     f"with this holdout that takes {count(exposure.least, 'person', 'people')}."
                 )
+        if exposure.least > people:
+            return (
+                "No evidence that this set exposes its training people, but this holdout is too small to list anybody: "
+                f"it has {count(self.holdout.people or 0, 'person', 'people')}, and at least {FEWEST_HOLDOUT} are "
+                "needed."
+            )
         return (
             f"No evidence that this set exposes its training people. With this holdout, people are listed from "
             f"{count(exposure.least, 'exposed person', 'exposed people')} on; fewer can go unseen."
