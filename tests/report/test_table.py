@@ -1,16 +1,19 @@
 """If these fail, the terminal shows other numbers than audit.json holds, or hides what it could not measure."""
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from io import StringIO
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from tests.report.made import full_audit, invalid_audit, raw_audit
 from unface import Protocol, audit, make_identities
 from unface.report.table import print_audit
-from unface.result.audit import AuditResult, SpaceResult
+from unface.result.audit import AuditResult, Point, SpaceResult
 from unface.result.file import Finding
 from unface.result.words import interval, percent, signed_points
 
@@ -69,12 +72,32 @@ def test_every_number_of_the_audit_is_in_the_table() -> None:
 def test_rows_are_the_probes_of_each_k_and_the_worst_is_marked_once_for_each_rate() -> None:
     lines = printed().splitlines()
     rows = [line for line in lines if line.split()[:1] and line.split()[0] in audited().protocol.probe]
-    assert [row.split()[0] for row in rows] == ["cosine", "ridge", "lda", "plda"] * 3
+    assert [row.split()[0] for row in rows] == ["cosine", "ridge", "lda", "plda"] * 6, "two rates, then the third"
     worst = [point for point in audited().raw.points if point.worst]
     assert sum(row.count("◂") for row in rows) == len(worst) == 6
     for point in worst:
-        row = rows[audited().protocol.k.index(point.k) * 4 + audited().protocol.probe.index(point.probe)]
-        assert "◂" in row
+        table, column = divmod(audited().protocol.far.index(point.far), 2)
+        row = rows[table * 12 + audited().protocol.k.index(point.k) * 4 + audited().protocol.probe.index(point.probe)]
+        assert "◂" in row.split("]")[column + 1][:3]
+
+
+@pytest.mark.parametrize("result", [full_audit, audited], ids=["erased", "raw"])
+def test_no_number_or_interval_of_a_table_is_split_at_80_columns(result: Callable[[], AuditResult]) -> None:
+    """The widest there can be: all of them close to 100 %, coarse, and worst; times chance near a million."""
+    found = result()
+
+    def widest(point: Point) -> Point:
+        tar = point.tar and replace(
+            point.tar, value=0.9991, low=0.9983, high=0.9997, numerator=9991, denominator=10_000
+        )
+        return point.model_copy(update={"tar": tar, "resolution": "coarse", "worst": True, "times_chance": 999_100.0})
+
+    spaces = [one.model_copy(update={"points": [widest(point) for point in one.points]}) for one in found.spaces]
+    for shown in (found, found.model_copy(update={"spaces": spaces})):
+        narrow, broad = (printed(shown, width).splitlines() for width in (80, 200))
+        tables = [line for line in broad if re.search(r"\d \[[\d.]+, [\d.]+\]( ◂)?  ", line)]
+        assert len(tables) > 4
+        assert {line.rstrip() for line in tables} <= {line.rstrip() for line in narrow}
 
 
 def test_refused_rates_are_shown_as_not_resolved_and_coarse_ones_are_explained() -> None:
@@ -152,7 +175,7 @@ def test_each_space_has_a_row_with_what_it_removed_and_its_change() -> None:
     lines = wide(full)
     for space in full.spaces[1:]:
         assert space.erasure is not None
-        row = row_of(lines, space.name, "worst case at k")
+        row = row_of(lines, space.name, "FAR 1e-4")
         assert f"{space.erasure.rank} of {space.erasure.dim}" in row
         assert ("(control)" in row) == space.erasure.control
         change = next(one for one in space.changes if one.against == "raw")
@@ -160,9 +183,9 @@ def test_each_space_has_a_row_with_what_it_removed_and_its_change() -> None:
 
 
 def test_a_change_whose_interval_holds_zero_is_marked() -> None:
-    assert "−1.0 ?" in row_of(wide(with_change(-0.01, -0.03, 0.01)), "isp", "worst case at k")
-    assert "?" not in row_of(wide(with_change(-0.01, -0.03, -0.001)), "isp", "worst case at k")
-    assert "?" not in row_of(wide(with_change(0.01, 0.001, 0.03)), "isp", "worst case at k")
+    assert "−1.0 ?" in row_of(wide(with_change(-0.01, -0.03, 0.01)), "isp", "FAR 1e-4")
+    assert "?" not in row_of(wide(with_change(-0.01, -0.03, -0.001)), "isp", "FAR 1e-4")
+    assert "?" not in row_of(wide(with_change(0.01, 0.001, 0.03)), "isp", "FAR 1e-4")
 
 
 def test_what_is_kept_is_shown_with_its_interval() -> None:

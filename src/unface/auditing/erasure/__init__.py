@@ -44,17 +44,19 @@ class ErasurePart(Part):
         head = result.headline
         k = result.protocol.k[-1] if head is None else head.k
         table = terminal_table(f"worst case at k = {result.k_words(k)} (? no sure change from raw)")
-        table.add_column("space")
-        table.add_column("removed", justify="right")
-        for far in result.protocol.far:
-            table.add_column(f"TAR % at FAR {rate(far)}")
-            table.add_column("× chance", justify="right")
-            table.add_column("from raw", justify="right")
-        for space in result.spaces:
-            name = f"{space.name} (control)" if space.is_control else space.name
-            removed = "–" if space.erasure is None else f"{space.erasure.rank} of {space.erasure.dim}"
-            cells = [cell for far in result.protocol.far for cell in _cells(result, space, k, far)]
-            table.add_row(Text(name), Text(removed), *cells, style="dim" if space.is_control else "")
+        # Rates below each other: side by side they would not fit into 80 columns.
+        table.add_column("space", overflow="fold")
+        for column in ("removed", "TAR %", "× chance", "from raw"):
+            table.add_column(column, justify="left" if column == "TAR %" else "right", no_wrap=True)
+        for number, far in enumerate(result.protocol.far):
+            if number:
+                table.add_row()
+            table.add_row(f"FAR {rate(far)}", style="dim")
+            for space in result.spaces:
+                name = f"{space.name} (control)" if space.is_control else space.name
+                removed = "–" if space.erasure is None else f"{space.erasure.rank} of {space.erasure.dim}"
+                cells = _cells(result, space, k, far)
+                table.add_row(Text(name), Text(removed), *cells, style="dim" if space.is_control else "")
         yield table
 
     @classmethod

@@ -75,23 +75,25 @@ class Leakage(Part):
         from unface.page.tables import terminal_table
 
         protocol = result.protocol
-        table = terminal_table(
-            f"{result.raw.name}, probe by probe".replace("raw,", "raw space,") if len(result.spaces) > 1 else None
-        )
-        table.add_column("probe")
-        for far in protocol.far:
-            table.add_column(f"TAR % at FAR {rate(far)}")
-            table.add_column("× chance", justify="right")
-            table.add_column("")
-        for k in protocol.k:
-            at_k = [point for point in result.raw.points if point.k == k]
-            of = (cell for far in protocol.far for cell in _denominators(at_k, far))
-            table.add_row(f"k = {result.k_words(k)}", *of, style="dim")
-            for probe in protocol.probe:
-                row = [point for point in at_k if point.probe == probe]
-                table.add_row(probe, *(cell for far in protocol.far for cell in _cells(row, far)))
-            table.add_row()
-        yield table
+        title: str | None = f"{result.raw.name}, probe by probe".replace("raw,", "raw space,")
+        if len(result.spaces) == 1:
+            title = None
+        for first in range(0, len(protocol.far), 2):  # three side by side would not fit into 80 columns
+            fars = protocol.far[first : first + 2]
+            table = terminal_table(title if not first else None)
+            table.add_column("probe")
+            for far in fars:
+                table.add_column(f"TAR % at FAR {rate(far)}", no_wrap=True)
+                table.add_column("× chance", justify="right", no_wrap=True)
+            for k in protocol.k:
+                at_k = [point for point in result.raw.points if point.k == k]
+                of = (cell for far in fars for cell in _denominators(at_k, far))
+                table.add_row(f"k = {result.k_words(k)}", *of, style="dim")
+                for probe in protocol.probe:
+                    row = [point for point in at_k if point.probe == probe]
+                    table.add_row(probe, *(cell for far in fars for cell in _cells(row, far)))
+                table.add_row()
+            yield table
 
     @classmethod
     def repeat(cls, result: AuditResult) -> list[Option]:
@@ -117,22 +119,22 @@ def _worst_or_refused(points: list[Point]) -> Iterator[Point]:
     yield from at.values()
 
 
-def _denominators(at_k: list[Point], far: float) -> tuple[str, str, str]:
+def _denominators(at_k: list[Point], far: float) -> tuple[str, str]:
     """What the rows below are shares of, in each draw."""
     point = next((point for point in at_k if point.far == far and point.tar), None)
-    return f"of {point.pairs:,} pairs" if point else "", "", ""
+    return f"of {point.pairs:,} pairs" if point else "", ""
 
 
-def _cells(row: list[Point], far: float) -> tuple[Text, Text, Text]:
+def _cells(row: list[Point], far: float) -> tuple[Text, Text]:
     from rich.text import Text
 
     from unface.page.tables import tar_cells
 
     point = next((point for point in row if point.far == far), None)
     if point is None:  # a file that was changed by hand
-        return Text("–"), Text("–"), Text()
-    style, mark = ("bold", "◂") if point.worst else ("", "")
-    return *tar_cells(point, style), Text(mark, style=style)
+        return Text("–"), Text("–")
+    tar, times = tar_cells(point, "bold" if point.worst else "")
+    return (tar + Text(" ◂", style="bold") if point.worst else tar), times
 
 
 def _control(controls: Controls) -> list[Finding]:
