@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,26 @@ from unface.auditing import Maps, Protocol, Sweeps, Transfer
 from unface.data import EmbeddingSet
 from unface.probe import USUAL_PROBES
 from unface.result.parts import BUILT_IN
+
+
+def test_pictures_and_people_that_were_left_out_are_counted_with_what_would_use_them() -> None:
+    """60 people of 8 pictures: five of them have 3, one has 1."""
+    made = make_identities(60, 8, 8, between=1.2, seed=1)
+    place = np.tile(np.arange(8), 60)
+    uneven = made.take(~(((made.identities < 5) & (place >= 3)) | ((made.identities == 5) & (place >= 1))))
+    quick = Protocol(far=0.05, k=1, probe="cosine", seeds=1, bootstraps=100, threads=1)
+    result = audit(uneven, eraser=(), parts=(), protocol=quick)
+    assert (result.curated.rows, result.curated.rows_dropped, result.curated.identities_dropped) == (432, 16, 6)
+    (text,) = (finding.text for finding in result.findings if finding.about == "size")
+    assert text == (
+        "16 of 448 pictures were left out, as 8 of each person are used; so were 6 people with fewer than 8. "
+        "--images 3 uses everybody with at least two pictures. A larger --images uses more pictures of fewer people"
+    )
+    fewer = audit(uneven, eraser=(), parts=(), protocol=replace(quick, images=3))
+    assert (fewer.curated.identities_dropped, fewer.curated.rows_dropped) == (1, 448 - 59 * 3)
+    same = audit(made, eraser=(), parts=(), protocol=quick)
+    assert same.curated.rows_dropped == 0
+    assert not any(finding.about == "size" for finding in same.findings)
 
 
 def test_what_was_given_used_and_split_is_in_the_result() -> None:
@@ -119,6 +140,7 @@ def test_the_order_of_rows_decides_nothing() -> None:
 
 CODE = """
 import sys
+from dataclasses import replace
 from unface import audit, make_identities
 from unface.auditing import Maps, Protocol, Sweeps
 

@@ -55,8 +55,8 @@ def test_what_was_used_is_told_before_the_table() -> None:
 
 
 def test_identities_left_out_by_curation_are_counted() -> None:
-    curated = audited().curated.model_copy(update={"identities": 58, "identities_dropped": 1234})
-    assert "Used: 58 × 8 images, 1,234 with fewer left out." in words(
+    curated = audited().curated.model_copy(update={"identities": 58, "identities_dropped": 1234, "rows_dropped": 5678})
+    assert "Used: 58 × 8 images, 1,234 with fewer left out, 5,678 images not used." in words(
         printed(audited().model_copy(update={"curated": curated}))
     )
 

@@ -39,7 +39,7 @@ from unface.auditing.search import Search
 from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
-from unface.data import EmbeddingSet, Role, Source, read_embeddings, require_same_space
+from unface.data import Curation, EmbeddingSet, Role, Source, read_embeddings, require_same_space
 from unface.data.curate import lost_images
 from unface.erase import KEEPER, Projection
 from unface.erase.file import to_bytes
@@ -186,12 +186,26 @@ def _with_attacker_data(
 
 
 def _size(prepared: Prepared) -> list[Finding]:
-    """Whether only some of the identities were audited."""
+    """Whether only some of the identities or their pictures were audited."""
+    curation = prepared.curation
+    found = [] if not curation.rows_dropped else [note("size", _left_out(curation))]
     if prepared.drawn_from is None:
-        return []
-    used = prepared.curation.identities_kept
+        return found
+    used = curation.identities_kept
     text = f"{used:,} of {prepared.drawn_from:,} identities were drawn at random and audited; intervals count these"
-    return [note("size", f"{text} alone. Protocol(max_identities=…) draws more")]
+    return [*found, note("size", f"{text} alone. Protocol(max_identities=…) draws more")]
+
+
+def _left_out(curation: Curation) -> str:
+    """How many, why, and what would use them."""
+    images, whole = curation.images, curation.rows_kept + curation.rows_dropped
+    text = f"{curation.rows_dropped:,} of {count(whole, 'picture')} were left out, as {images} of each person are used"
+    if not curation.identities_dropped:
+        return f"{text}. --images uses more of each, and leaves out people with fewer"
+    text += f"; so were {count(curation.identities_dropped, 'person', 'people')} with fewer than {images}"
+    if curation.fewest < images:
+        text += f". --images {curation.fewest} uses everybody with at least two pictures"
+    return f"{text}. A larger --images uses more pictures of fewer people"
 
 
 def _lost_to_bad_rows(prepared: Prepared, given: EmbeddingSet) -> list[Finding]:
@@ -293,6 +307,7 @@ def _concluded(
             identities=curation.identities_kept,
             identities_dropped=curation.identities_dropped,
             rows=curation.rows_kept,
+            rows_dropped=curation.rows_dropped,
         ),
         roles=RoleCounts(
             **{role.value: counts[role] for role in (Role.FIT, Role.TRAIN, Role.CALIBRATE, Role.TEST)},

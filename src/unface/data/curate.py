@@ -18,6 +18,10 @@ class Curation:
     identities_kept: int
     identities_dropped: int
     rows_kept: int
+    rows_dropped: int
+    """Of identities that were dropped, and further images of those that were kept."""
+    fewest: int
+    """Images that every identity with at least two has."""
 
 
 def curate(embeddings: EmbeddingSet, images: int, seed: int) -> tuple[EmbeddingSet, Curation]:
@@ -35,6 +39,8 @@ def curate(embeddings: EmbeddingSet, images: int, seed: int) -> tuple[EmbeddingS
         identities_kept=int(np.count_nonzero(kept)),
         identities_dropped=int(np.count_nonzero(~kept)),
         rows_kept=len(rows),
+        rows_dropped=len(embeddings) - len(rows),
+        fewest=int(sizes[sizes >= 2].min(initial=images)),
     )
     return embeddings.take(rows), curation
 

@@ -35,6 +35,8 @@ def _verdict(result: AuditResult) -> RenderableType:
 def _caption(result: AuditResult) -> str:
     source, curated, roles = result.source, result.curated, result.roles
     dropped = f", {curated.identities_dropped:,} with fewer left out" if curated.identities_dropped else ""
+    if curated.rows_dropped:
+        dropped += f", {count(curated.rows_dropped, 'image')} not used"
     return (
         f"{source.name}: {count(source.rows, 'vector')} of {source.dim} dimensions, "
         f"{count(source.identities, 'identity', 'identities')}.  "

@@ -264,8 +264,11 @@ class Curated(Frozen):
 
     images: int
     identities: int
-    identities_dropped: int
+    identities_dropped: int = Field(description="people with fewer images, who were left out")
     rows: int
+    rows_dropped: int = Field(
+        default=0, description="images of people who were left out, and further images of those who were used"
+    )
 
 
 class RoleCounts(Frozen):
