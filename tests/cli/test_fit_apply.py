@@ -138,7 +138,7 @@ def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_pa
         (
             "--target 0.05@1e-9",
             "faces.parquet: FAR 1e-9 needs at least 77,464 people with 5 pictures each; this set has 40. "
-            "Use --far 0.01 or add people",
+            "Use --target 0.05@0.01 or add people",
         ),
         ("--eraser utility-pca", "eraser 'utility-pca' spares a task; give vectors of that task as --spare"),
         ("--identity-column who", "faces.parquet: no column 'who'; there is 'id', 'identity', 'vector', 'place'"),

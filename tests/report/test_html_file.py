@@ -19,7 +19,7 @@ app.command()(report)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is on the page is not the question here."""
-    monkeypatch.setattr(html, "render_report", lambda result, history: f"<p>{result.verdict} × µ</p>")
+    monkeypatch.setattr(html, "render_report", lambda result, history, decision: f"<p>{result.verdict} × µ</p>")
 
 
 @pytest.fixture

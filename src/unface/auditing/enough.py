@@ -13,11 +13,14 @@ from unface.probe import Variant
 from unface.result.words import count, rate
 
 
-def require_rates(prepared: Prepared, protocol: Protocol) -> Prepared:
-    """Refuse false-accept rates that this set cannot show: any of them if ``every_far``, else only if none is left."""
+def require_rates(prepared: Prepared, protocol: Protocol, option: str = "--far ") -> Prepared:
+    """Refuse false-accept rates that this set cannot show: any of them if ``every_far``, else only if none is left.
+
+    ``option`` is what a rate is given by, as the advice has it.
+    """
     images, people = prepared.curation.images, len(prepared.embeddings.names)
     calibrate = prepared.roles.calibrate.count
-    _require_rates(calibrate, images, people, prepared.ks, protocol, prepared.embeddings.source)
+    _require_rates(calibrate, images, people, prepared.ks, protocol, prepared.embeddings.source, option)
     return prepared
 
 
@@ -42,8 +45,20 @@ def require_people(pictures: ImageSet, protocol: Protocol, *, rank: int | None =
 
 
 def _require_rates(
-    calibrate: int, images: int, people: int, ks: tuple[int, ...], protocol: Protocol, source: str
+    calibrate: int,
+    images: int,
+    people: int,
+    ks: tuple[int, ...],
+    protocol: Protocol,
+    source: str,
+    option: str = "--far ",
 ) -> None:
+    absent = next((k for k in protocol.needed_k if k not in ks), None)
+    if absent is not None:
+        there, advice = ", ".join(map(str, ks)), f"ask for it with --k {absent}, or change the policy"
+        if absent > images:
+            advice = f"give more pictures of each person and --images {absent}, or change the policy"
+        raise UnfaceError(f"{source}: the policy asks for k = {absent}, and this audit measures k = {there}; {advice}")
     plan = protocol.plan()
     compared = images - min(ks) if plan.hold_out else images
     each = compared**2 if plan.quota is None else plan.quota
@@ -59,7 +74,7 @@ def _require_rates(
     else:
         needs, has = f"{wanted:,} people of role calibrate", f"{calibrate:,}"
     able = [ten for ten in (10.0**-power for power in range(1, 12)) if resolution(ten, pairs) is not Resolution.REFUSED]
-    advice = f"Use --far {rate(min(able))} or add people" if able else "Add people"
+    advice = f"Use {option}{rate(min(able))} or add people" if able else "Add people"
     raise UnfaceError(f"{source}: FAR {rate(far)} needs at least {needs}; this set has {has}. {advice}")
 
 

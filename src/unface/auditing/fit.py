@@ -163,7 +163,8 @@ def _to_target(
     progress: Progress,
 ) -> Projection:
     protocol = Protocol(far=plan.fars, variant=plan.variant, seed=plan.seed)
-    prepared = require_rates(prepare(given, protocol), protocol)
+    option = "" if rule.target is None else f"--target {rule.target.tar:g}@"
+    prepared = require_rates(prepare(given, protocol), protocol, option)
     roles = prepared.roles
     weights = draw_bootstrap(Scheme.DOUBLE_OR_NOTHING, roles.calibrate.count, roles.test.count, 2, plan.seed)
     plan = replace(plan, ks=prepared.ks, everything=prepared.everything)

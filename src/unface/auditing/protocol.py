@@ -57,6 +57,8 @@ class Protocol:
     k: Shots | Sequence[Shots] | None = None
     """Pictures of each of their own people that attackers learn from, or "all"; None: those of 1, 4, 16 that the set
     allows, and all."""
+    needed_k: Sequence[int] = ()
+    """Refuse a set that would be measured without one of these, as a policy asks."""
     probe: str | Sequence[str] | None = None
     """Attackers by name; None: cosine, ridge, lda and plda, in the paper variant also its mlp."""
     seeds: int = 5

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from unface.auditing import Protocol
     from unface.data import EmbeddingSet, Space
     from unface.erase import Projection
+    from unface.gate import Policy
     from unface.result.audit import AuditResult
     from unface.result.parts import Part
 
@@ -27,6 +28,9 @@ def audit(
     ),
     out: Path = options.OUT,
     config: Path | None = options.CONFIG,
+    policy: Path | None = typer.Option(
+        None, "--policy", help="TOML file of rules; exit 0 if they hold, 3 if one fails, 4 if inconclusive."
+    ),
     encoder: list[str] = typer.Option([], "--encoder", help="Encode pictures first; several stand side by side."),
     detector: str | None = typer.Option(
         None, "--detector", help="With --encoder: yunet, scrfd-500m, or none for aligned pictures [default: yunet]."
@@ -112,7 +116,10 @@ def audit(
     json: bool = options.JSON,
     quiet: bool = options.QUIET,
 ) -> None:
-    """Measure how well identities can be linked from embeddings; erase, and measure again."""
+    """Measure how well identities can be linked from embeddings; erase, and measure again.
+
+    With --policy, the exit code is the verdict: passed (0), failed (3) or inconclusive (4), as of 'unface gate'.
+    """
     from unface.auditing import Protocol
     from unface.auditing import audit as run_audit
     from unface.cli.show import keep, progress_bars, show_audit, show_side_by_side
@@ -168,6 +175,16 @@ def audit(
         device=device,
     )
 
+    # Pictures bring surroundings to adjust for, where faces are cut out of them.
+    rules, protocol = _ruled(
+        policy,
+        protocol,
+        erasers,
+        len(projections),
+        utility=bool(utility),
+        around=bool(encoders) and detector != "none",
+    )
+
     def run(embeddings: EmbeddingSet, protocol: Protocol, more: "Sequence[Part]", progress: Progress) -> AuditResult:
         return saved(
             run_audit(
@@ -203,7 +220,7 @@ def audit(
         )
         with progress_bars(quiet=quiet or json) as progress:
             result = run(embeddings, protocol, _translation(translate, source, identity_column, id_column), progress)
-        show_audit(result, out, force=force, json=json, quiet=quiet)
+        show_audit(result, out, rules, force=force, json=json, quiet=quiet)
         return
     from unface.attribute import swap_by_landmarks
     from unface.auditing import Attribution, Subjects, Translate, require_people
@@ -244,11 +261,35 @@ def audit(
                 more.append(Attribution(Subjects(pictures, loaded[name], faces, swap, swap_name)))
             results[name] = (run(embeddings, _around_faces(protocol, embeddings, detector), more, progress), folder)
             if len(folders) > 1:
-                keep(*results[name], force=force)  # if the next one fails, this one is kept
+                keep(*results[name], rules, force=force)  # if the next one fails, this one is kept
     if len(results) == 1:
-        show_audit(*results.popitem()[1], force=force, json=json, quiet=quiet)
+        show_audit(*results.popitem()[1], rules, force=force, json=json, quiet=quiet)
     else:
-        show_side_by_side(results, out, json=json, quiet=quiet)
+        show_side_by_side(results, out, rules, json=json, quiet=quiet)
+
+
+def _ruled(
+    path: Path | None,
+    protocol: "Protocol",
+    erasers: list[str] | None,
+    ready: int,
+    *,
+    utility: bool,
+    around: bool,
+) -> "tuple[Policy | None, Protocol]":
+    """A policy that this audit can answer, and the protocol that refuses a set which cannot."""
+    from unface.gate import Asked, needed_far, needed_k, read_policy, require_asked
+
+    if path is None:
+        return None, protocol
+    policy, plan = read_policy(path), protocol.plan()
+    ks = [protocol.k] if isinstance(protocol.k, int | str) else list(protocol.k or [])
+    context = protocol.group is not None or protocol.context is not None or around
+    count = ready + (len(erasers) if erasers is not None else 0 if ready else 1)
+    require_asked(policy, path, Asked(plan.fars, ks, count, utility, context))
+    # Of rates that nobody asked for, the lowest is needed where a rule is about it.
+    every = protocol.every_far or min(needed_far(policy), default=1.0) <= min(plan.fars)
+    return policy, replace(protocol, every_far=every, needed_k=needed_k(policy))
 
 
 def _around_faces(protocol: "Protocol", embeddings: "EmbeddingSet", detector: str) -> "Protocol":

@@ -53,7 +53,7 @@ def demo(
                 progress=progress,
             )
             results[encoder] = (result, out / encoder)
-            keep(*results[encoder], force=force)
+            keep(*results[encoder], None, force=force)
         asked = _ask_200_questions(out / QUESTIONS, progress)
     show_side_by_side(results, out, json=json, quiet=quiet)
     if not (quiet or json):

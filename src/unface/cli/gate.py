@@ -47,11 +47,8 @@ def gate(
 ) -> None:
     """Check an audit or another result against a policy: passed (exit 0), failed (3) or inconclusive (4)."""
     from unface.gate import (
+        decide,
         gate_markdown,
-        judge,
-        judge_inversion,
-        judge_release,
-        judge_validation,
         junit_xml,
         print_gate,
         read_policy,
@@ -74,17 +71,14 @@ def gate(
     require_distinct([junit, sarif, markdown, history], [audit, policy])
     judged: Readable
     if release:
-        judged = released = ReleaseResult.load(audit)
-        result = judge_release(released, rules)
+        judged = ReleaseResult.load(audit)
     elif inversion:
-        judged = inverted = InversionResult.load(audit)
-        result = judge_inversion(inverted, rules)
+        judged = InversionResult.load(audit)
     elif validation:
-        judged = validated = ValidationResult.load(audit)
-        result = judge_validation(validated, rules)
+        judged = ValidationResult.load(audit)
     else:
-        judged = audited = AuditResult.load(audit)
-        result = judge(audited, rules)
+        judged = AuditResult.load(audit)
+    result = decide(judged, rules)
     if history is not None:
         add_to_history(history, judged, result.verdict)
     if junit is not None:

@@ -24,6 +24,7 @@ from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
     from unface.data import ImageSet
+    from unface.gate import GateResult
     from unface.progress import Progress
     from unface.release.run import Released, View
     from unface.report.release import FacePair
@@ -90,7 +91,7 @@ def release(
     listed at a false-discovery rate of 5 %.
     """
     from unface.cli.show import progress_bars
-    from unface.gate import judge_release, print_gate, read_policy
+    from unface.gate import decide, print_gate, read_policy
     from unface.release.check import NO_HOLDOUT
     from unface.release.run import Plan, measure_release
     from unface.result.release import require_no_release
@@ -125,9 +126,9 @@ def release(
                 views.append(replace(view, name=name))
         done = measure_release(views, plan, progress=progress)
     faces = _faces(done, pictures) if show_faces else []
-    _show(done, out, faces, json=json, quiet=quiet)
-    if rules is not None:
-        verdict = judge_release(done.result, rules)
+    verdict = None if rules is None else decide(done.result, rules)
+    _show(done, out, faces, verdict, json=json, quiet=quiet)
+    if verdict is not None:
         if not (quiet or json):
             from rich.console import Console
 
@@ -265,7 +266,9 @@ def _small(content: bytes) -> bytes:
     return made.getvalue()
 
 
-def _show(done: "Released", out: Path, faces: "list[FacePair]", *, json: bool, quiet: bool) -> None:
+def _show(
+    done: "Released", out: Path, faces: "list[FacePair]", decision: "GateResult | None", *, json: bool, quiet: bool
+) -> None:
     """Files first, then the table or the JSON."""
     from functools import partial
 
@@ -275,6 +278,6 @@ def _show(done: "Released", out: Path, faces: "list[FacePair]", *, json: bool, q
 
     result = done.result
     path = result.save(out, done.exposed)
-    page = write_release(result, out / RELEASE_PAGE, faces)
+    page = write_release(result, out / RELEASE_PAGE, faces, decision=decision)
     listed = {out / EXPOSED_FILE: done.exposed.about} if done.exposed.rows else {}
     show(partial(print_release, result), path, {**listed, page: "the page"}, json=json, quiet=quiet)

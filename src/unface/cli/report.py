@@ -13,6 +13,7 @@ from unface.errors import UnfaceError, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from unface.gate import GateResult, Policy
     from unface.result.history import PastResult
     from unface.result.readings import Readable
 
@@ -35,11 +36,15 @@ def report(
         "--out",
         help="The page [default: report.html, validation.html, release.html or inversion.html beside it].",
     ),
+    policy: Path | None = typer.Option(
+        None, "--policy", help="TOML file of rules; the page opens with their verdict ('unface gate' exits with it)."
+    ),
     history: Path | None = HISTORY,
     force: bool = typer.Option(False, "--force", help="Overwrite a page that is there."),
     quiet: bool = QUIET,
 ) -> None:
     """Draw the page of an audit or another result: one file that makes no network requests."""
+    from unface.gate import read_policy
     from unface.output.taken import require_distinct, require_new_file
     from unface.report.html import write_report
     from unface.result.audit import REPORT_FILE, AuditResult, audit_path
@@ -52,7 +57,8 @@ def report(
     pages = {VALIDATION_PAGE: validation, RELEASE_PAGE: release, INVERSION_PAGE: inversion}
     usual = next((page for page, found in pages.items() if found), REPORT_FILE)
     page = audit.parent / usual if out is None else out
-    require_distinct([page, history], [audit])
+    rules = None if policy is None else read_policy(policy)
+    require_distinct([page, history], [audit, policy])
     require_new_file(page, force=force)
     if history is not None and inversion:
         raise UnfaceError("--history: keeps no inversions; leave it out")
@@ -60,21 +66,28 @@ def report(
         from unface.report.validation import write_validation
 
         validated = ValidationResult.load(audit)
-        written = write_validation(validated, page, _added(history, validated))
+        written = write_validation(validated, page, _added(history, validated), _decision(validated, rules))
     elif release:
         from unface.report.release import write_release
 
         released = ReleaseResult.load(audit)
-        written = write_release(released, page, history=_added(history, released))
+        written = write_release(released, page, history=_added(history, released), decision=_decision(released, rules))
     elif inversion:
         from unface.report.inversion import write_inversion
 
-        written = write_inversion(InversionResult.load(audit), page)
+        inverted = InversionResult.load(audit)
+        written = write_inversion(inverted, page, decision=_decision(inverted, rules))
     else:
         audited = AuditResult.load(audit)
-        written = write_report(audited, page, _added(history, audited))
+        written = write_report(audited, page, _added(history, audited), _decision(audited, rules))
     if not quiet:
         typer.echo(printable(str(written)))
+
+
+def _decision(result: "Readable", policy: "Policy | None") -> "GateResult | None":
+    from unface.gate import decide
+
+    return None if policy is None else decide(result, policy)
 
 
 def _added(history: Path | None, result: "Readable") -> "Sequence[PastResult]":

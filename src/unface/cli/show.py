@@ -17,25 +17,38 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Drawn
     from rich.progress import TaskID
 
+    from unface.gate import GateResult, Policy
+
 Results = Mapping[str, tuple[AuditResult, Path]]
 """By encoder: the audit, and the folder it belongs in."""
 
 
-def keep(result: AuditResult, out: Path, *, force: bool) -> tuple[Path, Path]:
-    """Save audit.json and report.html."""
+def keep(result: AuditResult, out: Path, policy: "Policy | None", *, force: bool) -> "GateResult | None":
+    """Save audit.json and report.html; the verdict, where there is a policy."""
     from unface.report.html import write_report
 
-    path = result.save(out, force=force)
-    return path, write_report(result, out / REPORT_FILE)
+    result.save(out, force=force)
+    decision = None
+    if policy is not None:
+        from unface.gate import decide
+
+        decision = decide(result, policy)
+    write_report(result, out / REPORT_FILE, decision=decision)
+    return decision
 
 
-def show_audit(result: AuditResult, out: Path, *, force: bool, json: bool, quiet: bool) -> None:
-    """Save audit.json and report.html, and show."""
+def show_audit(
+    result: AuditResult, out: Path, policy: "Policy | None" = None, *, force: bool, json: bool, quiet: bool
+) -> None:
+    """Save audit.json and report.html, and show; with a policy, end with its exit code."""
     from unface.report.table import print_audit
 
-    path, page = keep(result, out, force=force)
+    decision = keep(result, out, policy, force=force)
     listings = {out / name: listing.about for name, listing in result.listings.items() if listing.rows}
-    show(partial(print_audit, result), path, {**listings, page: "the report"}, json=json, quiet=quiet)
+    beside = {**listings, out / REPORT_FILE: "the report"}
+    show(partial(print_audit, result, decision=decision), out / AUDIT_FILE, beside, json=json, quiet=quiet)
+    if decision is not None:
+        raise typer.Exit(decision.exit_code)
 
 
 def show(
@@ -57,11 +70,16 @@ def show(
             print_safely(console, Text(f"{file}: {about}"), soft_wrap=True)
 
 
-def show_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -> None:
-    """One page and one table that set audits, each kept in a folder of its own, beside each other."""
+def show_side_by_side(results: Results, out: Path, policy: "Policy | None" = None, *, json: bool, quiet: bool) -> None:
+    """One page and one table that set audits, each kept in a folder of its own, beside each other.
+
+    With a policy, the gravest verdict is the exit code.
+    """
+    from unface.gate import decide, print_decision
     from unface.report.side_by_side import print_side_by_side, write_side_by_side
 
     audits = {name: result for name, (result, _) in results.items()}
+    decisions = {} if policy is None else {name: decide(result, policy) for name, result in audits.items()}
     paths = [folder / AUDIT_FILE for _, folder in results.values()]
     links = {name: f"{folder.relative_to(out).as_posix()}/{REPORT_FILE}" for name, (_, folder) in results.items()}
     page = write_side_by_side(audits, links, out / REPORT_FILE)
@@ -74,8 +92,12 @@ def show_side_by_side(results: Results, out: Path, *, json: bool, quiet: bool) -
         from unface.page.tables import print_safely
 
         console = Console()
+        for name, decision in decisions.items():
+            print_decision(decision, console, of=name)
         print_side_by_side(audits, console)
         print_safely(console, Text(f"\n{page}: side by side, with a report for each encoder behind it"), soft_wrap=True)
+    if decisions:
+        raise typer.Exit(max(decisions.values(), key=lambda one: one.verdict.gravity).exit_code)
 
 
 class _Bars:

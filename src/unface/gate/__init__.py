@@ -1,8 +1,9 @@
 """The gate: checks a result file against a policy, or against an earlier one; a build can stop on the verdict."""
 
+from unface.gate.asked import Asked, needed_far, needed_k, require_asked
 from unface.gate.ci import diff_markdown, gate_markdown, junit_xml, sarif, write_ci_file, write_markdown
 from unface.gate.diff import Diff, Difference, Trend, compare
-from unface.gate.judge import GateResult, RuleResult, judge, judge_inversion, judge_release, judge_validation
+from unface.gate.judge import GateResult, RuleResult, decide, judge, judge_inversion, judge_release, judge_validation
 from unface.gate.policy import (
     CopiesRule,
     ExposedRule,
@@ -17,9 +18,10 @@ from unface.gate.policy import (
     read_policy,
 )
 from unface.gate.rules import Measurement, Verdict
-from unface.gate.show import print_diff, print_gate
+from unface.gate.show import print_decision, print_diff, print_gate
 
 __all__ = [
+    "Asked",
     "CopiesRule",
     "Diff",
     "Difference",
@@ -37,6 +39,7 @@ __all__ = [
     "ValidationRule",
     "Verdict",
     "compare",
+    "decide",
     "diff_markdown",
     "gate_markdown",
     "judge",
@@ -45,9 +48,13 @@ __all__ = [
     "judge_validation",
     "junit_xml",
     "make_policy",
+    "needed_far",
+    "needed_k",
+    "print_decision",
     "print_diff",
     "print_gate",
     "read_policy",
+    "require_asked",
     "sarif",
     "write_ci_file",
     "write_markdown",

@@ -21,6 +21,7 @@ from unface.gate.validation import evaluate_validation, validation_words
 from unface.result.audit import AuditResult
 from unface.result.file import Finding
 from unface.result.inversion import InversionResult
+from unface.result.readings import Readable
 from unface.result.release import ReleaseResult
 from unface.result.validation import ValidationResult
 from unface.result.words import count, rate
@@ -63,6 +64,11 @@ class GateResult:
     @property
     def summary(self) -> str:
         """The verdict in one sentence, with the exit code."""
+        return f"{self.verdict.capitalize()}: {self.outcome} (exit {self.exit_code})."
+
+    @property
+    def outcome(self) -> str:
+        """How many rules held, failed, or could not be evaluated."""
         total = count(len(self.rules), "rule")
         failed, unknown = self.count(Verdict.FAILED), self.count(Verdict.INCONCLUSIVE)
         text = {
@@ -70,7 +76,7 @@ class GateResult:
             Verdict.FAILED: f"{failed} of {total} failed" + (f", {unknown} could not be evaluated" if unknown else ""),
             Verdict.INCONCLUSIVE: f"{unknown} of {total} could not be evaluated, which does not count as a pass",
         }
-        return f"{self.verdict.capitalize()}: {text[self.verdict]} (exit {self.exit_code})."
+        return text[self.verdict]
 
     def count(self, verdict: Verdict) -> int:
         """How many rules ended like this."""
@@ -80,6 +86,20 @@ class GateResult:
         """The result as JSON has it."""
         head = {"schema": SCHEMA, "verdict": self.verdict, "exit_code": self.exit_code, "summary": self.summary}
         return {**head, **asdict(self)}
+
+
+def decide(result: Readable, policy: Policy) -> GateResult:
+    """A verdict on any result file that has rules."""
+    match result:
+        case AuditResult():
+            return judge(result, policy)
+        case ValidationResult():
+            return judge_validation(result, policy)
+        case ReleaseResult():
+            return judge_release(result, policy)
+        case InversionResult():
+            return judge_inversion(result, policy)
+    raise UnfaceError(f"no rule is about a file of {result.schema_}; give a result that 'unface gate' takes")
 
 
 def judge(result: AuditResult, policy: Policy) -> GateResult:
@@ -111,7 +131,7 @@ def judge_validation(result: ValidationResult, policy: Policy) -> GateResult:
     rules = []
     for rule in policy.require:
         if not isinstance(rule, ValidationRule):
-            outcome = inconclusive(f"this file is a validation; the rule is about what '{_maker(rule)}' wrote")
+            outcome = inconclusive(f"this file is a validation; the rule is about what '{maker(rule)}' wrote")
             rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
         else:
             outcome = unusable or evaluate_validation(rule, result)
@@ -128,7 +148,7 @@ def judge_release(result: ReleaseResult, policy: Policy) -> GateResult:
         if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
             outcome = evaluate_release(rule, result)
         else:
-            outcome = inconclusive(f"this file is a release; the rule is about what '{_maker(rule)}' wrote")
+            outcome = inconclusive(f"this file is a release; the rule is about what '{maker(rule)}' wrote")
         rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
     warnings = _warnings(result.findings)
     rules += _on_warnings(policy, warnings, "release", None)
@@ -143,7 +163,7 @@ def judge_inversion(result: InversionResult, policy: Policy) -> GateResult:
         if isinstance(rule, InversionRule):
             outcome = unusable or evaluate_inversion(rule, result)
         else:
-            outcome = inconclusive(f"this file is an inversion; the rule is about what '{_maker(rule)}' wrote")
+            outcome = inconclusive(f"this file is an inversion; the rule is about what '{maker(rule)}' wrote")
         rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
     warnings = _warnings(result.findings)
     rules += _on_warnings(policy, warnings, "inversion", unusable)
@@ -164,7 +184,7 @@ def _on_warnings(policy: Policy, warnings: list[str], what: str, unusable: Outco
     return [_rule_result(f"warnings of the {what}", "none", None, unusable or outcome)]
 
 
-def _maker(rule: Rule) -> str:
+def maker(rule: Rule) -> str:
     """The command whose file a rule is about."""
     if isinstance(rule, ValidationRule | InversionRule):
         return "unface validate" if isinstance(rule, ValidationRule) else "unface invert"

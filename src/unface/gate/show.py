@@ -46,6 +46,19 @@ def print_gate(result: GateResult, console: "Console") -> None:
     print_safely(console, Text(f"\n{result.summary}", style=_STYLE[result.verdict]))
 
 
+def print_decision(result: GateResult, console: "Console", of: str = "") -> None:
+    """The verdict in one line, and why for each rule that did not hold; ``of`` says which of several results."""
+    from rich.text import Text
+
+    lead = f"{of}: " if of else ""
+    print_safely(console, Text(f"{lead}{result.summary}", style=_STYLE[result.verdict]), highlight=False)
+    for number, rule in enumerate(result.rules, 1):
+        if rule.verdict is not Verdict.PASSED:
+            text = f"  rule {number} {rule.verdict}: {rule.rule}, {rule.limit}. {rule.reason}"
+            print_safely(console, Text(text), highlight=False)
+    console.print()
+
+
 def print_diff(diff: Diff, console: "Console") -> None:
     """What changed, the numbers that results are quoted by first, then the verdict."""
     from rich.text import Text

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.tables import NOT_MEASURED, pairs
 from unface.page.templates import page_file, render_page
+from unface.report.opening import audit_opening
 from unface.report.repeat import citation, repeat
 from unface.report.trend import trend_section
 from unface.result.audit import AuditResult, Headline, Point, SpaceResult
@@ -19,14 +21,19 @@ from unface.result.verdict import leaks_more
 from unface.result.words import factor, interval, percent, rate
 
 
-def write_report(result: AuditResult, path: str | os.PathLike[str], history: Sequence[PastResult] = ()) -> Path:
+def write_report(
+    result: AuditResult,
+    path: str | os.PathLike[str],
+    history: Sequence[PastResult] = (),
+    decision: GateResult | None = None,
+) -> Path:
     """Write the page, whole or not at all; replaces what is there."""
-    write_file(Path(path), render_report(result, history).encode(), option="--out")
+    write_file(Path(path), render_report(result, history, decision).encode(), option="--out")
     return Path(path)
 
 
-def render_report(result: AuditResult, history: Sequence[PastResult] = ()) -> str:
-    """The page; the same bytes for the same audit. With a history it has a trend."""
+def render_report(result: AuditResult, history: Sequence[PastResult] = (), decision: GateResult | None = None) -> str:
+    """The page; the same bytes for the same audit and ``decision``, a policy's. With a history it has a trend."""
     pieces = [piece for part in parts_of(result) for piece in part.page(result)]
     trend = trend_section(history, result)
     pieces = [*([trend] if trend else []), *pieces]
@@ -34,6 +41,7 @@ def render_report(result: AuditResult, history: Sequence[PastResult] = ()) -> st
         "unface.report:report.html.jinja",
         script=page_file("report.js"),
         result=result,
+        opening=audit_opening(result, decision),
         figures=key_figures(result),
         sections=sorted((piece for piece in pieces if isinstance(piece, Section)), key=lambda one: one.order),
         absent=[piece for piece in pieces if isinstance(piece, str)],
@@ -78,6 +86,8 @@ def _leak(title: str, space: SpaceResult, head: Headline | None) -> KeyFigure:
     more = leaks_more(space, head)
     if more is not None and more.tar is not None:
         counted += f"; {percent(more.tar.value)} at k = {more.k}, where this space leaks most"
+    if point.context_adjusted is not None:
+        counted += f"; adjusted for '{point.context_adjusted.context}': {point.context_adjusted.words}"
     return KeyFigure(title, percent(point.tar.value), interval(point.tar.low, point.tar.high), counted)
 
 

@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.charts import ERASERS, INK, Figure, Look, Rows, data, draw
 from unface.page.tables import Cell, Table, bounded, difference, print_safely, table, terminal_table
 from unface.page.templates import render_page
+from unface.report.opening import inversion_opening
 from unface.result.inversion import RAW, InversionCell, InversionResult, InversionSuccess, inverted
 from unface.result.validation import ALL_JUDGES
 from unface.result.words import count, in_percent, interval, percent, rate
@@ -23,20 +25,21 @@ _OWN_WORDS = ("raw", "isp", "keeper", "pca", "random", "leace", "sal", "alsuv", 
 """Names that may stand in a drawing; others are shown as numbers there, and in words in the table beside it."""
 
 
-def write_inversion(result: InversionResult, path: str | os.PathLike[str]) -> Path:
+def write_inversion(result: InversionResult, path: str | os.PathLike[str], decision: GateResult | None = None) -> Path:
     """Write the page, whole or not at all; replaces what is there."""
-    write_file(Path(path), render_inversion(result).encode(), option="--out")
+    write_file(Path(path), render_inversion(result, decision).encode(), option="--out")
     return Path(path)
 
 
-def render_inversion(result: InversionResult) -> str:
-    """The page; the same bytes for the same file."""
+def render_inversion(result: InversionResult, decision: GateResult | None = None) -> str:
+    """The page; the same bytes for the same file and ``decision``, a policy's."""
     headline = result.headline
     far = None if headline is None else headline.point.far
     figures = [] if far is None else [_heat_map(result, far), _over_steps(result, far)]
     return render_page(
         "unface.report:inversion.html.jinja",
         result=result,
+        opening=inversion_opening(result, decision),
         far=far,
         headline=[] if far is None else _headline_cells(result, far),
         figures=[figure for figure in figures if figure is not None],

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from unface.page.templates import render
+from unface.report.opening import NOTHING, matched_words
 from unface.result.audit import AuditResult, Headline
 from unface.result.numbers import Estimate
 from unface.result.validation import ALL_JUDGES, ValidationResult, measured
-from unface.result.words import count, in_percent, interval, one_in, percent, rate
+from unface.result.words import count, in_percent, interval, percent, rate
 
 if TYPE_CHECKING:
     import altair
@@ -35,7 +36,7 @@ def audit_html(result: AuditResult) -> str:
     if not result.valid:
         sentences = [result.verdict]
     elif head is None or head.raw.tar is None:
-        sentences = ["Nothing could be measured at the rates asked for."]
+        sentences = [NOTHING]
     else:
         sentences = _audit_sentences(result, head)
     rows = [] if head is None or not result.valid else _spaces(result, head)
@@ -50,15 +51,7 @@ def audit_html(result: AuditResult) -> str:
 
 
 def _audit_sentences(result: AuditResult, head: Headline) -> list[str]:
-    raw = head.raw.tar
-    assert raw is not None
-    at = one_in(head.far)
-    if not head.raw.above_chance:
-        first = f"An attacker matches two photos of one stranger no more often than by chance, at {at}"
-        first += f" ({percent(raw.value)}, at most {percent(raw.high)})."
-    else:
-        first = f"Given two photos of the same stranger, an attacker matches them {percent(raw.value)} of the time, "
-        first += f"at {at}."
+    first = matched_words(head)
     points = {space.name: head.of(space) for space in result.erased}
     left = [f"{percent(point.tar.value)} after {name}" for name, point in points.items() if point and point.tar]
     return [first, f"What is left: {', '.join(left)}."] if left else [first]

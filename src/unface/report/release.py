@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from unface.gate import GateResult
 from unface.output.write import write_file, write_files
 from unface.page.charts import ERASERS, GREY, SHAPES, Figure, Look, Rows, colour, dash, data, draw, shape
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, difference, print_safely, table, terminal_table
 from unface.page.templates import render_page
+from unface.report.opening import release_opening
 from unface.report.trend import trend_section
 from unface.result.history import PastResult
 from unface.result.release import EXPOSED_FILE, PaperResult, PermutationTest, ReleaseResult, RiskResult, ViewResult
@@ -46,9 +48,10 @@ def write_release(
     path: str | os.PathLike[str],
     faces: Sequence[FacePair] = (),
     history: Sequence[PastResult] = (),
+    decision: GateResult | None = None,
 ) -> Path:
     """Write the page, whole or not at all; replaces what is there. A page with faces is readable by its owner alone."""
-    text, page = render_release(result, faces, history), Path(path)
+    text, page = render_release(result, faces, history, decision), Path(path)
     if faces:
         write_files(page.parent, {}, {page.name: text})
     else:
@@ -56,8 +59,14 @@ def write_release(
     return page
 
 
-def render_release(result: ReleaseResult, faces: Sequence[FacePair] = (), history: Sequence[PastResult] = ()) -> str:
-    """The page; the same bytes for the same file. With a history it has a trend."""
+def render_release(
+    result: ReleaseResult,
+    faces: Sequence[FacePair] = (),
+    history: Sequence[PastResult] = (),
+    decision: GateResult | None = None,
+) -> str:
+    """The page; the same bytes for the same file and ``decision``, a policy's. With a history it has a trend."""
+    opening, steps = release_opening(result, decision, advice(result)), advice(result)
     return render_page(
         "unface.report:release.html.jinja",
         result=result,
@@ -69,7 +78,8 @@ def render_release(result: ReleaseResult, faces: Sequence[FacePair] = (), histor
         risk_table=_risk_table(result.retrieval) if result.retrieval else None,
         paper=_paper_table(result.paper) if result.paper else None,
         faces=faces,
-        advice=advice(result),
+        opening=opening,
+        advice=[step for step in steps if step not in opening.steps],
         exposed_file=EXPOSED_FILE,
         trend=trend_section(history, result),
     )

@@ -6,6 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
+from unface.gate import GateResult, print_decision
 from unface.page.tables import print_safely
 from unface.result.audit import AuditResult
 from unface.result.file import Finding
@@ -15,8 +16,10 @@ from unface.result.words import count, rate
 _MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
 
-def print_audit(result: AuditResult, console: Console) -> None:
-    """Print an audit: what each space leaves the attacker, then the raw space probe by probe."""
+def print_audit(result: AuditResult, console: Console, decision: GateResult | None = None) -> None:
+    """Print an audit: a policy's verdict, what each space leaves the attacker, then the raw space probe by probe."""
+    if decision is not None:
+        print_decision(decision, console)
     print_safely(console, _verdict(result))
     print_safely(console, Text(_caption(result)), style="dim")
     console.print()
@@ -59,6 +62,11 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         reached = {space.name: point.achieved_far for space in result.spaces if (point := head.of(space))}
         listed = ", ".join(f"{name} {rate(float(f'{far.value:.2g}'))}" for name, far in reached.items() if far)
         yield Text(f"× chance: TAR / target FAR. Achieved where the target is {rate(head.far)}: {listed}.", style="dim")
+        adjusted = {space.name: point.context_adjusted for space in result.spaces if (point := head.of(space))}
+        shown = [f"{name} {found.words}" for name, found in adjusted.items() if found]
+        column = next((found.context for found in adjusted.values() if found), None)
+        if column is not None:
+            yield Text(f"TAR adjusted for '{column}', k = {head.k}, FAR {rate(head.far)}: {', '.join(shown)}.")
     yield Text(
         f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",

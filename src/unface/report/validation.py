@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.charts import ERASERS, GREY, INK, SHAPES, Figure, Look, Rows, colour, dash, data, draw, shape
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, print_safely, table, terminal_table
 from unface.page.templates import render_page
+from unface.report.opening import validation_opening
 from unface.report.trend import trend_section
 from unface.result.history import PastResult
 from unface.result.numbers import Share
@@ -25,16 +27,22 @@ _MOST_ATTACKS = 3
 
 
 def write_validation(
-    result: ValidationResult, path: str | os.PathLike[str], history: Sequence[PastResult] = ()
+    result: ValidationResult,
+    path: str | os.PathLike[str],
+    history: Sequence[PastResult] = (),
+    decision: GateResult | None = None,
 ) -> Path:
     """Write the page, whole or not at all; replaces what is there."""
-    write_file(Path(path), render_validation(result, history).encode(), option="--out")
+    write_file(Path(path), render_validation(result, history, decision).encode(), option="--out")
     return Path(path)
 
 
-def render_validation(result: ValidationResult, history: Sequence[PastResult] = ()) -> str:
-    """The page; the same bytes for the same file. With a history it has a trend."""
+def render_validation(
+    result: ValidationResult, history: Sequence[PastResult] = (), decision: GateResult | None = None
+) -> str:
+    """The page; the same bytes for the same file and ``decision``, a policy's. With a history it has a trend."""
     far = _headline_far(result)
+    opening, steps = validation_opening(result, decision, advice(result)), advice(result)
     return render_page(
         "unface.report:validation.html.jinja",
         result=result,
@@ -44,7 +52,8 @@ def render_validation(result: ValidationResult, history: Sequence[PastResult] = 
         rates=_rates_table(result),
         judges=_judge_table(result),
         hardening=_hardening_table(result.hardening) if result.hardening else None,
-        advice=advice(result),
+        opening=opening,
+        advice=[step for step in steps if step not in opening.steps],
         headline=_headline_cells(result),
         trend=trend_section(history, result),
     )

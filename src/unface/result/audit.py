@@ -23,7 +23,7 @@ from unface.result.file import Chart, Finding, Frozen, Given, Listing, Run, load
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names, parts_of
 from unface.result.readings import Reading
-from unface.result.words import count, percent, rate
+from unface.result.words import count, interval, percent, rate
 
 if TYPE_CHECKING:
     import pandas
@@ -54,6 +54,13 @@ class ContextAdjusted(Frozen):
     effective_pairs: float
     suspects: Rate | None = Field(description="accepted mated pairs that share their surroundings, of all accepted")
     without_suspects: list[WithoutSuspects]
+
+    @property
+    def words(self) -> str:
+        """3.1 % [2.2, 4.3], or that context and identity cannot be told apart."""
+        return (
+            "cannot be told apart" if self.value is None else f"{percent(self.value)} {interval(self.low, self.high)}"
+        )
 
 
 def _with_effective_n(tar: Share) -> Share:

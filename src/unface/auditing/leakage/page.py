@@ -9,7 +9,7 @@ from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, multiple, pai
 from unface.page.templates import render
 from unface.result.audit import AuditResult, ContextAdjusted, Curve, Point, SpaceResult
 from unface.result.parts import Section
-from unface.result.words import count, interval, percent, rate
+from unface.result.words import count, percent, rate
 
 
 def sections(result: AuditResult) -> list[Section | str]:
@@ -59,11 +59,8 @@ def _context_table(result: AuditResult) -> Table | None:
 
 
 def _adjusted(found: ContextAdjusted) -> tuple[str, str, str]:
-    value = "cannot be told apart"
-    if found.value is not None:
-        value = f"{percent(found.value)} {interval(found.low, found.high)}"
     suspects = percent(found.suspects.value) if found.suspects else "no pair accepted"
-    return value, suspects, percent(found.overlap)
+    return found.words, suspects, percent(found.overlap)
 
 
 def _control_table(result: AuditResult) -> Table:

@@ -1,0 +1,301 @@
+"""How a page opens: the verdict of a policy, what was tested, how bad it is, one picture of it, and what to do next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unface.gate import GateResult, RuleResult, Verdict
+from unface.result.audit import AuditResult, Headline, SpaceResult
+from unface.result.file import Finding
+from unface.result.inversion import InversionResult, inverted
+from unface.result.numbers import Estimate
+from unface.result.release import ReleaseResult
+from unface.result.validation import ALL_JUDGES, ValidationResult, measured
+from unface.result.words import count, one_in, percent, rate
+
+_NO_POLICY = "No policy set"
+_MOST_STEPS = 3
+# Limits of a suggested policy. They are places to start from; no standard names them.
+_TAR, _SUCCESS, _EXPOSED = 0.01, 0.05, 0.01
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Out of 100, how many: drawn as squares, ten in a row."""
+
+    title: str
+    share: float
+    what: str
+    """What each square stands for and what the filled ones are, as in "photo pairs are matched"."""
+
+    @property
+    def filled(self) -> int:
+        """The share in whole squares."""
+        return round(100 * self.share)
+
+    @property
+    def caption(self) -> str:
+        """29 of 100; of what is less than half a square, not a bare 0."""
+        if self.filled == 0 and self.share > 0:
+            return f"fewer than 1 of 100 ({percent(self.share)})"
+        return f"{self.filled} of 100 ({percent(self.share)})"
+
+    @property
+    def label(self) -> str:
+        """For those who do not see it."""
+        return f"{self.title}: {self.caption} {self.what}"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the first screen of a page shows."""
+
+    state: str
+    """passed, failed, inconclusive, none"""
+    title: str
+    text: str
+    rules: tuple[RuleResult, ...]
+    suggestion: str
+    """A policy to begin with, as TOML; empty where one is given."""
+    command: str
+    """That checks it."""
+    tested: str
+    how_bad: str
+    grids: tuple[Grid, ...]
+    steps: tuple[str, ...]
+
+
+def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
+    """Of an audit."""
+    head = result.headline if result.valid else None
+    after = None if head is None else released_space(result, head, decision)
+    tested = (
+        f"Tested: can somebody who holds the vectors of {result.source.name} find out which photos show the same "
+        f"person? Attacks were run on {count(result.curated.rows, 'photo')} of "
+        f"{count(result.curated.identities, 'person', 'people')}."
+    )
+    grids: list[Grid] = []
+    if head is None or head.raw.tar is None:
+        how_bad = "No number of this audit can be used." if not result.valid else NOTHING
+    else:
+        how_bad = matched_words(head, after)
+        what = f"photo pairs of one person are matched, at {one_in(head.far)}"
+        grids.append(Grid("Before erasure" if after else "The vectors as they are", head.raw.tar.value, what))
+        point = None if after is None else head.of(after)
+        if point is not None and point.tar is not None:
+            grids.append(Grid("After erasure", point.tar.value, what))
+    suggestion = "" if head is None else _audit_policy(result, head, after)
+    steps = _audit_steps(result, head, after, decision)
+    return _opening(result.valid, decision, suggestion, "audit.json", (tested, how_bad), grids, steps)
+
+
+NOTHING = "Nothing could be measured at the rates asked for."
+
+
+def matched_words(head: Headline, after: SpaceResult | None = None) -> str:
+    """How often an attacker matches two photos of one stranger, as anybody would say it."""
+    raw, at = head.raw.tar, one_in(head.far)
+    assert raw is not None
+    if not head.raw.above_chance:
+        often = f"An attacker matches two photos of one stranger no more often than by chance, at {at}"
+        return f"{often} ({percent(raw.value)}, at most {percent(raw.high)})."
+    often = f"Given two photos of the same stranger, an attacker matches them {percent(raw.value)} of the time, at {at}"
+    point = None if after is None else head.of(after)
+    if point is None or point.tar is None:
+        return f"{often}."
+    left = f"After erasure: {percent(point.tar.value)}"
+    return f"{often}. {left}." if point.above_chance else f"{often}. {left}, no more often than by chance."
+
+
+def released_space(result: AuditResult, head: Headline, decision: GateResult | None) -> SpaceResult | None:
+    """The eraser to show: the one that the policy is about, or the one that did best on calibrate identities."""
+    left = [(space, point) for space in result.erased if (point := head.of(space)) is not None and point.tar]
+    named = {rule.space for rule in decision.rules} if decision else set()
+    chosen = [one for one in left if one[0].name in named] or left
+    return min(chosen, key=lambda one: one[1].calibrate_tar or 0.0)[0] if chosen else None
+
+
+def _audit_policy(result: AuditResult, head: Headline, after: SpaceResult | None) -> str:
+    lines = [
+        f"# At most {percent(_TAR)} of photo pairs of one person may be matched, at {one_in(head.far)}.",
+        "[[require]]",
+        f"far = {rate(head.far)}",
+        f"tar_max = {_TAR:g}",
+    ]
+    if after is not None and len(result.erased) > 1:
+        lines.append(f"space = {_toml(after.name)}")
+    if head.raw.resolution == "coarse":
+        lines.append('coarse = "allow"  # few people for this rate')
+    return "\n".join(lines)
+
+
+def _audit_steps(
+    result: AuditResult, head: Headline | None, after: SpaceResult | None, decision: GateResult | None
+) -> list[str]:
+    if not result.valid:
+        return [*_broken(result.findings), "Run the audit again. Do not quote any number of this page."]
+    steps = _decided(decision)
+    point = None if head is None or after is None else head.of(after)
+    passed = decision is not None and decision.verdict is Verdict.PASSED
+    if head is None:
+        steps.append("Add people, or ask for a higher rate with --far.")
+    elif after is None and head.raw.above_chance and not passed:
+        steps.append("Treat these vectors as personal data. See what an eraser would leave: audit with --eraser isp.")
+    elif point is not None and point.above_chance and not passed:
+        steps.append(
+            "Do not call the erased vectors anonymous. Remove more with --rank or --target, or do not release."
+        )
+    steps += [f"Look into the warning about {one.about}: {one.text}" for one in _warnings(result.findings)[:1]]
+    if after is not None and not any(one.is_usefulness for one in after.utility):
+        steps.append("Find out what the erased vectors are still good for: audit with --utility.")
+    return steps
+
+
+def validation_opening(result: ValidationResult, decision: GateResult | None, advice: Sequence[str]) -> Opening:
+    """Of a validation."""
+    people = count(result.enrolled.people, "enrolled person", "enrolled people")
+    tested = (
+        f"Tested: can somebody who may only ask {result.target.name} for comparisons rebuild the face template of an "
+        f"enrolled person? {result.asked.counted:,} questions were asked about {people}."
+    )
+    headline = result.headline if result.valid else None
+    share = None if headline is None else measured(headline.point)
+    grids, suggestion = [], ""
+    if headline is not None and share is not None:
+        point = headline.point
+        pictures = "other photos of the person" if point.other is not None else "the enrolled photo"
+        what = f"comparisons with {pictures} succeed, at {one_in(point.far)}"
+        grids.append(Grid(f"Attacker, after {count(point.queries, 'question')}", share.value, what))
+        ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (point.far, ALL_JUDGES)), None)
+        if ceiling is not None and point.other is not None:
+            grids.append(Grid("For comparison: a real second photo", ceiling.other.value, what))
+        lines = [
+            f"# At most {percent(_SUCCESS)} of the comparisons may succeed, at {one_in(point.far)}.",
+            "[[require]]",
+            f"success_max = {_SUCCESS:g}",
+            f"far = {rate(point.far)}",
+            f"queries = {point.queries}",
+        ]
+        if point.other is None:
+            lines.append('pictures = "same"')
+        suggestion = "\n".join(lines)
+    steps = advice if result.valid else _broken(result.findings)
+    sentences = (tested, result.verdict)
+    return _opening(
+        result.valid, decision, suggestion, "validation.json", sentences, grids, [*_decided(decision), *steps]
+    )
+
+
+def release_opening(result: ReleaseResult, decision: GateResult | None, advice: Sequence[str]) -> Opening:
+    """Of a synthetic set."""
+    people = count(result.training.people or 0, "person", "people")
+    tested = (
+        f"Tested: does {result.synthetic.name} show the {people} it was made from? "
+        f"{count(result.synthetic.rows, 'synthetic face')} were compared with them and with people who were not "
+        "trained on."
+    )
+    exposed: Estimate = result.exposure.exposed
+    grids, suggestion = [], ""
+    if result.valid:
+        grids.append(Grid("Training people", exposed.value, "training people are exposed by a synthetic face"))
+        suggestion = "\n".join(
+            [
+                f"# At most {percent(_EXPOSED)} of the training people may be exposed.",
+                "[[require]]",
+                f"exposed_max = {_EXPOSED:g}",
+            ]
+        )
+    steps = [*_decided(decision), *advice]
+    return _opening(result.valid, decision, suggestion, "release.json", (tested, result.verdict), grids, steps)
+
+
+def inversion_opening(result: InversionResult, decision: GateResult | None) -> Opening:
+    """Of an inversion."""
+    tested = (
+        f"Tested: can somebody who steals stored {result.encoder.name} vectors turn them back into faces? "
+        f"Attacks were run on one vector of each of {count(result.people.targets, 'person', 'people')}."
+    )
+    headline = result.headline if result.valid else None
+    far = None if headline is None else headline.point.far
+    grids, suggestion, steps = [], "", _decided(decision)
+    if headline is not None and far is not None:
+        above = inverted(headline.point).low > max(headline.point.derangement.value, far)
+        # Where nothing converged, few filled squares would look like safety.
+        drawn = above or headline.cell.converged is not False
+        others = [space.name for space in result.spaces if space.name != headline.cell.space]
+        what = f"faces made from a vector match the person, at {one_in(far)}"
+        spaces = {headline.cell.space: "Before erasure" if others else "The vectors as they are"}
+        spaces |= {others[0]: "After erasure"} if others else {}
+        for name, title in spaces.items():
+            worst = result.worst(far, name)
+            if worst is not None and drawn:
+                grids.append(Grid(title, inverted(worst.point).value, what))
+        suggestion = "\n".join(
+            [
+                f"# At most {percent(_SUCCESS)} of the vectors may be turned into a matching face, at {one_in(far)}.",
+                "[[require]]",
+                f"inverted_max = {_SUCCESS:g}",
+                f"far = {rate(far)}",
+                f"space = {_toml(others[0] if others else headline.cell.space)}",
+            ]
+        )
+    steps += _broken(result.findings)
+    steps += [f"Look into the warning about {one.about}: {one.text}" for one in _warnings(result.findings)[:2]]
+    return _opening(result.valid, decision, suggestion, "inversion.json", (tested, result.verdict), grids, steps)
+
+
+def _opening(
+    valid: bool,
+    decision: GateResult | None,
+    suggestion: str,
+    file: str,
+    sentences: tuple[str, str],
+    grids: list[Grid],
+    steps: Sequence[str],
+) -> Opening:
+    rules: tuple[RuleResult, ...] = ()
+    if decision is not None:
+        state, title, text = decision.verdict.value, decision.verdict.capitalize(), f"{decision.outcome}."
+        text, rules, suggestion = text[:1].upper() + text[1:], decision.rules, ""
+    elif not valid:
+        state, title, text = "inconclusive", "Inconclusive", "These numbers cannot be used. The findings say why."
+    else:
+        state, title, text = (
+            "none",
+            _NO_POLICY,
+            "Nobody has said yet how much is too much, so this page cannot pass or fail.",
+        )
+    command = f"unface gate {file} --policy policy.toml"
+    tested, how_bad = sentences
+    return Opening(
+        state, title, text, rules, suggestion, command, tested, how_bad, tuple(grids), tuple(steps[:_MOST_STEPS])
+    )
+
+
+def _decided(decision: GateResult | None) -> list[str]:
+    """What the verdict itself asks for."""
+    if decision is None:
+        return ["Set a limit: begin with the suggested policy, and choose a number that you can defend."]
+    if decision.verdict is Verdict.PASSED:
+        return ["Keep this result with the release, and check it again after each change of data, model or settings."]
+    first = next(rule for rule in decision.rules if rule.verdict is decision.verdict)
+    if decision.verdict is Verdict.FAILED:
+        return [f"Do not release. {_sentence(first.rule)}: {first.reason}."]
+    return [f"Do not release yet. {_sentence(first.reason)}."]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _broken(findings: Sequence[Finding]) -> list[str]:
+    return [f"Fix {one.about}: {one.text}" for one in findings if one.severity == "invalid"][:1]
+
+
+def _warnings(findings: Sequence[Finding]) -> list[Finding]:
+    return [one for one in findings if one.severity == "warning"]
+
+
+def _toml(text: str) -> str:
+    """A basic string: a name may come from a file."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(one if one.isprintable() else f"\\u{ord(one):04X}" for one in escaped) + '"'
