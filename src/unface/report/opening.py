@@ -1,5 +1,6 @@
 """How a page opens: the verdict of a policy, what was tested, how bad it is, one picture of it, and what to do next."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,12 @@ _NO_POLICY = "No policy set"
 _MOST_STEPS = 3
 # Limits of a suggested policy. They are places to start from; no standard names them.
 _TAR, _SUCCESS, _EXPOSED = 0.01, 0.05, 0.01
+_TERMS = {
+    "TAR": "TAR: share of photo pairs of one person that the attacker matches.",
+    "FAR": "FAR: share of pairs of strangers that are matched by mistake.",
+    "k": "k: pictures of each person that the attacker learned from.",
+    "probe": "Probe: one kind of attacker.",
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,12 @@ class Opening:
     how_bad: str
     grids: tuple[Grid, ...]
     steps: tuple[str, ...]
+
+    @property
+    def terms(self) -> str:
+        """What the words of the rules mean."""
+        said = " ".join(f"{rule.rule} {rule.reason}" for rule in self.rules)
+        return " ".join(meaning for word, meaning in _TERMS.items() if re.search(rf"\b{word}\b", said))
 
 
 def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
@@ -144,7 +157,7 @@ def _audit_steps(
         steps.append(
             "Do not call the erased vectors anonymous. Remove more with --rank or --target, or do not release."
         )
-    steps += [f"Look into the warning about {one.about}: {one.text}" for one in _warnings(result.findings)[:1]]
+    steps += _warnings(result.findings)[:1]
     if after is not None and not any(one.is_usefulness for one in after.utility):
         steps.append("Find out what the erased vectors are still good for: audit with --utility.")
     return steps
@@ -239,7 +252,7 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
             ]
         )
     steps += _broken(result.findings)
-    steps += [f"Look into the warning about {one.about}: {one.text}" for one in _warnings(result.findings)[:2]]
+    steps += _warnings(result.findings)[:2]
     return _opening(result.valid, decision, suggestion, "inversion.json", (tested, result.verdict), grids, steps)
 
 
@@ -279,20 +292,17 @@ def _decided(decision: GateResult | None) -> list[str]:
         return ["Keep this result with the release, and check it again after each change of data, model or settings."]
     first = next(rule for rule in decision.rules if rule.verdict is decision.verdict)
     if decision.verdict is Verdict.FAILED:
-        return [f"Do not release. {_sentence(first.rule)}: {first.reason}."]
-    return [f"Do not release yet. {_sentence(first.reason)}."]
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
+        found = f"measured {first.measured}, allowed {first.limit}" if first.measured else first.reason
+        return [f"Do not release: {found}."]
+    return [f"Do not release yet: {first.reason}."]
 
 
 def _broken(findings: Sequence[Finding]) -> list[str]:
     return [f"Fix {one.about}: {one.text}" for one in findings if one.severity == "invalid"][:1]
 
 
-def _warnings(findings: Sequence[Finding]) -> list[Finding]:
-    return [one for one in findings if one.severity == "warning"]
+def _warnings(findings: Sequence[Finding]) -> list[str]:
+    return [f"Look into the warning about {one.about}: {one.text}" for one in findings if one.severity == "warning"]
 
 
 def _toml(text: str) -> str:

@@ -1,0 +1,197 @@
+"""If these fail, the first screen of a page hides the verdict, or draws another number than the result has."""
+
+import tomllib
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from tests.auditing.made import point
+from tests.gate import test_inversion as inversions
+from tests.gate import test_release as releases
+from tests.gate.made import WARNING, audited, erased, gated, raw
+from tests.page.read_page import Page
+from tests.report.made import full_audit, invalid_audit, raw_audit
+from tests.report.made_validation import validation
+from unface.gate import decide, make_policy
+from unface.report.html import key_figures, render_report
+from unface.report.inversion import render_inversion
+from unface.report.opening import Grid, audit_opening
+from unface.report.release import render_release
+from unface.report.table import print_audit
+from unface.report.validation import render_validation
+from unface.result.audit import ContextAdjusted
+from unface.result.readings import Readable
+
+PASSES: dict[str, object] = {"far": 1e-4, "tar_max": 0.05}
+FAILS: dict[str, object] = {"far": 1e-4, "tar_max": 0.01}
+UNKNOWN: dict[str, object] = {"far": 1e-6, "tar_max": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("rule", "state", "title", "text"),
+    [
+        (PASSES, "passed", "✓ Passed", "1 rule held"),
+        (FAILS, "failed", "✗ Failed", "1 of 1 rule failed."),
+        (UNKNOWN, "inconclusive", "? Inconclusive", "1 of 1 rule could not be evaluated"),
+        (None, "none", "– No policy set", "Nobody has said yet how much is too much"),
+    ],
+    ids=["passed", "failed", "inconclusive", "no policy"],
+)
+def test_the_page_opens_with_the_verdict_in_words_and_colour(
+    rule: dict[str, object] | None, state: str, title: str, text: str
+) -> None:
+    decision = None if rule is None else gated(full_audit(), rule)
+    page = Page(render_report(full_audit(), decision=decision))
+    banner = page.one("div", **{"class": f"decision {state}"})
+    assert banner.words.startswith(f"{title} {text}")
+    assert page.words.index(title) < page.words.index("Raw vectors, worst case"), "before the tiles"
+    assert ("A policy to begin with" in banner.words) == (rule is None)
+    assert f".decision.{state} {{ --state: var(" in page.source or state == "none"
+
+
+def test_the_numbers_of_an_invalid_audit_are_never_drawn() -> None:
+    page = Page(render_report(invalid_audit()))
+    assert page.one("div", **{"class": "decision inconclusive"}).words.startswith("? Inconclusive These numbers cannot")
+    assert not page.all("rect", **{"class": "hit"})
+    assert "% of the time" not in page.words
+    assert audit_opening(invalid_audit(), None).suggestion == ""
+
+
+def test_two_sentences_say_what_was_tested_and_how_bad_it_is() -> None:
+    opening = audit_opening(full_audit(), None)
+    assert opening.tested.endswith("Attacks were run on 9,600 photos of 480 people.")
+    often = "Given two photos of the same stranger, an attacker matches them 6.6 % of the time, at one false match in "
+    assert opening.how_bad == often + "10,000. After erasure: 2.6 %."
+    assert audit_opening(raw_audit(), None).how_bad == often + "10,000."
+
+
+def test_the_picture_fills_as_many_squares_of_a_hundred_as_the_result_says() -> None:
+    page = Page(render_report(full_audit()))
+    drawn = page.all("svg", **{"class": "hundred"})
+    hits = [sum(one in rect.within for rect in page.all("rect", **{"class": "hit"})) for one in drawn]
+    misses = [sum(one in rect.within for rect in page.all("rect", **{"class": "miss"})) for one in drawn]
+    assert (hits, misses) == ([7, 3], [93, 97])
+    head = full_audit().headline
+    assert head is not None
+    assert head.raw.tar is not None
+    assert hits[0] == round(100 * head.raw.tar.value)
+    what = "photo pairs of one person are matched, at one false match in 10,000"
+    assert [one.attributes["aria-label"] for one in drawn] == [
+        f"Before erasure: 7 of 100 (6.6 %) {what}",
+        f"After erasure: 3 of 100 (2.6 %) {what}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("share", "filled", "caption"),
+    [
+        (0.0, 0, "0 of 100 (0.0 %)"),
+        (0.0031, 0, "fewer than 1 of 100 (0.31 %)"),
+        (0.29, 29, "29 of 100 (29.0 %)"),
+        (1.0, 100, "100 of 100 (100.0 %)"),
+    ],
+)
+def test_a_share_too_small_to_draw_is_not_called_zero(share: float, filled: int, caption: str) -> None:
+    grid = Grid("Before", share, "pairs")
+    assert (grid.filled, grid.caption) == (filled, caption)
+
+
+def test_the_picture_is_of_the_eraser_that_the_policy_is_about() -> None:
+    both = audited(
+        raw(),
+        erased("isp", point(0.04, 0.03, 0.05, calibrate_tar=0.04)),
+        erased("leace", point(0.02, 0.01, 0.03, calibrate_tar=0.02)),
+    )
+    assert [grid.filled for grid in audit_opening(both, None).grids] == [30, 2]
+    decision = gated(both, {"far": 1e-4, "tar_max": 0.5, "space": "isp"})
+    assert [grid.filled for grid in audit_opening(both, decision).grids] == [30, 4]
+
+
+RESULTS: list[Readable] = [
+    full_audit(),
+    raw_audit(),
+    validation(0.6),
+    releases.result(releases.view(listed=40)),
+    inversions.result(inversions.cell("bob", 62), inversions.cell("bob", 20, "isp")),
+]
+
+
+def rendered(result: Readable, **rule: object) -> Page:
+    """Of a result of any kind; with a rule, decided."""
+    draw = {"audit": render_report, "validation": render_validation, "release": render_release}
+    make = draw.get(result.schema_.removeprefix("unface.").partition("/")[0], render_inversion)
+    decision = decide(result, make_policy({"require": [rule]}, lambda _, key: key)) if rule else None
+    return Page(make(result, decision=decision))  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=["audit", "raw", "validation", "release", "inversion"])
+def test_the_suggested_policy_is_one_that_the_gate_can_decide(result: Readable) -> None:
+    page = rendered(result)
+    suggested = page.all("pre")[0]
+    assert suggested.inside("details", **{"class": "suggested"})
+    policy = make_policy(tomllib.loads(suggested.text), lambda _, key: key)
+    assert decide(result, policy).verdict != "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("result", "rule", "filled"),
+    [
+        (RESULTS[2], {"success_max": 0.05, "far": 1e-3, "queries": 200}, None),
+        (RESULTS[3], {"exposed_max": 0.01}, [4]),
+        (RESULTS[4], {"inverted_max": 0.05, "far": 1e-3}, [62, 20]),
+    ],
+    ids=["validation", "release", "inversion"],
+)
+def test_other_results_open_alike(result: Readable, rule: dict[str, object], filled: list[int] | None) -> None:
+    page = rendered(result, **rule)
+    assert page.all("p", **{"class": "state"})[0].words in ("✗ Failed", "? Inconclusive")
+    drawn = page.all("svg", **{"class": "hundred"})
+    hits = [sum(one in rect.within for rect in page.all("rect", **{"class": "hit"})) for one in drawn]
+    assert hits == (filled or hits)
+    assert hits
+    assert "What to do next" in page.words
+
+
+def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
+    left = audited(raw(), erased(), findings=[WARNING])
+    failed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.001})).steps
+    assert failed[0] == "Do not release: measured 0.80 % [0.60, 0.90], allowed at most 0.10 %."
+    assert "Do not call the erased vectors anonymous." in failed[1]
+    assert failed[2] == f"Look into the warning about {WARNING.about}: {WARNING.text}"
+    passed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.01})).steps
+    assert passed[0].startswith("Keep this result with the release")
+    assert not any("anonymous" in step for step in passed)
+    assert audit_opening(left, None).steps[0].startswith("Set a limit")
+    unknown = audit_opening(left, gated(left, UNKNOWN)).steps
+    assert unknown[0] == "Do not release yet: FAR 1e-6 was not measured in isp; the audit has 1e-4."
+    assert any("--eraser isp" in step for step in audit_opening(audited(raw()), None).steps)
+    assert all(len(steps) <= 3 for steps in (failed, passed, unknown))
+
+
+def test_the_words_of_the_rules_are_explained_below_them() -> None:
+    page = Page(render_report(full_audit(), decision=gated(full_audit(), FAILS)))
+    words = page.one("div", **{"class": "decision failed"}).words
+    assert "TAR: share of photo pairs of one person that the attacker matches." in words
+    assert "FAR: share of pairs of strangers" in words
+
+
+def test_the_tar_adjusted_for_context_is_on_the_terminal_and_in_the_tile() -> None:
+    adjusted = ContextAdjusted(
+        context="shoot",
+        value=0.21,
+        low=0.18,
+        high=0.24,
+        level=0.95,
+        unknown=0.0,
+        overlap=0.9,
+        effective_pairs=100.0,
+        suspects=None,
+        without_suspects=[],
+    )
+    found = audited(raw(point(0.3, 0.28, 0.32, context_adjusted=adjusted)))
+    text = StringIO()
+    print_audit(found, Console(file=text, width=80, color_system=None))
+    assert "TAR adjusted for 'shoot', k = 4, FAR 1e-4: raw 21.0 % [18.0, 24.0]." in text.getvalue()
+    assert "adjusted for 'shoot': 21.0 % [18.0, 24.0]" in key_figures(found)[0].counted
+    assert "adjusted" not in key_figures(audited(raw()))[0].counted
