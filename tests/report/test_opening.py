@@ -34,7 +34,7 @@ UNKNOWN: dict[str, object] = {"far": 1e-6, "tar_max": 0.05}
         (PASSES, "passed", "✓ Passed", "1 rule held"),
         (FAILS, "failed", "✗ Failed", "1 of 1 rule failed."),
         (UNKNOWN, "inconclusive", "? Inconclusive", "1 of 1 rule could not be evaluated"),
-        (None, "none", "– No policy set", "Nobody has said yet how much is too much"),
+        (None, "none", "– No policy set", "No limit is set, so this result neither passes nor fails."),
     ],
     ids=["passed", "failed", "inconclusive", "no policy"],
 )

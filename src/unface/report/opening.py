@@ -275,7 +275,7 @@ def _opening(
         state, title, text = (
             "none",
             _NO_POLICY,
-            "Nobody has said yet how much is too much, so this page cannot pass or fail.",
+            "No limit is set, so this result neither passes nor fails.",
         )
     command = f"unface gate {file} --policy policy.toml"
     tested, how_bad = sentences
