@@ -4,7 +4,7 @@ Aggregate figures alone: no vector, no path, no name of a person or a machine.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -74,12 +74,20 @@ def write_findings(
     (home / f"{name}.json").write_text(f"{json_lines(findings.model_dump())}\n", encoding="utf-8")
 
 
-def table(name: str, part: str) -> list[str]:
-    """A recorded table in Markdown."""
+def table(name: str, part: str, *columns: str, lines: Sequence[int] = ()) -> list[str]:
+    """A recorded table in Markdown: all of it, or these columns and lines, counted from 1."""
     tables = read_findings(name).tables
     if part not in tables:
         raise UnfaceError(f"docs/measured/{name}.json: has no table {part!r}")
-    return markdown(tables[part])
+    whole = tables[part]
+    for column in columns:
+        if column not in whole.columns:
+            raise UnfaceError(f"docs/measured/{name}.json: table {part!r} has no column {column!r}")
+    names = list(whole.columns)
+    chosen = [names.index(column) for column in columns or names]
+    rows = [whole.rows[line - 1] for line in lines] if lines else whole.rows
+    shown = {names[at]: whole.columns[names[at]] for at in chosen}
+    return markdown(Table(columns=shown, rows=[[cells[at] for at in chosen] for cells in rows]))
 
 
 def cell(name: str, part: str, line: int | str, column: int, how: str, place: int = 0) -> str:

@@ -120,6 +120,14 @@ def test_bad_input_ends_in_one_line_before_anything_is_encoded(
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
+def test_too_few_people_to_learn_from_are_refused_before_they_are_encoded(people: Path, tmp_path: Path) -> None:
+    done = invert(people, tmp_path / "out", "--attack", "translate", "--own", "edgeface-s", "--judge", "sface")
+    assert (done.code, done.err.count("\n")) == (1, 1), done.err
+    # (42 − 2 targets) / 2 = 20; half of the others set thresholds
+    assert "24 people leave 11 to learn from, at least 20 are needed; give at least 42 people" in done.err
+    assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
 def test_an_encoder_without_gradients_is_named_with_others_that_have_some(people: Path, tmp_path: Path) -> None:
     weights_here("dlib")
     done = run("invert", people, "--encoder", "dlib", "--accept-licence", "--out", tmp_path / "out")

@@ -64,7 +64,7 @@ def test_translate_finds_a_linear_map_between_spaces() -> None:
 
 
 def test_few_train_people_and_unknown_forms_are_refused() -> None:
-    with pytest.raises(UnfaceError, match="translate: 4 train people with a face; at least 20 are needed"):
+    with pytest.raises(UnfaceError, match="translate: 4 people with a face to learn from; at least 20"):
         Translate().prepare(toy_case(people=4, train=4).threat("raw", None, None, 0), Ledger())
     with pytest.raises(UnfaceError, match="bob: no form 'best'; choose from template, decode"):
         Bob("best")

@@ -214,7 +214,8 @@ def _case(
     from unface.cli.pictures import FOLDER, encoded, load_all
     from unface.encode import space_of
     from unface.invert import Generator, Need
-    from unface.invert.material import assign
+    from unface.invert.indirect import FEWEST, Translate
+    from unface.invert.material import assign, require_learners
     from unface.invert.measure import embed_faces
     from unface.invert.run import Case
     from unface.invert.view import View, require_size, require_space
@@ -224,6 +225,8 @@ def _case(
     for one in attacks:
         if own is None and one.needs & {Need.OWN, Need.TRAIN}:
             raise UnfaceError(f"attack {one.name!r} needs a recogniser of the attacker's own; name one with --own")
+        if isinstance(one, Translate):
+            require_learners(len(pictures.identities), targets, FEWEST, one.name)
     every = list(dict.fromkeys([encoder, *judges, *([] if own is None else [own])]))
     encoders, found = load_all(
         every, detector, again=False, accept_licence=accept_licence, threads=threads, progress=progress

@@ -22,7 +22,7 @@ from unface.linear import LinearMap
 _PROBES = 99
 _POOL = 2000
 _ROUNDING = 1e-5  # of float32 vectors, relative to the largest singular value
-_FEWEST = 20  # train people
+FEWEST = 20  # train people
 Solve = Callable[[Targets], NDArray[np.float64]]
 """Targets → (n, d') templates."""
 
@@ -70,8 +70,10 @@ def learned(train: Train, recogniser: str) -> tuple[LinearMap, tuple[Threshold, 
     """
     there = train.features[recogniser].any(axis=1)
     people = np.unique(train.people[there])
-    if len(people) < _FEWEST:
-        raise UnfaceError(f"translate: {len(people)} train people with a face; at least {_FEWEST} are needed")
+    if len(people) < FEWEST:
+        raise UnfaceError(
+            f"translate: {len(people)} people with a face to learn from; at least {FEWEST} are needed; give more people"
+        )
     quarter = np.searchsorted(people, train.people) * 4 // len(people)
     vectors, wanted = train.vectors, train.features[recogniser]
     learn, choose, hold = (there & np.isin(quarter, part) for part in ((0, 1), (2,), (3,)))

@@ -106,6 +106,20 @@ def assign(
     )
 
 
+def require_learners(people: int, targets: int, fewest: int, attack: str) -> None:
+    """Refuse too few people before they are encoded: some may yet show no face, but never more do."""
+
+    def learned(number: int) -> int:
+        return (number - min(targets, number // 3)) // 2
+
+    if learned(people) < fewest:
+        enough = next(number for number in range(people, 10 * fewest + 2 * targets) if learned(number) >= fewest)
+        raise UnfaceError(
+            f"attack {attack!r}: {people} people leave {learned(people)} to learn from, at least {fewest} are needed; "
+            f"give at least {enough} people"
+        )
+
+
 def spaces_of(projections: Mapping[str, Projection], train: EmbeddingSet) -> dict[str, Projection | None]:
     """The raw space, each projection, and beside it a random subspace and label-free PCA of the same rank.
 
