@@ -9,7 +9,6 @@ import hashlib
 import json
 import signal
 import sys
-import time
 import zipfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +21,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 from torch.nn import functional
 
@@ -32,6 +29,7 @@ from unface.errors import UnfaceError
 from unface.output.write import staged, write_file
 from unface.prior.diffusion import DiffusionPrior, Schedule, load_diffusion, save_diffusion
 from unface.prior.load import require_device
+from unface.prior.steps import BLOCK, Steps
 from unface.prior.unet import UNet, UNetConfig
 from unface.seeds import stream
 from unface.threads import available_cores
@@ -43,8 +41,6 @@ CELEBA_FACE = (6.56 / 64, 7.55 / 64, 50.65 / 64)
 
 Measured: the median of YuNet's five points over 300 people, brought to ArcFace's template by scale and shift alone.
 """
-_BLOCK = 20  # steps between looks at the clock; the loss curve has one point for each block
-_STATE = "state.safetensors"
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,7 @@ class Recipe:
     seed: int = 0
 
 
-class Training:
+class Training(Steps):
     """Weights, their running mean and Adam's moments; after each block of steps they can be saved and taken up again.
 
     What a step draws depends on the seed and its number alone, so a resumed run is the run that was not interrupted: to
@@ -75,8 +71,7 @@ class Training:
         size = recipe.unet.size
         if pictures.ndim != 4 or pictures.shape[1:] != (3, size, size) or not len(pictures):
             raise UnfaceError(f"pictures have shape {pictures.shape}; expected (1 or more, 3, {size}, {size})")
-        self.recipe, self.step, self.seconds = recipe, 0, 0.0
-        self.losses: list[float] = []
+        self.recipe = recipe
         self.data = {"pictures": len(pictures), "sha256": hashlib.sha256(pictures.tobytes()).hexdigest()}
         self._pictures = torch.from_numpy(pictures).to(device)
         self._kept = recipe.schedule.kept().float().to(device)
@@ -85,22 +80,10 @@ class Training:
         self.unet.to(memory_format=self._layout)  # type: ignore[call-overload]  # missing in its signature
         self.unet.initialise(recipe.seed).requires_grad_(True).train()
         self._weights: list[Tensor] = list(self.unet.parameters())
-        self.average = [weight.detach().clone() for weight in self._weights]
-        self._adam = torch.optim.Adam(self._weights, recipe.learning_rate, betas=(0.9, 0.99), fused=device != "cpu")
+        adam = torch.optim.Adam(self._weights, recipe.learning_rate, betas=(0.9, 0.99), fused=device != "cpu")
+        identity = hashlib.sha256(json.dumps([asdict(recipe), self.data]).encode()).hexdigest()
+        super().__init__(self.unet, adam, identity, [weight.detach().clone() for weight in self._weights])
         self._random = torch.Generator(device)
-
-    def run(self, steps: int, seconds: float = float("inf"), stop: Callable[[], bool] = lambda: False) -> bool:
-        """Up to that many steps in all, or until the time is up or ``stop`` says so; whether all are done."""
-        began = time.monotonic()
-        before = self.seconds
-        while self.step < steps and time.monotonic() - began < seconds and not stop():
-            count = min(_BLOCK - self.step % _BLOCK, steps - self.step)
-            loss = float(torch.stack([self._one() for _ in range(count)]).mean())
-            self.losses.append(loss)
-            self.seconds = before + time.monotonic() - began
-            if not np.isfinite(loss):
-                raise UnfaceError(f"the loss is {loss} at step {self.step}; lower the learning rate")
-        return self.step >= steps
 
     def averaged(self) -> dict[str, Tensor]:
         """The running mean by name: what a prior is made of."""
@@ -110,38 +93,8 @@ class Training:
         """The prior so far, what is needed to go on, and ``training.json``."""
         folder.mkdir(parents=True, exist_ok=True)
         save_diffusion(folder, self.recipe.unet, self.recipe.schedule, self.averaged())
-        moments = self._adam.state_dict()["state"]
-        tensors: dict[str, Tensor] = {}
-        for place, (name, weight) in enumerate(self.unet.named_parameters()):
-            tensors |= {f"weight.{name}": weight, f"average.{name}": self.average[place]}
-            tensors |= {f"adam.{key}.{name}": value for key, value in moments.get(place, {}).items()}
-        plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        progress = {"step": self.step, "seconds": self.seconds, "losses": self.losses, "identity": self._identity()}
-        write_file(folder / _STATE, save(plain, {"progress": json.dumps(progress)}))
+        self.save_state(folder)
         write_file(folder / "training.json", (json.dumps(self.summary(), indent=2) + "\n").encode())
-
-    def resume(self, folder: Path) -> None:
-        """Go on where a run of the same recipe on the same pictures was saved; nothing where there is none."""
-        path = folder / _STATE
-        if not path.exists():
-            return
-        try:
-            with safe_open(path, framework="pt") as file:
-                progress = json.loads(file.metadata()["progress"])
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 it is no mapping
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise UnfaceError(f"{folder.name}/{_STATE}: cannot be read ({type(error).__name__}); remove it") from None
-        if progress["identity"] != self._identity():
-            raise UnfaceError(f"{folder.name}: was trained by another recipe or on other pictures; choose another OUT")
-        state: dict[int, dict[str, Tensor]] = {}
-        with torch.no_grad():
-            for place, (name, weight) in enumerate(self.unet.named_parameters()):
-                weight.copy_(tensors[f"weight.{name}"])
-                self.average[place].copy_(tensors[f"average.{name}"])
-                state[place] = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-        if progress["step"]:
-            self._adam.load_state_dict({"state": state, "param_groups": self._adam.state_dict()["param_groups"]})
-        self.step, self.seconds, self.losses = progress["step"], progress["seconds"], progress["losses"]
 
     def summary(self) -> dict[str, Any]:
         """What ``training.json`` says; no names, no paths."""
@@ -154,11 +107,12 @@ class Training:
             "seconds": round(self.seconds, 1),
             "weights": sum(mean.numel() for mean in self.average),
             "weights_sha256": hashlib.sha256(weights).hexdigest(),
-            "steps_per_loss": _BLOCK,
+            "steps_per_loss": BLOCK,
             "losses": [round(loss, 6) for loss in self.losses],
         }
 
-    def _one(self) -> Tensor:
+    def one(self) -> Tensor:
+        """A batch, its noise and its timesteps are drawn by the number of the step."""
         recipe, count = self.recipe, self.recipe.batch
         self._random.manual_seed(int(stream(recipe.seed, "prior", "train", self.step).integers(2**62)))
         options: dict[str, Any] = {"generator": self._random, "device": self._kept.device}
@@ -186,9 +140,6 @@ class Training:
         with torch.no_grad():
             torch._foreach_lerp_(self.average, self._weights, 1 - decay)
         return loss.detach()
-
-    def _identity(self) -> str:
-        return hashlib.sha256(json.dumps([asdict(self.recipe), self.data]).encode()).hexdigest()
 
 
 def read_pictures(

@@ -5,7 +5,7 @@ The network receives visible patches and nothing else: hidden pixels cannot reac
 
 import hashlib
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 import numpy as np
 import torch
@@ -50,7 +50,7 @@ class Preset:
 
 
 PRESETS = {
-    "tiny": Preset(64, 8, 96, 3, 3, 96, 2, 3, batch=32, epochs=60, learning_rate=2e-3),
+    "tiny": Preset(64, 8, 64, 2, 4, 64, 1, 4, batch=32, epochs=60, learning_rate=4e-3),
     "small": Preset(112, 8, 384, 12, 6, 256, 4, 8, batch=128, epochs=100, learning_rate=3e-4),
     "base": Preset(224, 16, 768, 12, 12, 512, 8, 16, batch=256, epochs=200, learning_rate=1.5e-4),
 }
@@ -61,6 +61,22 @@ def preset_of(name: str) -> Preset:
     if name not in PRESETS:
         raise UnfaceError(f"preset {name!r} is not known; choose from {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def loss_of(name: str) -> Loss:
+    """By name, or a refusal."""
+    for loss in get_args(Loss):
+        if loss == name:
+            return cast(Loss, loss)
+    raise UnfaceError(f"loss {name!r} is not known; choose from {', '.join(get_args(Loss))}")
+
+
+def hidden_of(name: str) -> Hidden:
+    """By name, or a refusal."""
+    for hidden in get_args(Hidden):
+        if hidden == name:
+            return cast(Hidden, hidden)
+    raise UnfaceError(f"{name!r} cannot be hidden; choose from {', '.join(get_args(Hidden))}")
 
 
 @dataclass(frozen=True)

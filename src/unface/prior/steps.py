@@ -1,0 +1,90 @@
+"""Training in steps that a clock or a signal can stop and a file takes up again: to the bit on a CPU."""
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from unface.errors import UnfaceError
+from unface.output.write import write_file
+
+BLOCK = 20
+"""Steps between looks at the clock; the loss curve has one point for each block."""
+_STATE = "state.safetensors"
+
+
+class Steps(ABC):
+    """A network, Adam's moments and how far they are. What a step draws must depend on the seed and its number alone.
+
+    ``average`` is a running mean of the weights, where there is one; ``identity`` is of all that decides the weights.
+    """
+
+    def __init__(
+        self, module: nn.Module, adam: torch.optim.Optimizer, identity: str, average: Sequence[Tensor] = ()
+    ) -> None:
+        self.step, self.seconds = 0, 0.0
+        self.losses: list[float] = []
+        self.average = list(average)
+        self._module, self._adam, self._identity = module, adam, identity
+
+    @abstractmethod
+    def one(self) -> Tensor:
+        """Take a step, count it in ``step``, and give its loss."""
+
+    def run(self, steps: int, seconds: float = float("inf"), stop: Callable[[], bool] = lambda: False) -> bool:
+        """Up to that many steps in all, or until the time is up or ``stop`` says so; whether all are done."""
+        began = time.monotonic()
+        before = self.seconds
+        while self.step < steps and time.monotonic() - began < seconds and not stop():
+            count = min(BLOCK - self.step % BLOCK, steps - self.step)
+            loss = float(torch.stack([self.one() for _ in range(count)]).mean())
+            self.losses.append(loss)
+            self.seconds = before + time.monotonic() - began
+            if not np.isfinite(loss):
+                raise UnfaceError(f"the loss is {loss} at step {self.step}; lower the learning rate")
+        return self.step >= steps
+
+    def save_state(self, folder: Path) -> None:
+        """What is needed to go on."""
+        moments = self._adam.state_dict()["state"]
+        tensors: dict[str, Tensor] = {}
+        for place, (name, weight) in enumerate(self._module.named_parameters()):
+            tensors[f"weight.{name}"] = weight
+            if self.average:
+                tensors[f"average.{name}"] = self.average[place]
+            tensors |= {f"adam.{key}.{name}": value for key, value in moments.get(place, {}).items()}
+        plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        progress = {"step": self.step, "seconds": self.seconds, "losses": self.losses, "identity": self._identity}
+        write_file(folder / _STATE, save(plain, {"progress": json.dumps(progress)}))
+
+    def resume(self, folder: Path) -> None:
+        """Go on where a run of the same recipe on the same pictures was saved; nothing where there is none."""
+        path = folder / _STATE
+        if not path.exists():
+            return
+        try:
+            with safe_open(path, framework="pt") as file:
+                progress = json.loads(file.metadata()["progress"])
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 it is no mapping
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise UnfaceError(f"{folder.name}/{_STATE}: cannot be read ({type(error).__name__}); remove it") from None
+        if progress["identity"] != self._identity:
+            raise UnfaceError(f"{folder.name}: was trained by another recipe or on other pictures; choose another OUT")
+        state: dict[int, dict[str, Tensor]] = {}
+        with torch.no_grad():
+            for place, (name, weight) in enumerate(self._module.named_parameters()):
+                weight.copy_(tensors[f"weight.{name}"])
+                if self.average:
+                    self.average[place].copy_(tensors[f"average.{name}"])
+                if progress["step"]:
+                    state[place] = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+        if progress["step"]:
+            self._adam.load_state_dict({"state": state, "param_groups": self._adam.state_dict()["param_groups"]})
+        self.step, self.seconds, self.losses = progress["step"], progress["seconds"], progress["losses"]

@@ -1,0 +1,161 @@
+"""If these fail, a FaceMAE is not what its recipe says, learns nothing, or goes on as another one after a stop."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.invert.toy import ToyEncoder
+from tests.real import nobody_pictures
+from unface.data import read_images
+from unface.errors import UnfaceError
+from unface.protect import facemae
+from unface.protect.facemae import PRESETS, Features, Masking, Visible, reconstruct
+from unface.protect.facemae_frames import Faces, read_faces
+from unface.protect.facemae_train import Recipe, Training, load_facemae, train
+from unface.seeds import stream
+
+TOY = replace(
+    PRESETS["tiny"],
+    size=16,
+    patch=4,
+    dim=16,
+    depth=1,
+    heads=2,
+    decoder_dim=16,
+    decoder_depth=1,
+    decoder_heads=2,
+    batch=4,
+)
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> Faces:
+    """Twelve pictures of six people, and a preset that learns them in no time."""
+    monkeypatch.setitem(facemae.PRESETS, "tiny", TOY)
+    frames = stream(0, "faces").integers(0, 256, (12, 16, 16, 3), dtype=np.uint8)
+    return Faces(frames, tuple(f"p{number % 6}" for number in range(12)), Counter({"no face": 1}))
+
+
+def training(faces: Faces, **changes: object) -> Training:
+    recipe = Recipe(preset="tiny", masking=Masking(0.5), epochs=20)
+    return Training(replace(recipe, **changes), faces, Features(ToyEncoder()))  # type: ignore[arg-type]
+
+
+def test_the_tiny_preset_learns_faces_of_people_it_has_not_seen() -> None:
+    faces = read_faces(read_images(nobody_pictures()), 64, None)
+    owners = np.array(faces.identities)
+    unseen = np.isin(owners, sorted(set(owners))[-4:])
+    known = Faces(faces.frames[~unseen], tuple(owners[~unseen]), Counter())
+    learning = Training(Recipe(preset="tiny", loss="mse", epochs=30), known, None)
+    begun = _error(learning, faces.frames[unseen])
+    assert learning.run(learning.steps)
+    ended = _error(learning, faces.frames[unseen])
+    mean_face = float(((faces.frames[unseen] - faces.frames[~unseen].mean(axis=0)) ** 2).mean())
+    assert ended < 0.5 * begun
+    assert ended < 0.65 * mean_face
+    assert learning.losses[-1] < 0.5 * learning.losses[0]
+
+
+def _error(learning: Training, frames: np.ndarray[tuple[int, ...], np.dtype[np.uint8]]) -> float:
+    preset = learning.preset
+    shown = [
+        Visible.of(frame, Masking().positions(preset, bytes(32), bytes([number])), preset)
+        for number, frame in enumerate(frames)
+    ]
+    made = reconstruct(learning.model, Visible.stacked(shown)).astype(float)
+    return float(((made - frames) ** 2).mean())
+
+
+@pytest.mark.parametrize("loss", ["mse", "im", "rm", "irm"])
+def test_every_loss_falls_after_the_warm_up(toy: Faces, loss: str) -> None:
+    colours = stream(0, "colours").integers(0, 256, (12, 1, 1, 3), dtype=np.uint8)
+    plain = replace(toy, frames=np.broadcast_to(colours, toy.frames.shape).copy())
+    learning = training(plain, loss=loss, epochs=60)
+    learning.run(learning.steps)
+    assert (learning.steps, learning.warm_up, len(learning.losses)) == (180, 36, 9)
+    assert learning.losses[-1] < 0.8 * learning.losses[2]
+
+
+def test_a_stopped_run_goes_on_to_the_same_bits(toy: Faces, tmp_path: Path) -> None:
+    whole = training(toy)
+    assert train(whole, tmp_path / "whole")
+    first = training(toy)
+    looks = iter([False, True])
+    assert not first.run(first.steps, stop=lambda: next(looks))
+    assert (first.step, first.steps) == (20, 60)
+    first.save(tmp_path / "parts")
+    with pytest.raises(UnfaceError, match="parts: 20 of 60 steps are done; give the train command again"):
+        load_facemae(tmp_path / "parts")
+    second = training(toy)
+    assert train(second, tmp_path / "parts")
+    assert second.losses == whole.losses
+    for one, other in zip(whole.model.parameters(), second.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+    curves = [json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "parts")]
+    assert curves[0]["losses"] == curves[1]["losses"]
+    assert curves[0]["mse_until_step"] == 12
+    assert load_facemae(tmp_path / "parts").model.pixels.weight.equal(whole.model.pixels.weight)
+
+
+def test_a_budget_of_no_time_saves_and_goes_on_later(toy: Faces, tmp_path: Path) -> None:
+    assert not train(training(toy), tmp_path / "out", seconds=0)
+    assert train(training(toy), tmp_path / "out")
+    done = training(toy)
+    assert train(done, tmp_path / "out")  # finished: nothing is trained again
+    assert done.step == done.steps == 60
+
+
+def test_a_checkpoint_says_what_it_is_and_names_nobody(toy: Faces, tmp_path: Path) -> None:
+    train(training(toy), tmp_path / "out")
+    loaded = load_facemae(tmp_path / "out")
+    assert loaded.masking == Masking(0.5)
+    assert loaded.header["data"]["people"] == 6
+    assert loaded.header["data"]["left_out"] == {"no face": 1}
+    assert loaded.trained_on.matches([f"p{number}" for number in range(6)]).all()
+    for file in ("model.safetensors", "training.json"):
+        assert b"p1" not in (tmp_path / "out" / file).read_bytes()[:20_000].split(b"}}")[0]
+
+
+def test_another_preset_recipe_or_set_is_not_resumed(
+    toy: Faces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training(toy).save(tmp_path)
+    with pytest.raises(UnfaceError, match="another recipe or on other pictures"):
+        training(toy, beta=0.5).resume(tmp_path)
+    with pytest.raises(UnfaceError, match="another recipe or on other pictures"):
+        training(replace(toy, frames=toy.frames[::-1].copy())).resume(tmp_path)
+    monkeypatch.setitem(facemae.PRESETS, "small", TOY)
+    with pytest.raises(UnfaceError, match=r"is a checkpoint of preset tiny, not small; choose another --out"):
+        training(toy, preset="small").resume(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"preset": "huge"}, "preset 'huge' is not known"),
+        ({"loss": "l1"}, "loss 'l1' is not known; choose from mse, im, rm, irm"),
+        ({"beta": -1.0}, "beta is -1; expected 0 or more"),
+        ({"epochs": 0}, "epochs is 0; expected at least 1"),
+    ],
+)
+def test_bad_recipes_are_refused(changes: dict[str, object], words: str) -> None:
+    with pytest.raises(UnfaceError, match=words):
+        replace(Recipe(), **changes)  # type: ignore[arg-type]
+
+
+def test_a_recogniser_is_needed_for_feature_losses(toy: Faces) -> None:
+    with pytest.raises(UnfaceError, match="loss 'irm' needs a recogniser; name one with --recogniser"):
+        Training(Recipe(preset="tiny"), toy, None)
+
+
+def test_a_folder_that_holds_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnfaceError, match="holds no FaceMAE model"):
+        load_facemae(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"cut")
+    with pytest.raises(UnfaceError, match="holds no FaceMAE model"):
+        load_facemae(tmp_path)
