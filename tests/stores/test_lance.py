@@ -622,3 +622,35 @@ def check_finished(folder: Path, by: Projection = PROJECTION) -> None:
     assert LanceStore(str(folder), TABLE).inspect().sanitised_with == by.sha256
     assert [file.name for file in [*folder.glob(".*"), *(path(folder) / "_versions").glob("d*")]] == []
     assert holding(folder, raw_vectors(ROWS)[7]) == []
+
+
+@pytest.mark.parametrize("metric", ["l2", "cosine"])
+def test_the_receipt_says_what_its_index_finds_before_and_after(tmp_path: Path, metric: Any) -> None:
+    """One list of 24 is searched; by hand, of the ten nearest of every fourth vector."""
+    folder = table_in(tmp_path)
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=24, distance_type=metric))
+
+    def by_hand() -> float:
+        found = vectors(folder)
+        scores = found @ found.T
+        if metric == "cosine":
+            lengths = np.linalg.norm(found, axis=1)
+            scores = scores / np.outer(lengths, lengths)
+        if metric == "l2":
+            scores = 2 * scores - np.einsum("ij,ij->i", found, found)
+        np.fill_diagonal(scores, -np.inf)
+        near, table = np.argsort(-scores, axis=1)[:, :10], lance.dataset(folder / f"{TABLE}.lance")
+        shares = []
+        for row, vector in list(enumerate(found))[::4]:
+            got = table.to_table(columns=["row"], nearest={"column": "vector", "q": vector, "k": 11})
+            shares.append(len(set(near[row]) & set(got.column("row").to_pylist())) / 10)
+        return float(np.mean(shares))
+
+    before = by_hand()
+    receipt = sanitise_store(PROJECTION, LanceStore(str(folder), TABLE))
+    assert before < 0.9
+    assert (receipt.recall_before, receipt.recall_after) == pytest.approx((before, by_hand()), abs=0.1)
+
+
+def test_without_a_vector_index_nothing_is_missed(tmp_path: Path) -> None:
+    assert sanitise_store(PROJECTION, LanceStore(str(table_in(tmp_path)), TABLE)).recall_before is None

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 from time import sleep
 from typing import Any
@@ -19,7 +20,10 @@ from tests.stores.contract import DIM, projection, raw_vectors
 from tests.stores.postgres_server import Database, emptied, text
 from unface import Projection, UnfaceError
 from unface.data import Space
+from unface.erase.gate import Gate
 from unface.progress import Silent
+from unface.result.face_gate import GateCertificate
+from unface.result.numbers import Rate
 from unface.scale import Receipt, released_vectors
 from unface.scale.receipt import Check
 from unface.stores import sanitise_store
@@ -271,6 +275,52 @@ def test_a_trigger_rejects_raw_vectors_from_then_on_if_asked(database: Database,
         database.ask("UPDATE faces SET seen = %s WHERE id = 3 RETURNING id", (text(more[0]),))
     database.run("UPDATE faces SET seen = NULL WHERE id = 3", "INSERT INTO faces (seen) VALUES (NULL)")
     assert len(database.ask("SELECT FROM faces")) == ROWS + 21
+
+
+def test_the_trigger_of_a_gated_projection_lets_pass_what_the_gate_takes_for_no_face(database: Database) -> None:
+    import psycopg
+
+    certificate = GateCertificate(1e-3, Rate.counted(0, 9), 0.3, Rate.counted(0, 3), 0.6, Rate.counted(1, 9))
+    by = replace(PROJECTION, gate=Gate(np.eye(DIM)[0], 0.0, certificate))
+    raw = database.faces()
+    receipt = sanitise_store(by, PostgresStore(database.uri, "faces", "seen", reject_raw=True), purge=True)
+    assert receipt.not_faces == int((raw[:, 0] <= 0).sum())
+    more = raw_vectors(30, seed=5)
+    faces = more[:, 0] > 0.01
+    others = more[:, 0] < -0.01
+    assert min(faces.sum(), others.sum()) > 5
+    database.add(more[others])
+    database.add(by.apply(more[faces]))
+    for vector in more[faces]:
+        with pytest.raises(psycopg.errors.CheckViolation, match="a raw vector was written to a sanitised column"):
+            database.add(vector[None])
+    assert len(database.vectors()) == ROWS + others.sum() + faces.sum()
+
+
+@pytest.mark.parametrize(("metric", "sign"), [("l2", "<->"), ("ip", "<#>"), ("cosine", "<=>")])
+def test_the_receipt_says_what_its_index_finds_before_and_after(
+    database: Database, store: PostgresStore, metric: str, sign: str
+) -> None:
+    """One list of 24 is searched; by hand, of the ten nearest of every third vector, with the index and without it."""
+    database.faces(600)
+    database.opened.prepare_threshold = None  # a prepared plan would not follow the settings
+    database.run(f"CREATE INDEX ON faces USING ivfflat (seen vector_{metric}_ops) WITH (lists = 24)")
+
+    def by_hand() -> float:
+        shares = []
+        for row, vector in list(enumerate(database.vectors(), 1))[::3]:
+            near = f"SELECT id FROM faces ORDER BY seen {sign} %s::vector LIMIT 11"
+            database.run("SET enable_seqscan = off", "SET enable_sort = off", "SET enable_indexscan = on")
+            found = set(database.ask(near, (text(vector),)))
+            database.run("SET enable_seqscan = on", "SET enable_sort = on", "SET enable_indexscan = off")
+            exact = [one for one in database.ask(near, (text(vector),)) if one != (row,)][:10]
+            shares.append(len(found & set(exact)) / 10)
+        return float(np.mean(shares))
+
+    before = by_hand()
+    receipt = sanitise_store(PROJECTION, store)
+    assert before < 0.9
+    assert (receipt.recall_before, receipt.recall_after) == pytest.approx((before, by_hand()), abs=0.1)
 
 
 def test_erased_rows_that_arrive_are_left_as_they_are(database: Database, store: PostgresStore) -> None:

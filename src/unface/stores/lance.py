@@ -23,6 +23,7 @@ from unface.errors import UnfaceError, reason
 from unface.output.write import write_file
 from unface.progress import Progress, Silent
 from unface.stores.ports import Erase, Holding, IsErased, released_dim
+from unface.stores.recall import compared, index_recall
 
 if TYPE_CHECKING:
     from lance import LanceDataset, LanceFragment, LanceOperation
@@ -181,6 +182,29 @@ class LanceStore:
         if note.version == data.version:
             return 0  # the same fragments, and no row of them has changed
         return len(np.setxor1d(_row_ids(data), _row_ids(self._open(note.read_back))))
+
+    def recall(self) -> float | None:
+        data = self._open()
+        plans = _index_plans(data, self._column)
+        if not plans:
+            return None
+        metric = plans[0].metric.lower()
+
+        def batches() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+            for batch in data.to_batches(columns=[self._column], with_row_id=True):
+                found = _vectors_of(batch.column(self._column), self._where).astype(np.float32)
+                yield batch.column("_rowid").to_numpy().astype(np.int64), compared(found, metric)
+
+        def search(queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+            found = np.full((len(queries), k), -1, np.int64)
+            for row, query in enumerate(queries):
+                near = data.to_table(columns=[], nearest={"column": self._column, "q": query, "k": k}, with_row_id=True)
+                ids = near.column("_rowid").to_numpy().astype(np.int64)
+                found[row, : len(ids)] = ids
+            return found
+
+        with self._lance_errors():
+            return index_recall(batches, data.count_rows(), search, l2=metric == "l2")
 
     def swap(self, mark: str) -> None:
         with self._locked():

@@ -33,6 +33,8 @@ from unface.stores.postgres_session import (
     name_of,
     read_records,
     record_type,
+    row_id,
+    row_ids,
     vectors_of,
     with_vectors,
     write_records,
@@ -46,12 +48,17 @@ from unface.stores.postgres_table import (
     indexes_of,
     key_columns,
     primary_key,
+    searched_by,
     set_comment,
     staged_dim,
     tables_of,
     triggers_of,
     vector_column,
 )
+from unface.stores.recall import compared, index_recall
+
+# Of pgvector, by metric.
+_OPERATORS = {"l2": "<->", "ip": "<#>", "cosine": "<=>"}
 
 # ANALYZE keeps whole values of up to 1 KB in these tables; only VACUUM FULL removes deleted ones from the files.
 _STATISTICS = ("pg_catalog.pg_statistic", "pg_catalog.pg_statistic_ext_data")
@@ -170,6 +177,35 @@ class PostgresStore:
     def unmatched(self) -> int:
         with self._connect() as connection:
             return _count_unmatched(connection, self._look_up(connection))
+
+    def recall(self) -> float | None:
+        """Reads the column twice."""
+        with self._connect() as connection:
+            connection.execute("SET default_transaction_read_only = on")
+            column = self._look_up(connection)
+            metric = searched_by(connection, column)
+            if metric is None:
+                return None
+            layout = self._layout(connection, column)
+
+            def batches() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+                query = f"SELECT {SELECT_ROW_VERSION}, {column.column} {column.from_filled}"
+                for records in read_records(connection, query, layout, self._where):
+                    yield row_ids(records), compared(vectors_of(records).astype(np.float32), metric)
+
+            def search(queries: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+                connection.execute("SET enable_seqscan = off")
+                connection.execute("SET enable_sort = off")  # nothing but the index is left to find the nearest
+                schema, kind = column.pgvector_schema, "halfvec" if column.half else "vector"
+                nearest = f"{column.column} OPERATOR({schema}.{_OPERATORS[metric]}) %s::{schema}.{kind}"
+                near = f"SELECT tableoid::int8, ctid::text FROM {column.table} ORDER BY {nearest} LIMIT {k}"
+                found = np.full((len(queries), k), -1, np.int64)
+                for row, vector in enumerate(queries):
+                    rows = connection.execute(near, (str(vector.tolist()),)).fetchall()
+                    found[row, : len(rows)] = [row_id(int(str(table)), str(at)) for table, at in rows]
+                return found
+
+            return index_recall(batches, count_vectors(connection, column), search, l2=metric == "l2")
 
     def swap(self, mark: str) -> None:
         with self._connect_alone() as connection:

@@ -197,6 +197,20 @@ def vectors_of(records: Records) -> NDArray[np.floating]:
     return stored.astype(stored.dtype.newbyteorder("="))
 
 
+def row_ids(records: Records) -> NDArray[np.int64]:
+    """A number for each row, by the table it is in and its place there; ``row_id`` gives the same."""
+    version = np.ascontiguousarray(records["version"]).view(np.uint8).reshape(len(records), -1)
+    table, block = (version[:, start : start + 4].copy().view(">u4")[:, 0].astype(np.int64) for start in (4, 20))
+    place = version[:, 24:26].copy().view(">u2")[:, 0].astype(np.int64)
+    return (table % 2**15) * 2**48 + block * 2**16 + place
+
+
+def row_id(table: int, at: str) -> int:
+    """Of a row's ``tableoid`` and ``ctid``, as ``(block,place)``."""
+    block, place = at.strip("()").split(",")
+    return int((table % 2**15) * 2**48 + int(block) * 2**16 + int(place))
+
+
 def _parse(raw: bytearray, layout: np.dtype[np.void], where: str) -> Records:
     dim = layout["vector"].shape[0]
     rows = len(raw) // layout.itemsize

@@ -215,6 +215,18 @@ def indexes_of(connection: Connection, column: VectorColumn) -> list[str]:
     return [str(name) for (name,) in connection.execute(query, (column.oid,)).fetchall()]
 
 
+def searched_by(connection: Connection, column: VectorColumn) -> str | None:
+    """The metric (l2, ip, cosine) of the first HNSW or IVFFlat index over all vectors as they are; None without one."""
+    query = """SELECT substring(o.opcname FROM '_(l2|ip|cosine)_ops$') FROM pg_index i
+        JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+        JOIN pg_opclass o ON o.oid = i.indclass[0]
+        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+        WHERE i.indrelid = %s AND m.amname IN ('hnsw', 'ivfflat') AND i.indpred IS NULL AND i.indisvalid
+            AND quote_ident(a.attname) = %s AND o.opcname ~ '_(l2|ip|cosine)_ops$' ORDER BY c.relname LIMIT 1"""
+    (metric,) = connection.execute(query, (column.oid, column.column)).fetchone() or (None,)
+    return None if metric is None else str(metric)
+
+
 def triggers_of(connection: Connection, column: VectorColumn) -> list[str]:
     """Those that users made."""
     query = "SELECT tgname::text FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal ORDER BY 1"

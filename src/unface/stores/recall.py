@@ -13,6 +13,15 @@ Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 
 
+def compared(vectors: Vectors, metric: str) -> Vectors:
+    """Vectors whose inner products, or distances, are what an index of this metric compares."""
+    if metric != "cosine":
+        return vectors
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit
+
+
 def index_recall(
     batches: Callable[[], Iterator[tuple[Ids, Vectors]]], rows: int, search: Callable[[Vectors, int], Ids], *, l2: bool
 ) -> float | None:
