@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,11 @@ import pytest
 from tests.scale import cluster_work
 from tests.scale.cluster_work import Marked
 from tests.scale.stored import PEOPLE, projection, table, written
+from tests.scale.test_gated import SPARED, gated
 from unface._version import __version__
 from unface.auditing import fit_streamed
 from unface.data import make_identities
+from unface.erase import Keeper
 from unface.errors import UnfaceError
 from unface.progress import Progress, Silent
 from unface.scale.cluster import ray_executor
@@ -168,6 +170,23 @@ def test_a_directory_is_the_same_when_workers_die_over_it(joined: "RayExecutor",
     expected = sanitise_directory(projection(), source, here)
     assert (found.rows, found.files) == (expected.rows, expected.files) == (6 * len(PEOPLE.vectors), 6)
     assert contents(there) == contents(here)
+
+
+def test_a_gate_and_a_keeper_do_on_a_cluster_what_they_do_here(joined: "RayExecutor", tmp_path: Path) -> None:
+    (source,) = folders(tmp_path, "source")
+    for number in range(3):
+        written(table(PEOPLE.vectors * (1 + number)), source / f"{number}.parquet")
+    nuisance = np.diag(np.linspace(1, 2, PEOPLE.space.dim))
+    keeper = Keeper(4, nuisance=nuisance).fit(PEOPLE.unit().vectors, PEOPLE.identities).projection_
+    keeper = replace(keeper, space=projection().space)
+    for name, made in (("gated", gated()), ("keeper", keeper), ("both", replace(keeper, gate=gated().gate))):
+        here, there = folders(tmp_path, f"{name} here", f"{name} there")
+        if name == "both":
+            made = made.in_same_dimension()
+        found = sanitise_directory(made, source, there, verify=True, executor=joined)
+        expected = sanitise_directory(made, source, here, verify=True)
+        assert found.not_faces == expected.not_faces == (None if name == "keeper" else 3 * SPARED)
+        assert contents(there) == contents(here)
 
 
 def test_a_fit_is_the_same_when_workers_die_over_it(joined: "RayExecutor", tmp_path: Path) -> None:
