@@ -22,7 +22,8 @@ def by_scipy(pictures: NDArray[np.float64], kept: tuple[int, ...]) -> NDArray[np
     jpeg = large @ YCBCR.T + np.array([0, 128, 128]) - 128
     blocks = jpeg.reshape(count, size, BLOCK, size, BLOCK, 3).transpose(0, 5, 1, 3, 2, 4)
     found = scipy.fft.dctn(blocks, axes=(4, 5), norm="ortho").reshape(count, 3, size, size, BLOCK * BLOCK)
-    return np.moveaxis(found, -1, 2)[:, :, list(kept)]
+    channels: NDArray[np.float64] = np.moveaxis(found, -1, 2)[:, :, list(kept)]
+    return channels
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

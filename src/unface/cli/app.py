@@ -12,6 +12,7 @@ from unface.cli.fit import fit
 from unface.cli.gate import diff, gate
 from unface.cli.invert import invert
 from unface.cli.models import models
+from unface.cli.protect import protect
 from unface.cli.release import release
 from unface.cli.report import report, schema
 from unface.cli.synth import synth
@@ -29,6 +30,7 @@ app = typer.Typer(
 for verb in (audit, encode, attribute, fit, apply, invert, validate, release, report, gate, diff, demo, synth, schema):
     app.command()(verb)
 app.add_typer(models, name="models")
+app.add_typer(protect, name="protect")
 
 
 def _version(asked: bool) -> None:

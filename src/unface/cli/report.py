@@ -25,6 +25,7 @@ class Format(StrEnum):
     VALIDATION = "validation"
     RELEASE = "release"
     INVERSION = "inversion"
+    CERTIFICATE = "certificate"
 
 
 def report(
@@ -101,6 +102,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a result file."""
     from unface.result.audit import json_schema
+    from unface.result.certificate import certificate_schema
     from unface.result.inversion import inversion_schema
     from unface.result.release import release_schema
     from unface.result.validation import validation_schema
@@ -110,5 +112,6 @@ def schema(
         Format.VALIDATION: validation_schema,
         Format.RELEASE: release_schema,
         Format.INVERSION: inversion_schema,
+        Format.CERTIFICATE: certificate_schema,
     }
     typer.echo(json.dumps(schemas[file](), indent=2))

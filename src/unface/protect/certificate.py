@@ -1,0 +1,218 @@
+"""What a linear front end lets through, by algebra alone: rank, null space, condition, least squares under its noise.
+
+No question is asked of any system and nothing is trained. A map A that has no null space can be undone; singular values
+say how much its noise grows on the way back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigvals_banded
+from scipy.sparse.linalg import SuperLU, splu
+
+from unface.protect.frequency import BLOCK, YCBCR, FrontEnd, Scheme
+
+WHITE = 255.0
+VISIBLE = 1e-6
+"""Directions below this share of the largest singular value count as null: float32 cannot carry them."""
+_SIGNAL = 50.0**2  # squared grey levels by which a picture differs from the guess, roughly
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Singular values of a map, one for each number of a picture; 0 for what it loses."""
+
+    values: NDArray[np.float64]
+
+    @property
+    def inputs(self) -> int:
+        """Numbers of a picture."""
+        return len(self.values)
+
+    @cached_property
+    def visible(self) -> NDArray[np.float64]:
+        """Those that are not null."""
+        largest = float(self.values.max(initial=0.0))
+        return self.values[self.values > VISIBLE * largest]
+
+    @property
+    def rank(self) -> int:
+        """Dimensions of a picture that can be solved for."""
+        return len(self.visible)
+
+    @property
+    def condition(self) -> float | None:
+        """Largest over smallest singular value that is not null; None for a map that sends nothing."""
+        return float(self.visible.max() / self.visible.min()) if self.rank else None
+
+    def psnr(self, deviation: float) -> float | None:
+        """dB of least squares on what is visible, for independent noise of this standard deviation on what is sent.
+
+        The mean squared error is σ² Σ 1/s² over the singular values s, spread over all numbers of a picture.
+        """
+        if not self.rank:
+            return None
+        error = deviation**2 * float((self.visible**-2).sum()) / self.inputs
+        return float(10 * np.log10(WHITE**2 / error))
+
+
+class LinearFrontEnd(Protocol):
+    """A front end that may draw one of several linear maps for each picture."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def outputs(self) -> Sequence[int]:
+        """Numbers that each map sends."""
+        ...
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the noise on them; None where there is none."""
+        ...
+
+    def spectrum(self, number: int) -> Spectrum:
+        """Of one of the maps."""
+        ...
+
+    def reconstruct(
+        self, pictures: NDArray[np.float64], guesses: NDArray[np.float64], random: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Protect RGB pictures (n, size, size, 3) and solve for them; and which map was drawn for each.
+
+        What a map does not show is taken from ``guesses``.
+        """
+        ...
+
+
+class SchemeFrontEnd:
+    """A published scheme. One plane's map serves all three: colours mix by a 3 × 3 matrix beside it."""
+
+    def __init__(self, scheme: Scheme, size: int) -> None:
+        self.front, self.size = FrontEnd(scheme, size), size
+        self.outputs = [3 * len(kept) * size * size for kept in scheme.subsets]
+        self.deviation = None if scheme.laplace is None else float(np.sqrt(2) * scheme.laplace)
+        bases = self.front.bases
+        self._grams = np.einsum("uba,ubc->uac", bases, bases)  # (8, size, size): B_uᵀB_u
+        self._factors: dict[tuple[int, float], SuperLU] = {}
+
+    def plane_spectrum(self, number: int) -> Spectrum:
+        """Of one colour plane.
+
+        AᵀA = Σ B_uᵀB_u ⊗ B_vᵀB_v commutes with both mirrors of a picture, so it falls into four blocks of a quarter of
+        the pixels each; and a block is a narrow band.
+        """
+        sides = _mirror_bases(self.size)
+        across = self._across(number)
+        energies = []
+        for rows in sides:
+            for columns in sides:
+                block = sum(
+                    sparse.kron(_sparse(rows.T @ self._grams[down] @ rows), _sparse(columns.T @ gram @ columns))
+                    for down, gram in across.items()
+                ).todia()
+                band = np.zeros((max(block.offsets) + 1, block.shape[0]))
+                for offset in range(len(band)):
+                    band[offset, : block.shape[0] - offset] = block.diagonal(-offset)
+                energies.append(eigvals_banded(band, lower=True, check_finite=False))
+        return Spectrum(np.sqrt(np.maximum(np.concatenate(energies), 0)))
+
+    def spectrum(self, number: int) -> Spectrum:
+        """See ``LinearFrontEnd``."""
+        colours = np.linalg.svd(YCBCR, compute_uv=False)
+        return Spectrum(np.outer(colours, self.plane_spectrum(number).values).ravel())
+
+    def reconstruct(
+        self, pictures: NDArray[np.float64], guesses: NDArray[np.float64], random: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """See ``LinearFrontEnd``. With noise, a ridge of noise over signal."""
+        sent, drawn = self.front.protect(pictures, random)
+        planes = self.front.planes(guesses)
+        ridge = 0.0 if self.deviation is None else self.deviation**2 / _SIGNAL
+        for number in np.unique(drawn):
+            rows = drawn == number
+            unexplained = sent[rows].astype(np.float64) - self.front.channels(planes[rows], int(number))
+            back = self._adjoint(unexplained, int(number))
+            solved = self._factor(int(number), ridge).solve(back.reshape(-1, self.size**2).T)
+            planes[rows] += solved.T.reshape(planes[rows].shape)
+        return self.front.pictures(planes), drawn
+
+    def _across(self, number: int) -> dict[int, NDArray[np.float64]]:
+        """Σ B_vᵀB_v over the kept v, for each u that has any."""
+        sums: dict[int, NDArray[np.float64]] = {}
+        for channel in self.front.scheme.subsets[number]:
+            down, across = divmod(channel, BLOCK)
+            sums[down] = sums.get(down, np.zeros((self.size, self.size))) + self._grams[across]
+        return sums
+
+    def _adjoint(self, sent: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+        """Aᵀ of (n, 3, channels, size, size): Σ B_uᵀ Y_uv B_v."""
+        bases = self.front.bases
+        back = np.zeros((*sent.shape[:2], self.size, self.size))
+        lines: dict[int, NDArray[np.float64]] = {}
+        for place, channel in enumerate(self.front.scheme.subsets[number]):
+            down, across = divmod(channel, BLOCK)
+            line = sent[:, :, place] @ bases[across]
+            lines[down] = lines[down] + line if down in lines else line
+        for down, line in lines.items():
+            back += bases[down].T @ line
+        return back
+
+    def _factor(self, number: int, ridge: float) -> SuperLU:
+        """AᵀA + ridge, factored: it is sparse, since a block touches three pixels of a line at most."""
+        gram = sum(
+            sparse.kron(_sparse(self._grams[down]), _sparse(sums)) for down, sums in self._across(number).items()
+        )
+        floor = VISIBLE**2 * float(abs(gram).sum(axis=0).max())
+        key = number, max(ridge, floor)
+        if key not in self._factors:
+            self._factors[key] = splu((gram + key[1] * sparse.eye_array(self.size**2)).tocsc())
+        return self._factors[key]
+
+
+class MatrixFrontEnd:
+    """One matrix (outputs, 3 size²) and an offset: whatever a function was found to be."""
+
+    deviation = None
+
+    def __init__(self, matrix: NDArray[np.float64], size: int) -> None:
+        self.size, self.outputs = size, [len(matrix)]
+        self._matrix = matrix
+        self._left, self._values, self._right = np.linalg.svd(matrix, full_matrices=False)
+
+    def spectrum(self, number: int = 0) -> Spectrum:
+        """See ``LinearFrontEnd``; numbers beyond the outputs are lost."""
+        missing = self._matrix.shape[1] - len(self._values)
+        return Spectrum(np.concatenate([self._values, np.zeros(missing)]))
+
+    def reconstruct(
+        self, pictures: NDArray[np.float64], guesses: NDArray[np.float64], random: np.random.Generator
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """See ``LinearFrontEnd``: the visible part of the picture, and the guess in the null space."""
+        del random
+        shown = self._right[: self.spectrum().rank]
+        missing = (pictures - guesses).reshape(len(pictures), -1)
+        solved = guesses + (missing @ shown.T @ shown).reshape(pictures.shape)
+        return solved, np.zeros(len(pictures), np.int64)
+
+
+def _sparse(matrix: NDArray[np.float64]) -> sparse.csr_array:
+    """Without what rounding left where a zero belongs."""
+    return sparse.csr_array(np.where(np.abs(matrix) > 1e-14 * np.abs(matrix).max(initial=0.0), matrix, 0.0))
+
+
+def _mirror_bases(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Orthonormal lines of pixels that stay the same when mirrored, and those that change their sign."""
+    same, opposite = np.zeros((size, (size + 1) // 2)), np.zeros((size, size // 2))
+    for number in range(size // 2):
+        same[[number, -1 - number], number] = np.sqrt(0.5)
+        opposite[[number, -1 - number], number] = np.sqrt(0.5), -np.sqrt(0.5)
+    if size % 2:
+        same[size // 2, -1] = 1.0
+    return same, opposite

@@ -1,0 +1,130 @@
+"""certificate.json: what a front end lets through, and the one sentence that it comes to."""
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from unface.output.taken import require_new_files
+from unface.output.write import write_files
+from unface.result.file import Finding, Frozen, Run, load_result
+from unface.result.numbers import Mean, Share
+from unface.result.words import count, percent
+
+CERTIFICATE_SCHEMA: Literal["unface.certificate/1"] = "unface.certificate/1"
+CERTIFICATE_FILE = "certificate.json"
+LOST, CLEAR = 0.01, 30.0
+"""A front end that loses at most this share of a picture and leaves at least so many dB hides almost nothing."""
+
+
+class MapResult(Frozen):
+    """One linear map; a front end may draw one of several for each picture."""
+
+    name: str
+    outputs: int = Field(description="numbers that are sent")
+    rank: int = Field(description="dimensions of a picture that can be solved for")
+    condition: float | None = Field(description="largest over smallest singular value that is not null")
+    noise_psnr: float | None = Field(
+        description="dB of least squares on what is visible under the front end's own noise; null where it adds none"
+    )
+    psnr: Mean | None = Field(description="dB on the pictures that were protected by this map; null without pictures")
+
+
+class Identity(Frozen):
+    """Whether a recogniser still links people: TAR of a reconstruction, or an original, with other originals."""
+
+    encoder: str
+    far: float
+    cosine: float = Field(description="threshold, set on impostor pairs of originals")
+    impostors: int
+    originals: Share
+    guesses: Share = Field(description="with the guess in the picture's place: what is linked without seeing anything")
+    reconstructions: Share
+
+
+class PicturesResult(Frozen):
+    """Pictures that were protected and solved for. No path and no name of a person."""
+
+    name: str
+    sha256: str
+    pictures: int
+    people: int
+    psnr: Mean = Field(description="dB of reconstructions")
+    guess_psnr: Mean = Field(description="dB of the guess: the mean picture of all other people")
+    identity: Identity | None = Field(description="null without an encoder")
+
+
+class CertificateResult(Frozen):
+    """certificate.json."""
+
+    schema_: Literal["unface.certificate/1"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    front_end: str
+    variant: str | None = Field(description="published or as-attacked; null for a function")
+    kind: Literal["linear", "piecewise linear"] = Field(description="piecewise: around one picture only")
+    size: int
+    inputs: int = Field(description="numbers of a picture")
+    noise: float | None = Field(description="standard deviation of noise on what is sent; null where there is none")
+    maps: list[MapResult] = Field(min_length=1)
+    pictures: PicturesResult | None
+    findings: list[Finding]
+    not_measured: list[str] = []
+    run: Run
+
+    @property
+    def lost(self) -> tuple[int, int]:
+        """Least and most dimensions that a map loses."""
+        lost = [self.inputs - one.rank for one in self.maps]
+        return min(lost), max(lost)
+
+    @property
+    def noise_psnr(self) -> float | None:
+        """The clearest map's; null where there is no noise."""
+        found = [one.noise_psnr for one in self.maps if one.noise_psnr is not None]
+        return max(found) if found else None
+
+    @property
+    def decision(self) -> Literal["hides almost nothing", "hides part of a picture"]:
+        """By algebra alone."""
+        clear = self.noise_psnr is None or self.noise_psnr >= CLEAR
+        return "hides almost nothing" if clear and self.lost[1] <= LOST * self.inputs else "hides part of a picture"
+
+    @property
+    def verdict(self) -> str:
+        """The decision in plain words."""
+        least, most = self.lost
+        lost = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        noise = (
+            "adds no noise" if self.noise_psnr is None else f"its noise leaves the others at {self.noise_psnr:.0f} dB"
+        )
+        said = (
+            f"This front end {self.decision}: it loses {lost} of {count(self.inputs, 'dimension')} of a picture "
+            f"and {noise}."
+        )
+        if self.pictures is None or self.pictures.identity is None:
+            return said
+        found = self.pictures.identity
+        return (
+            f"{said} A recogniser links {percent(found.reconstructions.value)} of reconstructions to other pictures of "
+            f"the same person, and {percent(found.originals.value)} of originals."
+        )
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write certificate.json; returns its path."""
+        write_files(Path(folder), {CERTIFICATE_FILE: self.file_text()}, {})
+        return Path(folder) / CERTIFICATE_FILE
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "CertificateResult":
+        """Read a certificate.json."""
+        return load_result(Path(path), cls, CERTIFICATE_SCHEMA, "unface protect frequency certify")
+
+
+def require_no_certificate(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that holds a certificate, before any work is done for it."""
+    require_new_files(folder, (CERTIFICATE_FILE,), force=force)
+
+
+def certificate_schema() -> dict[str, Any]:
+    """The JSON Schema of certificate.json."""
+    return CertificateResult.model_json_schema(by_alias=True)
