@@ -14,6 +14,8 @@ _ROWS_AT_ONCE = 2048
 _BLOCKS_AT_ONCE = 16
 _FEW_BLOCKS = 8
 _GROWTH = 1.25
+# Dimensions above which a scatter takes half a second and 32 MB or more.
+_MANY = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,8 @@ class MomentStream:
 
     Without ``scatter`` nothing of size d × d is touched. Identities are numbered as they first appear. The same
     batches give the same bytes, whatever the number of threads.
+    Of many dimensions the scatter is larger than few samples are: these are held until it is asked for, or they are
+    no longer few.
     """
 
     def __init__(self, dim: int, *, scatter: bool) -> None:
@@ -86,6 +90,7 @@ class MomentStream:
         self._counts = np.zeros(0, np.int64)
         self._sums = np.zeros((0, dim))
         self._scatter = np.zeros((dim, dim)) if scatter else None
+        self._few: list[NDArray[np.number]] | None = [] if scatter and dim > _MANY else None
 
     @property
     def identities(self) -> int:
@@ -115,10 +120,16 @@ class MomentStream:
             codes[weights != 0] = self._coded(identities[weights != 0])
         self._make_room()
         self._counts[: self.identities] += np.bincount(codes[codes >= 0], minlength=self.identities)
+        held = self._few is not None and weights is None and len(vectors) + sum(map(len, self._few)) < self.dim
+        if held and self._few is not None:
+            self._few.append(vectors.copy())
+        else:
+            self._add_few()
+        scatter_now = self._scatter is not None and not held
         starts = range(0, len(vectors), _ROWS_AT_ONCE)
-        work = partial(_block_moments, vectors, codes, weights, scatter=self._scatter is not None)
+        work = partial(_block_moments, vectors, codes, weights, scatter=scatter_now)
         # A few blocks without their scatter are read before threads have started.
-        threads = 1 if self._scatter is None and len(starts) <= _FEW_BLOCKS else None
+        threads = 1 if not scatter_now and len(starts) <= _FEW_BLOCKS else None
         # So many blocks at a time: each brings a d × d scatter of its own until they are added up, in order.
         for wave in range(0, len(starts), _BLOCKS_AT_ONCE):
             for present, sums, scatter in parallel_map(work, starts[wave : wave + _BLOCKS_AT_ONCE], threads):
@@ -130,16 +141,22 @@ class MomentStream:
         """Counts and sums so far; views of what the next batch adds to."""
         return ClassSums(self._counts[: self.identities], self._sums[: self.identities])
 
+    def few_rows(self) -> NDArray[np.float64] | None:
+        """All samples (n, d), where they are many dimensions and fewer samples; None otherwise."""
+        return np.concatenate(self._few).astype(np.float64) if self._few else None
+
     def moments(self) -> ClassMoments:
         """Counts, sums and scatter so far; only of a stream that keeps the scatter."""
         if self._scatter is None:
             raise UnfaceError("moments: these batches were summed without their scatter; fit again from the first one")
+        self._add_few()
         return ClassMoments(self._counts[: self.identities], self._sums[: self.identities], self._scatter)
 
     def merged(self, other: "MomentStream") -> "MomentStream":
         """Both together, in a new one; identities go by what they are called."""
         both = MomentStream(self.dim, scatter=self._scatter is not None)
         both._codes = dict(self._codes)
+        both._few = None  # their scatters are added
         rows = np.array([both._codes.setdefault(name, len(both._codes)) for name in other._codes], np.int64)
         both._make_room()
         for one, where in ((self, np.arange(self.identities)), (other, rows)):
@@ -149,6 +166,14 @@ class MomentStream:
         if both._scatter is not None:
             both._scatter += self.moments().scatter + other.moments().scatter
         return both
+
+    def _add_few(self) -> None:
+        """The scatter of what was held; from here on that of each batch is added as it comes."""
+        few, self._few = self._few, None
+        if self._scatter is not None:
+            for rows in few or []:
+                exact = rows.astype(np.float64)
+                self._scatter += exact.T @ exact
 
     def _coded(self, identities: NDArray[np.generic]) -> NDArray[np.int64]:
         known = self._codes

@@ -97,17 +97,22 @@ def _cross_fitted(vectors: NDArray[np.float32], identities: NDArray[np.int64], f
 
 
 def _telling_direction(vectors: NDArray[np.float32], codes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The direction of the largest Fisher ratio on these identities, in units of their within-class deviation."""
-    moments = class_moments(vectors, codes)
+    """The direction of the largest Fisher ratio on these identities, in units of their within-class deviation.
+
+    Beyond the span of fewer vectors than dimensions no means differ, so it lies in there: n³ and not d³.
+    """
+    rows, dim = vectors.shape
+    span = None if rows >= dim else np.linalg.qr(vectors.T.astype(np.float64))[0]
+    moments = class_moments(vectors if span is None else vectors @ span, codes)
     covariance = moments.within_covariance()
-    variance = float(np.trace(covariance)) / len(covariance)
-    if not variance > _NOTHING * float(np.trace(moments.scatter)) / (len(vectors) * len(covariance)):
-        return np.zeros(len(covariance))
+    variance = float(np.trace(covariance)) / dim
+    if not variance > _NOTHING * float(np.trace(moments.scatter)) / (rows * dim):
+        return np.zeros(dim)
     shrunk = (1 - _SHRINKAGE) * covariance + _SHRINKAGE * variance * np.eye(len(covariance))
     last = len(covariance) - 1
     between = np.atleast_2d(np.cov(moments.means.T))
-    direction: NDArray[np.float64] = eigh(between, shrunk, subset_by_index=[last, last])[1]
-    return direction[:, 0]
+    direction: NDArray[np.float64] = eigh(between, shrunk, subset_by_index=[last, last])[1][:, 0]
+    return direction if span is None else span @ direction
 
 
 def _ratio(

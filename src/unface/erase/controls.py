@@ -6,10 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from unface.erase.eraser import ClosedFormEraser, Eraser, FitError, Removal, require_rank
-from unface.erase.spectrum import symmetric_spectrum
+from unface.erase.spectrum import row_spectrum, symmetric_spectrum
 from unface.moments import MomentStream
 from unface.seeds import stream
 from unface.threads import one_blas_thread
+
+# Dimensions above which only the columns that are asked for are made orthonormal.
+_MANY = 2048
 
 
 class RandomSubspace(Eraser):
@@ -29,8 +32,11 @@ class RandomSubspace(Eraser):
         require_rank(self.kind, self.rank, dim)
         # Drawn for all dimensions, so that subspaces of one seed are nested.
         draw = stream(self.seed, "random subspace", dim).standard_normal((dim, dim))
+        # Later columns change nothing of earlier directions but rounding, and cost d³.
+        columns = draw if dim <= _MANY else np.ascontiguousarray(draw[:, : self.rank])
+        del draw
         with one_blas_thread():
-            basis = np.linalg.qr(draw)[0]
+            basis = np.linalg.qr(columns)[0]
         return self._keep(Removal(basis[:, : self.rank], np.ones(self.rank)))
 
 
@@ -46,8 +52,8 @@ class LabelFreePCA(ClosedFormEraser):
 
     def _remove(self, seen: MomentStream) -> Removal:
         require_rank(self.kind, self.rank, seen.dim)
-        moments = seen.moments()
-        spectrum = symmetric_spectrum(moments.total_covariance())
+        rows = seen.few_rows()
+        spectrum = symmetric_spectrum(seen.moments().total_covariance()) if rows is None else row_spectrum(rows)
         if self.rank > len(spectrum.values):
             varying = len(spectrum.values)
             raise FitError(

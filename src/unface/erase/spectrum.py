@@ -83,6 +83,13 @@ def symmetric_spectrum(covariance: Matrix) -> Spectrum:
     return _sorted(energy, vectors, None)
 
 
+def row_spectrum(rows: Matrix) -> Spectrum:
+    """The same of fewer vectors (n, d) than dimensions, from their inner products: n²d and not d³."""
+    columns = (rows - rows.mean(axis=0)).T / np.sqrt(len(rows) - 1)
+    energy, vectors = np.linalg.eigh(columns.T @ columns)
+    return _sorted(energy, vectors, columns)
+
+
 @dataclass(frozen=True, eq=False)
 class Whitening:
     """x ↦ x @ ``whiten`` has the identity as its covariance; ``restore`` (d, k) leads back: whitenᵀ restore = I."""

@@ -20,6 +20,7 @@ from unface.seeds import stream
 # Many points, so one draw for each: their trend matters, and each would cost as much as the space itself.
 _SEEDS = 1
 _EIGHTHS = (1, 2, 4, 6)
+_MANY = 2048
 
 
 def require_fitting(bench: Bench, counts: Sequence[int]) -> None:
@@ -44,6 +45,9 @@ def rank_sweep(bench: Bench, head: Headline) -> Sweep | None:
     """
     ranks = sorted({*usual_ranks(bench.defender.dim), *(defence.projection.rank for defence in bench.fitted)})
     names = dict.fromkeys([*(defence.method for defence in bench.fitted), *CONTROLS])
+    if bench.defender.dim > _MANY:
+        # Beyond the fit images only the random control gets, at a cost of d³ each, and nothing stands beside it.
+        ranks = [rank for rank in ranks if rank < len(bench.defender.people)]
     wanted = [(name, rank) for name in names for rank in ranks]
     mus = {defence.method: defence.mu for defence in bench.fitted}
     return _swept("rank", bench, head, _at_ranks(wanted, bench.defender, mus), len(wanted) + 1)
