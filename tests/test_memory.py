@@ -3,8 +3,10 @@
 import subprocess
 import sys
 import tracemalloc
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ import pytest
 from PIL import Image
 
 from tests.data.pictures import encoded
-from unface import Projection, UnfaceError, read_embeddings
+from unface import Projection, UnfaceError, audit, memory, read_embeddings
 from unface.data import Space, images
 from unface.data import read_images as images_of
 from unface.encode import ahead
@@ -58,6 +60,34 @@ def test_a_size_is_read_with_its_unit() -> None:
             limit_memory(text)
     limit_memory(None)
     assert memory_budget() == default
+
+
+def test_the_default_is_three_quarters_of_what_is_available_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not of what the machine has: others use it too, and the kernel ends whoever takes the rest."""
+    machine, group = tmp_path / "meminfo", tmp_path / "group"
+    machine.write_text("MemTotal: 99999999 kB\nMemFree: 1 kB\nMemAvailable: 2097152 kB\n")
+    monkeypatch.setattr(memory, "_MEMORY", machine)
+    monkeypatch.setattr(memory, "_GROUPS", ((group, "memory.max", "memory.current", "inactive_file"),))
+    monkeypatch.setattr(memory, "_given", None)
+    try:
+        memory._available.cache_clear()
+        assert memory_budget() == 3 << 29, "the machine's 2 GB"
+        group.mkdir()
+        contents = {"memory.max": "1073741824\n", "memory.current": "943718400\n", "memory.stat": "anon 5\n"}
+        for name, content in contents.items():
+            (group / name).write_text(content)
+        memory._available.cache_clear()
+        assert memory_budget() == 93 << 20, "the 124 MB that a container of 1 GB has left"
+        (group / "memory.stat").write_text("anon 5\nfile 9\ninactive_file 402653184\n")
+        memory._available.cache_clear()
+        assert memory_budget() == 381 << 20, "and 384 MB of files that were read before can go"
+        (group / "memory.max").write_text("max\n")
+        memory._available.cache_clear()
+        assert memory_budget() == 3 << 29
+    finally:
+        memory._available.cache_clear()
 
 
 @pytest.fixture
@@ -213,3 +243,55 @@ def test_pictures_are_decoded_within_a_pixel_budget_across_threads(monkeypatch: 
     assert min(of_small) >= 400, "a picture takes its room before it is decoded"
     assert max(pixels for pixels in of_small if pixels < 1600) <= 1000
     assert images.PIXELS._held == 0
+
+
+def constant_archive(path: Path, rows: int) -> None:
+    """Vectors of 256 equal numbers and four rows for each identity, written without being held."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with archive.open("vectors.npy", "w", force_zip64=True) as file:
+            header = {"descr": "<f4", "fortran_order": False, "shape": (rows, 256)}
+            np.lib.format.write_array_header_1_0(cast(BinaryIO, file), header)
+            block = np.ones((1000, 256), np.float32).tobytes()
+            for _ in range(rows // 1000):
+                file.write(block)
+        with archive.open("identities.npy", "w") as file:
+            np.lib.format.write_array(cast(BinaryIO, file), np.arange(rows) // 4)
+
+
+def constant_parquet(path: Path, rows: int, *, fixed: bool) -> None:
+    """The same as Parquet, in row groups of 50,000, with lists of a declared length or of any."""
+    same = pa.array(np.ones(256 * 50_000, np.float32))
+    starts = pa.array(256 * np.arange(50_001), pa.int32())
+    vectors = pa.FixedSizeListArray.from_arrays(same, 256) if fixed else pa.ListArray.from_arrays(starts, same)
+    table = pa.table({"vector": vectors, "identity": pa.array(np.arange(50_000) // 4)})
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for _ in range(rows // 50_000):
+            writer.write_table(table)
+
+
+@pytest.mark.parametrize("kind", ["npz", "fixed.parquet", "free.parquet"])
+def test_an_audit_refuses_a_small_file_that_declares_more_than_its_budget(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"faces.{kind}"
+    if kind == "npz":
+        constant_archive(path, 300_000)
+    else:
+        constant_parquet(path, 300_000, fixed=kind.startswith("fixed"))
+    assert path.stat().st_size < 3_000_000
+    bounded = f"import resource; resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30)); {TELLS_ITS_PEAK}"
+    words = ["--memory", "200M", "audit", path.name, "--out", "audit"]
+    child = subprocess.run(
+        [sys.executable, "-c", bounded, *words], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert child.returncode == 1
+    assert child.stderr.startswith(f"unface: {path.name}: needs about ")
+    assert child.stderr.count("\n") == 1
+    assert int(child.stdout) << 10 < (200 << 20) + (1 << 30)
+    assert not (tmp_path / "audit").exists()
+
+
+def test_what_an_audit_makes_of_a_set_is_in_its_budget(archive: Path) -> None:
+    """40 MB fit into 200 MB as they are read; with all that an audit holds beside them they do not."""
+    limit_memory("200M")
+    read_embeddings(archive)
+    with pytest.raises(UnfaceError, match=r"faces\.npz: needs about 3\d\d MB of memory, the budget is 200 MB"):
+        audit(archive)

@@ -2,23 +2,48 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
 from pathlib import Path
 
 from unface.errors import UnfaceError
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _LEAST = 64 << 20
-# Files in which a container's limit stands, of version 2 and 1 of control groups.
-_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+# Of version 2 and 1 of control groups: a container's limit, what it uses, and how much of that is files read before.
+_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+_MEMORY = Path("/proc/meminfo")
 # Code, buffers and stacks of threads of what a command imports: torch and Ray take the most, half of this.
 _LIBRARIES = 1 << 30
 _given: int | None = None
 
+# Bytes for each number of a set that is read, beside those of the file: twice in single precision.
+_in_use: ContextVar[int] = ContextVar("_in_use", default=8)
+
 
 def memory_budget() -> int:
-    """Bytes: what ``limit_memory`` was given, or three quarters of what this machine or container has."""
-    return _given or _of_this_machine() * 3 // 4
+    """Bytes: what ``limit_memory`` was given, or three quarters of what was available when it was first asked for."""
+    return _given or max(_available() * 3 // 4, _LEAST)
+
+
+def number_in_use() -> int:
+    """Bytes that the command takes for each number of a set that it reads, beside those of the file itself."""
+    return _in_use.get()
+
+
+@contextmanager
+def numbers_take(size: int) -> Iterator[None]:
+    """Sets that are read in here are held against the budget with so many bytes for each number."""
+    before = _in_use.set(size)
+    try:
+        yield
+    finally:
+        _in_use.reset(before)
 
 
 def limit_memory(size: str | None) -> None:
@@ -70,14 +95,26 @@ def require_memory(needed: int, source: str, advice: str) -> None:
         )
 
 
-def _of_this_machine() -> int:
-    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 8 << 30
-    for file in _LIMITS:
-        try:
-            total = min(total, int(file.read_text(encoding="ascii")))
-        except (OSError, ValueError):  # not here, or "max"
-            continue
-    return total
+@cache
+def _available() -> int:
+    """Bytes that this machine and its container can still give without taking them from another process."""
+    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 8 << 30
+    found = re.search(r"MemAvailable:\s+(\d+)", _text(_MEMORY))
+    if found is not None:
+        free = min(free, int(found[1]) << 10)
+    for folder, limit, used, files in _GROUPS:
+        most, now = _text(folder / limit).strip(), _text(folder / used).strip()
+        if most.isdigit() and now.isdigit():  # otherwise not here, or "max"
+            again = re.search(rf"^{files} (\d+)", _text(folder / "memory.stat"), re.MULTILINE)
+            free = min(free, max(int(most) - int(now) + (int(again[1]) if again else 0), 0))
+    return free
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""
 
 
 def _shown(size: int) -> str:

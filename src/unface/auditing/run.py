@@ -45,6 +45,7 @@ from unface.erase import KEEPER, Projection
 from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
+from unface.memory import numbers_take
 from unface.probe import GroupContext, Plan, draw_bootstrap
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
@@ -53,6 +54,8 @@ from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
 from unface.result.words import count
 
+# Measured, beside those of the file: the set as given, curated, erased, and in double precision where it is fitted.
+_BYTES_OF_A_NUMBER = 28
 _NEVER_MEASURED = "template inversion"
 _SEVERITIES = ("invalid", "warning", "note")
 
@@ -105,16 +108,7 @@ def audit(
     _require_readers(further)
     protocol = protocol or Protocol()
     protocol = replace(protocol, far=protocol.far if far is None else far, k=protocol.k if k is None else k)
-    given = read_embeddings(
-        source,
-        vector=protocol.vector,
-        identity=protocol.identity,
-        id=protocol.id,
-        context=protocol.context,
-        bad_rows=protocol.bad_rows,
-        sample=protocol.sample,
-        seed=protocol.seed,
-    )
+    given = _read(source, protocol)
     probes = protocol.probes()
     plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank, keep, mu)
     methods = (eraser,) if isinstance(eraser, str) else eraser
@@ -172,6 +166,21 @@ def _known_copies(given: EmbeddingSet, copied: EmbeddingSet | None) -> tuple[Emb
     if copied is not None and known is not None:
         raise UnfaceError("--copies: SRC itself has copies in 'copy_of'; leave one of them out")
     return given, known if copied is None else read_copies(copied, given)
+
+
+def _read(source: Source, protocol: Protocol) -> EmbeddingSet:
+    """The audited set; refused where an audit of it would need more memory than there is."""
+    with numbers_take(_BYTES_OF_A_NUMBER):
+        return read_embeddings(
+            source,
+            vector=protocol.vector,
+            identity=protocol.identity,
+            id=protocol.id,
+            context=protocol.context,
+            bad_rows=protocol.bad_rows,
+            sample=protocol.sample,
+            seed=protocol.seed,
+        )
 
 
 def _with_attacker_data(

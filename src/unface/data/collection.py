@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from unface.data.arrow import rows_of_table, text_of
 from unface.data.embeddings import Columns, RawRows, Space
 from unface.errors import UnfaceError
-from unface.memory import require_memory
+from unface.memory import number_in_use, require_memory
 
 People = frozenset[str]
 Counts = Mapping[str, int]
 """Rows by identity; of one piece, so that a name may come again in the next."""
-_WORKED_BYTES = 12  # for each number: as it is stored, and twice in single precision
 _FEWEST = 2
 """Rows that a person of a sample has at least: with one there is nothing to compare."""
 
@@ -48,10 +47,12 @@ def read_collection(collection: Collection, sample: int | None, seed: int) -> Ra
     if sample is not None:
         people = sampled_people(collection.people, sample, seed, name)
     else:
-        require_memory(collection.rows * collection.dim * _WORKED_BYTES, name, "read fewer people: --sample 5000")
+        require_memory(
+            collection.rows * collection.dim * (4 + number_in_use()), name, "read fewer people: --sample 5000"
+        )
     tables, held = [], 0
     for batch in collection.batches(people):
-        held += batch.nbytes + (_WORKED_BYTES - 4) * collection.dim * batch.num_rows
+        held += batch.nbytes + number_in_use() * collection.dim * batch.num_rows
         require_memory(held, name, "read fewer people with --sample")
         tables.append(pa.Table.from_batches([batch]))
     if not tables:

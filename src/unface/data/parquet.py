@@ -17,7 +17,7 @@ from unface.data.collection import People, counted, of_people
 from unface.data.embeddings import ERASED_KEY, METADATA_KEY, Columns, EmbeddingSet, require_same_space, space_from_json
 from unface.data.files import kind_of, parquet_files, reason, short_name, written_whole
 from unface.errors import UnfaceError
-from unface.memory import beyond_memory, require_memory
+from unface.memory import beyond_memory, number_in_use, require_memory
 
 # Far above what a real footer holds, far below what a corrupt one can claim.
 _LONGEST_STRING = 64 << 20
@@ -26,7 +26,8 @@ _LONGEST_LIST = 8 << 20
 _BUFFER = 1 << 20
 _ROW_GROUP_BYTES = 64 << 20
 _ROWS_AT_ONCE = 1 << 16
-_WORKED_BYTES = 8  # for each number: twice in single precision, checked and normalised
+_BATCH_BYTES = 64 << 20
+_ROWS_OF_ANY_LENGTH = 1 << 12
 _OBJECT_BYTES = 16
 
 
@@ -44,14 +45,17 @@ def read_parquet(
         rows: int = file.metadata.num_rows
     wanted = chosen_columns(schema, columns, source)
     kind = list_type(schema.field(columns.vector).type)
+    at_once = _ROWS_OF_ANY_LENGTH
+    if pa.types.is_fixed_size_list(kind) and _is_number(kind.value_type):
+        at_once = min(_ROWS_AT_ONCE, max(1, 8 * _BATCH_BYTES // max(1, kind.list_size * kind.value_type.bit_width)))
     if people is None and pa.types.is_fixed_size_list(kind) and _is_number(kind.value_type):
-        _require_room(held + rows * kind.list_size * (kind.value_type.bit_width // 8 + _WORKED_BYTES), source)
+        _require_room(held + rows * kind.list_size * (kind.value_type.bit_width // 8 + number_in_use()), source)
     # As codes: a name that a million rows share is then held once, however long it is.
     names = [name for name in wanted if name != columns.id and is_text(schema.field(name).type)]
     batches: list[pa.RecordBatch] = []
     # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
     with opened_parquet(path, source, buffer=0, as_codes=names) as file:
-        for read in row_batches(file, source, _ROWS_AT_ONCE, wanted):
+        for read in row_batches(file, source, at_once, wanted):
             columns_used = [_used(read.column(name)) if name in names else read.column(name) for name in wanted]
             batch = pa.RecordBatch.from_arrays(columns_used, wanted)
             if people is not None and columns.identity is not None:
@@ -200,10 +204,10 @@ def _used(column: pa.DictionaryArray) -> pa.DictionaryArray:
 
 
 def _bytes_in_use(column: pa.Array) -> int:
-    """As it is stored, and what is made of it: floats in single precision twice, texts and codes as objects."""
+    """As it is stored, and what is made of it: numbers in single precision, texts and codes as objects."""
     kind = list_type(column.type)
     if pa.types.is_nested(kind):
-        return int(column.nbytes) + _WORKED_BYTES * len(lists_of(column).flatten())
+        return int(column.nbytes) + number_in_use() * len(lists_of(column).flatten())
     return int(column.nbytes) + _OBJECT_BYTES * len(column)
 
 

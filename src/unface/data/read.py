@@ -26,7 +26,7 @@ from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_
 from unface.data.files import kind_of, parquet_files, reason, short_name
 from unface.data.parquet import parquet_people, read_parquet, read_parquet_directory
 from unface.errors import UnfaceError
-from unface.memory import beyond_memory, require_memory
+from unface.memory import beyond_memory, number_in_use, require_memory
 
 Arrays = dict[str, NDArray[np.generic]]
 Reading = Callable[[str, Columns], AbstractContextManager[Collection]]
@@ -303,8 +303,7 @@ def _declared_bytes(archive: "np.lib.npyio.NpzFile", name: str, source: str) -> 
         )
     if len(shape) == 1:
         return count * (dtype.itemsize + _BYTES_PER_TEXT)
-    # As it is stored, and twice in single precision: checked and normalised.
-    return count * (dtype.itemsize + (8 if dtype.kind in "fiu" else 0))
+    return count * (dtype.itemsize + (number_in_use() if dtype.kind in "fiu" else 0))
 
 
 def _header(file: BinaryIO, name: str, source: str) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:
