@@ -18,10 +18,11 @@ from unface.errors import UnfaceError
 from unface.gate import GateResult, judge, judge_validation, make_policy
 from unface.report.validation import print_validation, render_validation
 from unface.result.file import Finding
-from unface.result.validation import ValidationResult, validation_path, validation_schema
+from unface.result.numbers import Interval, Share
+from unface.result.validation import Ceiling, ValidationResult, validation_path, validation_schema
 from unface.seeds import stream
 from unface.validate import Picture, Refused
-from unface.validate.run import Case, Plan, Validated, validate
+from unface.validate.run import HEADLINE_FAR, Case, Plan, Validated, unrecognised, validate
 from unface.validate.targets import OpenedTarget
 
 BUDGET = 160
@@ -198,7 +199,7 @@ def test_the_table_fits_eighty_columns_and_the_page_says_the_same() -> None:
     assert max(len(line) for line in text.getvalue().splitlines()) <= 80
     page = Page(render_validation(result))
     assert result.verdict in page.one("main").words
-    for words in ("What to do about it", "scores rounded to", "What this does not say"):
+    for words in ("What to do next", "scores rounded to", "What this does not say"):
         assert words in page.one("main").words
     assert len([one for one in page.elements if one.tag == "svg" and one.attributes.get("role") == "img"]) == 2
 
@@ -264,3 +265,12 @@ def test_an_audit_rule_for_a_validation_is_inconclusive_and_the_other_way_round(
     policy = make_policy({"require": [{"success_max": 0.1, "far": 1e-3, "queries": 20}]}, lambda table, key: key)
     result = judge(full_audit(), policy)
     assert (result.exit_code, "this file is an audit" in result.rules[0].reason) == (4, True)
+
+
+def test_judges_that_do_not_know_a_real_second_photo_make_the_result_invalid() -> None:
+    def ceiling(low: float, far: float = HEADLINE_FAR) -> Ceiling:
+        return Ceiling(far=far, judge="sface", other=Share.counted(0, 12, Interval(low, 0.5, 0.95), 4))
+
+    assert [one.severity for one in unrecognised([ceiling(0.0), ceiling(0.3, far=0.5)])] == ["invalid"]
+    assert unrecognised([ceiling(0.0), ceiling(0.2)]) == []
+    assert unrecognised([]) == []

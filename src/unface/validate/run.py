@@ -16,6 +16,7 @@ from unface.result.validation import (
     Asked,
     Attacker,
     AttackResult,
+    Ceiling,
     Enrolled,
     Hardening,
     JudgeFacts,
@@ -217,6 +218,7 @@ def _concluded(
     hardening: list[Hardening] = []
     if plan.hardening and not decisions_only:
         hardening = harden(answers, case.knowledge, faces, case.judges, queries, far, seed=plan.seed)
+    ceiling = ceilings(faces, case.judges, plan.seed)
     result = ValidationResult(
         target=TargetFacts(
             name=session.target.name,
@@ -252,9 +254,9 @@ def _concluded(
         attacks=results,
         worst_case=worst.result(WORST, adaptive=any(attack.adaptive for attack in attacks), attacks=by),
         shuffled=controls,
-        ceiling=ceilings(faces, case.judges, plan.seed),
+        ceiling=ceiling,
         hardening=hardening,
-        findings=_findings(case, plan, session, results, controls, kept, queries),
+        findings=[*unrecognised(ceiling), *_findings(case, plan, session, results, controls, kept, queries)],
         not_measured=_not_measured(case, plan, hardening, queries),
         run=clock.run(),
     )
@@ -277,6 +279,18 @@ def _judge_facts(judge: TemplateJudge) -> JudgeFacts:
         ],
         notes=list(getattr(judge, "notes", ())),
     )
+
+
+def unrecognised(ceiling: Sequence[Ceiling]) -> list[Finding]:
+    """Judges that do not accept a real second photo cannot accept a recovered template either."""
+    here = [one.other for one in ceiling if one.far == HEADLINE_FAR]
+    if not here or any(share.low > HEADLINE_FAR for share in here):
+        return []
+    text = (
+        f"at FAR {rate(HEADLINE_FAR)} a real second photo passes for {percent(max(one.value for one in here))}, no "
+        "more than chance: the judges do not recognise these people, so a failed attack says nothing"
+    )
+    return [Finding(severity="invalid", about="ceiling", text=text)]
 
 
 def _findings(
