@@ -201,7 +201,8 @@ def test_the_table_fits_eighty_columns_and_the_page_says_the_same() -> None:
     assert result.verdict in page.one("main").words
     for words in ("What to do next", "scores rounded to", "What this does not say"):
         assert words in page.one("main").words
-    assert len([one for one in page.elements if one.tag == "svg" and one.attributes.get("role") == "img"]) == 2
+    drawn = [one.attributes for one in page.elements if one.tag == "svg" and one.attributes.get("role") == "img"]
+    assert [one.get("class") == "hundred" for one in drawn] == [True, True, False, False], "the opening, then curves"
 
 
 def test_names_from_outside_are_only_text_on_the_page() -> None:
