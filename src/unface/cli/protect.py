@@ -4,12 +4,14 @@ from pathlib import Path
 
 import typer
 
+from unface.cli.facemae import facemae
 from unface.cli.options import ACCEPT_LICENCE, QUIET, SEED, THREADS
 from unface.errors import UnfaceError
 
 protect = typer.Typer(help="Protect faces, and find out whether a protection hides anything.", no_args_is_help=True)
 frequency = typer.Typer(help="Front ends that send frequencies in place of pictures.", no_args_is_help=True)
 protect.add_typer(frequency, name="frequency")
+protect.add_typer(facemae, name="facemae")
 
 _SIZE, _PROBED_SIZE = 112, 16
 

@@ -1,0 +1,157 @@
+"""``unface protect facemae``: train a masked autoencoder, and publish faces that it made from masked pictures."""
+
+import json as jsonlib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from unface.cli.options import ACCEPT_LICENCE, QUIET, SEED
+from unface.errors import UnfaceError, printable
+
+if TYPE_CHECKING:
+    from unface.faces import Detector
+
+facemae = typer.Typer(help="Publish a face set that was made from masked pictures (FaceMAE).", no_args_is_help=True)
+
+_DETECTOR = typer.Option("yunet", "--detector", help="yunet or scrfd-500m; none for faces that are cut out already.")
+_THREADS = typer.Option(
+    None, "--threads", min=1, help="Most cores to use; on a CPU another number may change the last bits."
+)
+_DEVICE = typer.Option("cpu", "--device", help="cpu or cuda.")
+
+
+@facemae.command()
+def train(
+    source: str = typer.Argument(
+        ..., metavar="SRC", help="Pictures of people who will not be published: folder, archive or Parquet."
+    ),
+    out: Path = typer.Option(..., "--out", help="Folder for the model, its checkpoint and training.json."),
+    preset: str = typer.Option("small", "--preset", help="tiny (64 px, for a CPU), small (112 px) or base (224 px)."),
+    loss: str = typer.Option("irm", "--loss", help="irm, im, rm, or mse for a plain masked autoencoder."),
+    beta: float = typer.Option(1.0, "--beta", help="Weight of relation matching in irm."),
+    recogniser: str = typer.Option("sface", "--recogniser", help="Encoder whose vectors irm, im and rm compare."),
+    mask_ratio: float = typer.Option(0.75, "--mask-ratio", help="Share of each picture that is hidden."),
+    hide: str = typer.Option("none", "--hide", help="Always hide eyes or mouth, or none of them."),
+    epochs: int | None = typer.Option(None, "--epochs", help="Passes over the pictures [default: the preset's]."),
+    seconds: float = typer.Option(float("inf"), "--seconds", help="Stop after so many; the same command goes on."),
+    detector: str = _DETECTOR,
+    accept_licence: bool = ACCEPT_LICENCE,
+    device: str = _DEVICE,
+    seed: int = SEED,
+    threads: int | None = _THREADS,
+    quiet: bool = QUIET,
+) -> None:
+    """Train a masked autoencoder whose pictures keep what a face recogniser sees.
+
+    Cut off, the same command goes on where it stopped. The model can show the faces that it was trained on: keep it
+    as you keep the pictures.
+    """
+    _require_torch()
+    import torch
+
+    from unface.cli.show import progress_bars
+    from unface.data import read_images
+    from unface.encode import load_encoder
+    from unface.output.taken import require_folder
+    from unface.prior import require_device
+    from unface.protect.facemae import Features, Masking, hidden_of, loss_of, preset_of
+    from unface.protect.facemae_frames import read_faces
+    from unface.protect.facemae_train import Recipe, Training, require_preset
+    from unface.protect.facemae_train import train as run
+
+    recipe = Recipe(preset, loss_of(loss), beta, Masking(mask_ratio, hidden_of(hide)), epochs, seed=seed)
+    require_folder(out)
+    require_preset(out, preset)
+    require_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    with progress_bars(quiet=quiet) as progress:
+        features = None
+        if recipe.loss != "mse":
+            encoder = load_encoder(recogniser, accept_licence=accept_licence, threads=threads, progress=progress)
+            features = Features(encoder, device)
+        faces = read_faces(
+            read_images(source),
+            preset_of(preset).size,
+            _detector(detector, accept_licence),
+            threads=threads,
+            progress=progress,
+        )
+        training = Training(recipe, faces, features, device)
+        done = run(training, out, seconds=seconds, progress=progress)
+    if not quiet:
+        data = training.data
+        typer.echo(
+            f"{out}: {training.step} of {training.steps} steps on {data['pictures']} faces, {data['people']} people"
+        )
+        if faces.left_out:
+            typer.echo("left out: " + ", ".join(f"{count} {reason}" for reason, count in faces.left_out.items()))
+        if not done:
+            typer.echo("not finished; give the same command again to go on")
+
+
+@facemae.command()
+def deploy(
+    source: str = typer.Argument(..., metavar="SRC", help="Pictures to publish: a folder, archive or Parquet."),
+    model: Path = typer.Option(..., "--model", help="Folder that 'unface protect facemae train' made."),
+    out: Path = typer.Option(..., "--out", help="Folder of the release; new or empty."),
+    licence: str = typer.Option(..., "--licence", help="Terms of the pictures in SRC, for the manifest."),
+    mask_seed: Path | None = typer.Option(
+        None, "--mask-seed", help="Secret file that fixes every mask, made if missing [default: OUT.mask-seed]."
+    ),
+    detector: str = _DETECTOR,
+    accept_licence: bool = ACCEPT_LICENCE,
+    device: str = _DEVICE,
+    threads: int | None = _THREADS,
+    json: bool = typer.Option(False, "--json", help="Print manifest.json."),
+    quiet: bool = QUIET,
+) -> None:
+    """Write a release: faces that the model made from a few visible patches of each picture, without names.
+
+    Cut off, the same command goes on where it stopped. Keep the mask seed: a second release of a picture with another
+    seed shows other pixels of it.
+    """
+    _require_torch()
+    import torch
+
+    from unface.cli.show import progress_bars
+    from unface.data import read_images
+    from unface.prior import require_device
+    from unface.protect import facemae_deploy
+    from unface.protect.facemae_train import load_facemae
+
+    facemae_deploy.require_free(out)
+    require_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    trained = load_facemae(model, device)
+    images = read_images(source)
+    found = _detector(detector, accept_licence)
+    key = facemae_deploy.mask_seed(mask_seed or out.with_name(f"{out.name}.mask-seed"))
+    with progress_bars(quiet=quiet or json) as progress:
+        manifest = facemae_deploy.deploy(
+            images, trained, out, key=key, licence=licence, detector=found, threads=threads, progress=progress
+        )
+    shared = facemae_deploy.shared_people(images, trained)
+    if shared.certain:
+        line = f"{images.source}: people of it are in the model's training set; the release protects them less"
+        typer.echo(printable(line), err=True)
+    if json:
+        typer.echo(jsonlib.dumps(manifest, indent=2, ensure_ascii=False))
+    elif not quiet:
+        typer.echo(printable(f"{out}: {manifest['pictures']} pictures of {manifest['people']} people"))
+        if manifest["left_out"]:
+            typer.echo("left out: " + ", ".join(f"{count} {why}" for why, count in manifest["left_out"].items()))
+
+
+def _require_torch() -> None:
+    if find_spec("torch") is None:
+        raise UnfaceError("FaceMAE needs torch, not installed; run pip install 'unface[torch]'")
+
+
+def _detector(name: str, accept_licence: bool) -> "Detector | None":
+    from unface.faces import load_detector
+
+    return None if name == "none" else load_detector(name, accept_licence=accept_licence)
