@@ -103,13 +103,13 @@ def result(*views: ViewResult, holds: bool = True, **more: object) -> ReleaseRes
 
 
 def test_exact_copies_fail_the_gate_whatever_the_holdout_is_worth() -> None:
-    copied = {"exact": ExactCopies(faces=30, people=20)}
+    copied = ExactCopies(faces=30, people=20)
     for holds in (True, False):
-        found = result(holds=holds, **copied)
+        found = result(holds=holds, exact=copied)
         assert gated(found, exposed_max=0.019).verdict is Verdict.FAILED  # 20 of 1,000 people
         assert gated(found, copies_max=0.029, far=1e-3).verdict is Verdict.FAILED  # 30 of 1,000 faces
-    assert gated(result(**copied), exposed_max=0.02).verdict is Verdict.PASSED
-    assert result(holds=False, **copied).decision == "leaks"
+    assert gated(result(exact=copied), exposed_max=0.02).verdict is Verdict.PASSED
+    assert result(holds=False, exact=copied).decision == "leaks"
     assert result(holds=False).decision == "not comparable"
 
 
