@@ -29,19 +29,19 @@ def test_a_scheme_gets_a_verdict_a_table_and_a_file(tmp_path: Path, monkeypatch:
 
 def test_a_function_of_ones_own_is_certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("own_front_end.py").write_text(
+    Path("colours_front_end.py").write_text(
         "import numpy as np\n"
         "def grey(pictures):\n    return pictures.mean(axis=3)\n"
         "def noisy(pictures):\n    return pictures + np.random.default_rng().normal(size=pictures.shape)\n",
         encoding="utf-8",
     )
-    done = certify(tmp_path / "out", "--function", "own_front_end:grey", "--size", "8", "--json")
+    done = certify(tmp_path / "out", "--function", "colours_front_end:grey", "--size", "8", "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out)
     assert (found["kind"], found["inputs"], found["maps"][0]["rank"]) == ("linear", 192, 64)
-    refused = certify(tmp_path / "noisy", "--function", "own_front_end:noisy", "--size", "8")
+    refused = certify(tmp_path / "noisy", "--function", "colours_front_end:noisy", "--size", "8")
     assert refused.code == 1
-    assert "own_front_end:noisy: answers differently when it is given the same pictures" in refused.err
+    assert "colours_front_end:noisy: answers differently when it is given the same pictures" in refused.err
     assert not (tmp_path / "noisy").exists()
 
 
