@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from unface.seeds import stream
-from unface.validate.ports import Knowledge, Picture
-from unface.validate.scores import ScoreRegression, Scores
+from unface.validate.scores import ScoreRegression
 
 Matrix = NDArray[np.float64]
 
@@ -135,30 +134,3 @@ def test_a_prior_covariance_finds_what_the_faces_at_hand_do_not_span() -> None:
     knowing = ScoreRegression.of(faces, basis @ basis.T).templates(answers, [1e-9])[0]
     np.testing.assert_allclose(knowing, templates, atol=1e-4)
     assert cosine(blind, templates) < 0.99
-
-
-def test_vectors_around_a_large_mean_are_found_from_few_answers_by_putting_the_mean_back() -> None:
-    """Unit vectors m + r, |m|² = 0.8: right along r, a template has cosine |r| = 0.45 alone and 1 with the mean."""
-    draw = stream(5, "mean")
-    d, n, people = 64, 60, 50
-    mean = np.zeros(d)
-    mean[0] = math.sqrt(0.8)
-
-    def drawn(count: int) -> Matrix:
-        rest = draw.standard_normal((count, d - 1))
-        rest *= math.sqrt(0.2) / np.linalg.norm(rest, axis=1, keepdims=True)
-        return mean + np.hstack([np.zeros((count, 1)), rest])
-
-    vectors, templates = drawn(n), drawn(people)
-    knowledge = Knowledge(
-        tuple(Picture(str(row), str(row).encode()) for row in range(n)), vectors.astype(np.float32), "own"
-    )
-    found = np.stack([one.templates[:, 0] for one in Scores().recover(templates @ vectors.T, knowledge, (n,))], axis=1)
-    reached = {
-        (s["prior"], s["mean"]): cosine(found[at], templates)
-        for at, s in enumerate(Scores.settings)
-        if s["ridge"] == 0.1
-    }
-    # along the rest alone the best is |r| = 0.45; the mean adds the 0.8 that all faces share
-    assert reached[1.0, 0.0] < math.sqrt(0.2) + 0.02
-    assert reached[1.0, 1.0] > 0.95

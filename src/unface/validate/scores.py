@@ -18,6 +18,7 @@ from unface.validate.ports import Knowledge, Oracle, Recovered, Setting
 Matrix = NDArray[np.float64]
 
 _STRENGTHS = (1.0, 0.3, 3.0, 0.1, 10.0, 0.03, 30.0)
+_PRIORS = (1.0, 0.0)
 _DECISION_STRENGTHS = (0.1, 0.03, 0.3, 0.01, 1.0)
 _STEPS = 60
 
@@ -93,14 +94,6 @@ class Regressions:
         root: Matrix = (axes * np.sqrt(np.maximum(values, 0))) @ axes.T
         return root
 
-    def around_mean(self, templates: Matrix) -> Matrix:
-        """The same directions (…, d), from the mean of the attacker's faces, as far as unit length allows."""
-        mean = self.knowledge.vectors.mean(axis=0, dtype=np.float64)
-        rest = np.sqrt(max(0.0, 1.0 - float(mean @ mean)))
-        lengths = np.linalg.norm(templates, axis=-1, keepdims=True)
-        around: Matrix = mean + templates * (rest / np.maximum(lengths, np.finfo(float).tiny))
-        return around
-
     def of(self, answered: NDArray[np.bool_], *, prior: bool) -> ScoreRegression:
         """Of those of the first n faces that were answered; all of them in most cases, for which it is kept."""
         root = self.root if prior else None
@@ -114,18 +107,12 @@ class Regressions:
 
 
 class Scores:
-    """Least squares, with λ, the prior and the mean chosen on other people.
-
-    Vectors of some encoders (dlib's) share a large mean. Answers say little about it, because faces hardly differ along
-    it, but the attacker knows it: ``mean`` puts it back, at the length that leaves a template of unit length.
-    """
+    """Least squares, with λ and the prior chosen on other people."""
 
     name = "scores"
     adaptive = False
     settings: tuple[Setting, ...] = tuple(
-        {"ridge": strength, "prior": prior, "mean": mean}
-        for strength in _STRENGTHS
-        for prior, mean in ((1.0, 0.0), (0.0, 0.0), (1.0, 1.0))
+        {"ridge": strength, "prior": prior} for strength in _STRENGTHS for prior in _PRIORS
     )
 
     def __init__(self) -> None:
@@ -157,8 +144,7 @@ class Scores:
 
     def _templates(self, regressions: "Regressions", there: NDArray[np.bool_], answers: NDArray[np.float64]) -> Matrix:
         """(settings, m, d)."""
-        fits = [regressions.of(there, prior=prior).templates(answers, _STRENGTHS) for prior in (True, False)]
-        fits.append(regressions.around_mean(fits[0]))
+        fits = [regressions.of(there, prior=bool(prior)).templates(answers, _STRENGTHS) for prior in _PRIORS]
         return np.stack(fits, axis=1).reshape(len(self.settings), len(answers), -1)
 
     def _of(self, knowledge: Knowledge) -> Regressions:
