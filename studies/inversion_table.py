@@ -4,7 +4,8 @@ python -m studies.inversion_table ROWS … [--record WHERE]
 """
 
 import argparse
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -45,13 +46,23 @@ def main() -> None:
     given.add_argument("rows", type=Path, nargs="+")
     given.add_argument("--record", metavar="WHERE")
     asked = given.parse_args()
-    rows = list({str(row["job"]): row for path in asked.rows for row in read_rows(path)}.values())
-    tables = made_tables(rows)
+    tables = made_tables(widest([row for path in asked.rows for row in read_rows(path)]))
     for name, table in tables.items():
         print(f"\n{name}\n" + "\n".join(markdown(table)))
     if asked.record:
         command = "python -m studies.inversion run DATA --out OUT"
         write_findings("inversion", command=command, where=asked.record, tables=tables)
+
+
+def widest(rows: Sequence[Row]) -> list[Row]:
+    """Each target once: of blocks that overlap the one with more targets counts, of equal ones the later."""
+    kept: list[Row] = []
+    for row in sorted(reversed(rows), key=lambda one: -int(one["cell"]["targets"])):
+        mine = _block(row)
+        if all(_cell(one) != _cell(row) or mine.isdisjoint(_block(one)) for one in kept):
+            kept.append(row)
+    places = {str(row["job"]): place for place, row in enumerate(rows)}
+    return sorted(kept, key=lambda one: places[str(one["job"])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +105,9 @@ class Joined:
         """The first columns."""
         return [self.people, self.encoder, self.attack, self.space]
 
-    def common(self, raw: "Joined") -> tuple[Judged, Judged]:
-        """Raw and these counts of the blocks that both have."""
-        mine, theirs = ({part["start"]: part["tally"] for part in one.parts} for one in (self, raw))
+    def common(self, other: "Joined") -> tuple[Judged, Judged]:
+        """The other's and these counts of the blocks that both have."""
+        mine, theirs = ({part["start"]: part["tally"] for part in one.parts} for one in (self, other))
         both = sorted(set(mine) & set(theirs))
         return joined([theirs[start] for start in both]), joined([mine[start] for start in both])
 
@@ -116,18 +127,20 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
     """Success by attack, encoder and space; each judge alone; the paper's threshold; budgets; what judges rest on."""
     blocks: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in sorted(rows, key=lambda one: int(one["start"])):
-        key = (str(row["people"]), str(row["encoder"]), str(row["cell"]["attack"]), str(row["cell"]["space"]))
-        blocks.setdefault(key, []).append(row)
+        blocks.setdefault(_cell(row), []).append(row)
     cells = {key: Joined(*key, parts) for key, parts in blocks.items()}
     success = [_success(cell, cells.get((*key[:3], "raw"))) for key, cell in cells.items()]
-    alone = [
-        [*cell.key, judge, *_by_far(cell, tally)] for cell in cells.values() for judge, tally in cell.judged.by.items()
-    ]
-    paper = [_paper(cell) for cell in cells.values() if None in cell.judged.fars]
-    judges = dict.fromkeys(_judge(one) for row in rows for one in row["judges"])
-    return {
+    drawn = [cell for cell in cells.values() if cell.first.gives == "pictures"]
+    alone = [[*cell.key, judge, *_by_far(cell, tally)] for cell in drawn for judge, tally in cell.judged.by.items()]
+    paper = [_paper(cell) for cell in drawn if None in cell.judged.fars]
+    judges = dict.fromkeys(_judge(one) for cell in drawn for one in cell.parts[0]["judges"])
+    made = {
         "success": Table(columns={**KEY, **SUCCESS}, rows=success),
-        "reached": Table(columns={**KEY, **REACHED}, rows=[_reached(cell) for cell in cells.values()]),
+        "against pca": Table(
+            columns={**KEY, "same": ".1f", "other": ".1f"},
+            rows=[_against(cell, cells[*key[:3], "pca"]) for key, cell in cells.items() if _beside_pca(key, cells)],
+        ),
+        "reached": Table(columns={**KEY, **REACHED}, rows=[_reached(cell) for cell in drawn]),
         "judges": Table(
             columns={**KEY, "judge": "", **{f"FAR {far}": ".1f/" for far in ("1e-2", "1e-3", "1e-4")}}, rows=alone
         ),
@@ -143,6 +156,25 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
             rows=[list(one) for one in judges],
         ),
     }
+    return {name: table for name, table in made.items() if table.rows}
+
+
+def _cell(row: Row) -> tuple[str, str, str, str]:
+    return str(row["people"]), str(row["encoder"]), str(row["cell"]["attack"]), str(row["cell"]["space"])
+
+
+def _block(row: Row) -> set[int]:
+    return set(range(int(row["start"]), int(row["start"]) + int(row["cell"]["targets"])))
+
+
+def _beside_pca(key: tuple[str, str, str, str], cells: Mapping[tuple[str, str, str, str], Joined]) -> bool:
+    return key[3] in ("isp", "keeper") and (*key[:3], "pca") in cells
+
+
+def _against(cell: Joined, pca: Joined) -> list[Cell]:
+    """What label-free PCA leaves less what this space leaves, paired."""
+    change = changes(cell.attack, cell.space, *cell.common(pca))[cell.judged.fars.index(FAR)]
+    return [*cell.key, _points(change.same), _points(change.other)]
 
 
 def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
@@ -209,9 +241,11 @@ def _by_budget(cells: Sequence[Joined]) -> list[Joined]:
     chosen = [
         cell
         for cell in cells
-        if cell.attack.startswith("alsuv") and "paper" not in cell.attack and cell.key[3] == "raw"
+        if cell.attack.startswith("alsuv") and "paper" not in cell.attack and cell.space == "raw"
         if cell.people == "photographs"
     ]
+    tried = Counter(cell.encoder for cell in chosen)
+    chosen = [cell for cell in chosen if tried[cell.encoder] > 1]
     return sorted(chosen, key=lambda cell: (cell.encoder, float(cell.first.settings["steps"])))
 
 

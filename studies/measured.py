@@ -6,6 +6,7 @@ Aggregate figures alone: no vector, no path, no name of a person or a machine.
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -91,10 +92,13 @@ def table(name: str, part: str, *columns: str, lines: Sequence[int] = ()) -> lis
 
 
 def cell(name: str, part: str, line: int | str, column: int, how: str, place: int = 0) -> str:
-    """One cell of a recorded table, or the number at one place of it; all are counted from 1, a line may be named."""
+    """One cell of a recorded table, or the number at one place of it; all are counted from 1.
+
+    A line may be named by its first cells, joined by spaces.
+    """
     rows = read_findings(name).tables[part].rows
     if isinstance(line, str):
-        named = [row for row in rows if row[0] == line]
+        named = [row for row in rows if line in accumulate(map(str, row), "{} {}".format)]
         if not named:
             raise UnfaceError(f"docs/measured/{name}.json: table {part!r} has no line {line!r}")
         value = named[0][column - 1]

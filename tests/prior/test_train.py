@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -59,6 +60,29 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     assert second.summary()["weights_sha256"] == whole.summary()["weights_sha256"]
     second.save(tmp_path)
     assert json.loads((tmp_path / "training.json").read_text())["steps"] == 60
+
+
+def as_on_a_gpu() -> Training:
+    """Weights laid out by channels, and one kernel for all of Adam."""
+    training = Training(RECIPE, two_pictures())
+    training.unet.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    training.average = [weight.detach().clone() for weight in training.unet.parameters()]
+    training._adam.param_groups[0]["fused"] = True
+    return training
+
+
+def test_a_run_in_a_gpus_layout_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    whole, first, second = as_on_a_gpu(), as_on_a_gpu(), as_on_a_gpu()
+    assert any(not weight.is_contiguous() for weight in whole.unet.parameters())
+    whole.run(30)
+    first.run(20)
+    first.save(tmp_path)
+    second.resume(tmp_path)
+    for weight, moments in second._adam.state.items():
+        assert moments["exp_avg"].stride() == moments["exp_avg_sq"].stride() == weight.stride()
+    second.run(30)
+    assert second.losses[-1] == whole.losses[-1]
+    assert second.summary()["weights_sha256"] == whole.summary()["weights_sha256"]
 
 
 def test_a_run_is_not_resumed_with_other_pictures_or_another_recipe(tmp_path: Path) -> None:

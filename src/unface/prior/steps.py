@@ -84,7 +84,12 @@ class Steps(ABC):
                 if self.average:
                     self.average[place].copy_(tensors[f"average.{name}"])
                 if progress["step"]:
-                    state[place] = {key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+                    # Fused Adam wants moments laid out as the weights are; the file holds them contiguous.
+                    moments = {
+                        key: torch.empty_like(weight).copy_(tensors[f"adam.{key}.{name}"])
+                        for key in ("exp_avg", "exp_avg_sq")
+                    }
+                    state[place] = {"step": tensors[f"adam.step.{name}"], **moments}
         if progress["step"]:
             self._adam.load_state_dict({"state": state, "param_groups": self._adam.state_dict()["param_groups"]})
         self.step, self.seconds, self.losses = progress["step"], progress["seconds"], progress["losses"]
