@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.inversion import FAR, Row, read_rows
+from studies.inversion import ENCODERS, ERASED, FAR, Row, read_rows
 from studies.measured import Cell, Table, Value, markdown, write_findings
 from unface.invert.measure import Judged, changes
 from unface.judge.template import Tally
@@ -20,18 +20,20 @@ from unface.result.inversion import InversionCell, InversionSuccess
 from unface.result.numbers import Estimate, Share
 
 KEY = {"people": "", "encoder": "", "attack": "", "space": ""}
+POOL = "best of pool"
 SUCCESS = {
     "targets": ".0f",
     "same": ".1f",
     "other": ".1f",
     "derangement": ".2f",
-    "best of pool": ".1f/",
+    POOL: ".1f/",
     "random face": ".1f",
     "ceiling": ".1f",
     "raw − erased": ".1f",
 }
 REACHED = {
     "cosine reached": ".3f",
+    POOL: ".3f",
     "second picture": ".3f",
     "strangers": ".3f",
     "converged": "",
@@ -55,14 +57,13 @@ def main() -> None:
 
 
 def widest(rows: Sequence[Row]) -> list[Row]:
-    """Each target once: of blocks that overlap the one with more targets counts, of equal ones the later."""
+    """Each target once: of blocks that overlap the one with more targets counts, of equal ones the first."""
     kept: list[Row] = []
-    for row in sorted(reversed(rows), key=lambda one: -int(one["cell"]["targets"])):
+    for row in sorted(rows, key=lambda one: -int(one["cell"]["targets"])):
         mine = _block(row)
         if all(_cell(one) != _cell(row) or mine.isdisjoint(_block(one)) for one in kept):
             kept.append(row)
-    places = {str(row["job"]): place for place, row in enumerate(rows)}
-    return sorted(kept, key=lambda one: places[str(one["job"])])
+    return kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,16 +127,19 @@ def joined(tallied: Sequence[Row]) -> Judged:
 def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
     """Success by attack, encoder and space; each judge alone; the paper's threshold; budgets; what judges rest on."""
     blocks: dict[tuple[str, str, str, str], list[Row]] = {}
-    for row in sorted(rows, key=lambda one: int(one["start"])):
+    for row in sorted(rows, key=_place):
         blocks.setdefault(_cell(row), []).append(row)
     cells = {key: Joined(*key, parts) for key, parts in blocks.items()}
-    success = [_success(cell, cells.get((*key[:3], "raw"))) for key, cell in cells.items()]
+    success = {key: _success(cell, cells.get((*key[:3], "raw"))) for key, cell in cells.items()}
     drawn = [cell for cell in cells.values() if cell.first.gives == "pictures"]
     alone = [[*cell.key, judge, *_by_far(cell, tally)] for cell in drawn for judge, tally in cell.judged.by.items()]
     paper = [_paper(cell) for cell in drawn if None in cell.judged.fars]
     judges = dict.fromkeys(_judge(one) for cell in drawn for one in cell.parts[0]["judges"])
     made = {
-        "success": Table(columns={**KEY, **SUCCESS}, rows=success),
+        "success": Table(columns={**KEY, **SUCCESS}, rows=[row for key, row in success.items() if cells[key] in drawn]),
+        "templates": Table(
+            columns={**KEY, **SUCCESS}, rows=[row for key, row in success.items() if cells[key] not in drawn]
+        ),
         "against pca": Table(
             columns={**KEY, "same": ".1f", "other": ".1f"},
             rows=[_against(cell, cells[*key[:3], "pca"]) for key, cell in cells.items() if _beside_pca(key, cells)],
@@ -163,6 +167,11 @@ def _cell(row: Row) -> tuple[str, str, str, str]:
     return str(row["people"]), str(row["encoder"]), str(row["cell"]["attack"]), str(row["cell"]["space"])
 
 
+def _place(row: Row) -> tuple[bool, str, int, int, int]:
+    people, encoder, attack, space = _cell(row)
+    return people == "generated", attack, ENCODERS.index(encoder), ("raw", *ERASED).index(space), int(row["start"])
+
+
 def _block(row: Row) -> set[int]:
     return set(range(int(row["start"]), int(row["start"]) + int(row["cell"]["targets"])))
 
@@ -180,7 +189,7 @@ def _against(cell: Joined, pca: Joined) -> list[Cell]:
 def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
     judged = cell.judged
     at = judged.fars.index(FAR)
-    best, drawn = cell.control("best of pool", FAR), cell.control("random face", FAR)
+    best, drawn = cell.control(POOL, FAR), cell.control("random face", FAR)
     lost: Estimate | None = None
     if raw is not None and raw is not cell and raw.judged.fars == judged.fars:
         lost = changes(cell.attack, cell.space, *cell.common(raw))[at].other
@@ -207,6 +216,7 @@ def _reached(cell: Joined) -> list[Cell]:
     return [
         *cell.key,
         reached,
+        next((_rounded(one.cosine.value) for one in cell.first.controls if one.name == POOL and one.cosine), None),
         second,
         cell.mean("space", "strangers"),
         converged,

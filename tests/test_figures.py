@@ -67,6 +67,8 @@ def test_no_record_is_kept_that_no_page_shows() -> None:
         ('a {{ figure("cups", "count", "g") }} b', "a 3 b"),
         ('a {{ figure("cups", "range", ".1f") }}\n', "a 1.0 to 2.5\n"),
         ('{{ table("cups", "sizes") }}\n', "| cup | part |\n| --- | --- |\n| tea | 0.5 [0.4, 0.6] |\n"),
+        ('{{ cell("cups", "kinds", "tea black", 3, ".1f") }}', "2.0"),
+        ('{{ cell("cups", "kinds", "tea", 3, ".1f") }}', "1.0"),
         ('{% set name = "cups" %}\n{{ figure(name, "count") }} < 4 & more', "3 < 4 & more"),
     ],
 )
@@ -74,12 +76,13 @@ def test_a_call_in_a_template_becomes_what_was_recorded(
     monkeypatch: pytest.MonkeyPatch, template: str, page: str
 ) -> None:
     table = Table(columns={"cup": "", "part": ".1f"}, rows=[["tea", [0.5, 0.4, 0.6]]])
+    kinds = Table(columns={"cup": "", "kind": "", "size": ""}, rows=[["tea", "green", 1.0], ["tea", "black", 2.0]])
     found = Findings(
         command="count",
         measured="2026-11-16",
         where="here",
         unface="1",
-        tables={"sizes": table},
+        tables={"sizes": table, "kinds": kinds},
         figures={"count": 3, "range": [1.0, 2.5]},
     )
     monkeypatch.setattr("studies.measured.read_findings", lambda name: found)

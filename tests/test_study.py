@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from studies import erasure, tables
 from studies.erasure import Study, rank, run, spanned, studies
+from studies.inversion_table import widest
 from studies.record import record_of
 from studies.tables import (
     chosen,
@@ -197,6 +198,16 @@ def test_shares_that_are_gone_are_those_of_the_audit() -> None:
         removed_adjusted(records, *words) == f"{100 * (raw_adjusted - (isp_adjusted or 0)) / (raw_adjusted or 1):.0f}"
     )
     assert same_shoot(records, *words) == f"{100 * (isp - (isp_adjusted or 0)) / isp:.0f}"
+
+
+def test_a_target_of_two_blocks_is_counted_once() -> None:
+    def row(start: int, targets: int, space: str = "raw") -> dict[str, object]:
+        cell = {"attack": "alsuv", "space": space, "targets": targets}
+        return {"people": "photographs", "encoder": "sscd-int8", "start": start, "cell": cell}
+
+    rows = [row(0, 100), row(0, 200), row(200, 100), row(100, 100), row(0, 100, "isp")]
+    kept = [(one["cell"]["space"], one["start"], one["cell"]["targets"]) for one in widest(rows)]
+    assert sorted(kept) == [("isp", 0, 100), ("raw", 0, 200), ("raw", 200, 100)]
 
 
 @pytest.mark.parametrize(
