@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from studies.measured import Cell, Table, write_findings
 from unface.data import ImageSet, read_embeddings, read_images
 from unface.encode import encode_images, load_encoder
-from unface.errors import UnfaceError
 from unface.faces import ARCFACE_112, Detector, Face, load_detector
+from unface.protect.pair_sets import read_pairs, ten_fold
 
 PUBLISHED = {"arcface-mbf": 99.53, "sface": 99.50}
 COLUMNS = {"encoder": "", "accuracy %": ".2f", "± over folds": ".2f", "published or measured elsewhere": ".2f"}
@@ -64,37 +64,6 @@ def main() -> None:
     if options.record:
         tables = {"accuracy": Table(columns=COLUMNS, rows=found)}
         write_findings("lfw_pairs", command="python -m studies.lfw_pairs", where=options.record, tables=tables)
-
-
-def ten_fold(scores: NDArray[np.float64], mated: NDArray[np.bool_], folds: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Accuracy in each fold at the threshold that is best in all others."""
-    found = []
-    for fold in np.unique(folds):
-        here = folds == fold
-        threshold = best_threshold(scores[~here], mated[~here])
-        found.append(np.mean((scores[here] >= threshold) == mated[here]))
-    return np.array(found)
-
-
-def best_threshold(scores: NDArray[np.float64], mated: NDArray[np.bool_]) -> float:
-    """The score at which accepting it and all above makes the fewest mistakes."""
-    order = np.argsort(-scores, kind="stable")
-    hits: NDArray[np.int64] = np.cumsum(mated[order]) - np.cumsum(~mated[order])
-    return float(scores[order][np.argmax(hits)])
-
-
-def read_pairs(text: str) -> tuple[list[tuple[str, str]], NDArray[np.bool_], NDArray[np.int64]]:
-    """Picture names of each pair, whether they are of one person, and the fold; folds are 300 + 300 pairs in order."""
-    lines = [line.split() for line in text.splitlines() if line.strip()]
-    folds, half = (int(number) for number in lines[0])
-    if len(lines) - 1 != 2 * folds * half:
-        raise UnfaceError(f"pairs.txt: {len(lines) - 1} pairs, its first line promises {2 * folds * half}")
-    pairs = []
-    for words in lines[1:]:
-        first, second = (words[0], words[1]), (words[-2] if len(words) == 4 else words[0], words[-1])
-        pairs.append((f"{first[0]}_{int(first[1]):04d}", f"{second[0]}_{int(second[1]):04d}"))
-    mated = np.array([len(words) == 3 for words in lines[1:]])
-    return pairs, mated, np.arange(len(pairs)) // (2 * half)
 
 
 def _detector(name: str) -> Detector | None:
