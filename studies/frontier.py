@@ -117,7 +117,7 @@ class Setup:
         return copy_covariance(self.faces.vectors[originals], copies.vectors[ours])
 
     def copies_to_find(self, name: str) -> EmbeddingSet:
-        """Everybody's pictures, and one altered copy of each picture of people whom no eraser was fitted on."""
+        """Everybody's pictures, and one altered copy of each picture of people no eraser was fitted on."""
         copies = self.copies[name].take(self._copied(self.copies[name], fitted=False)[0])
         names = [*self.faces.names]
         return EmbeddingSet.from_arrays(

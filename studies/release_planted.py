@@ -327,7 +327,7 @@ def mean_average_precision(vectors: Vectors, people: NDArray[np.int64]) -> float
 def transplanted(
     vectors: Mapping[str, Vectors], whose: Mapping[str, NDArray[np.int64]], ours: Some, others: Some
 ) -> Table:
-    """Share of planted people whom each trait lists, and all traits together."""
+    """Share of planted people that each trait lists, and all traits together."""
     names = np.unique(whose["training"])
     rows: list[list[Cell]] = []
     clean = vectors["clean"]

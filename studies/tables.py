@@ -448,7 +448,7 @@ def _all_and_left_out(record: Record, space: str, far: float) -> list[Tar | Left
 
 
 def _cases(records: Records) -> Iterator[tuple[Record, str]]:
-    """Spaces that every probe attacked; audits that differ in whom erasers were fitted on share a raw one."""
+    """Spaces that every probe attacked; audits that differ in who erasers were fitted on share a raw one."""
     for name, record in records.items():
         if set(PAPER_PROBES) <= set(record.probes) and not name.endswith("_beyond"):
             yield from ((record, space) for space in ("raw", "isp", "leace") if space != "raw" or "_on-" not in name)

@@ -1,4 +1,4 @@
-"""Measure what image embeddings give away about who someone is.
+"""Measure and reduce what image embeddings reveal about identity.
 
 The public names are listed here once and loaded on first use, so that ``import unface`` stays light.
 """
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from unface.verification import Verification as Verification
     from unface.verification import tar_at_far as tar_at_far
     from unface.verification import verify as verify
-else:  # hidden from type checkers, to whom it would make every misspelt name look real
+else:  # hidden from type checkers: every misspelt name would look real to them
 
     def __getattr__(name: str) -> object:
         if name not in _HOMES:

@@ -4,7 +4,7 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told about work in steps of any size; must be safe to call from several threads."""
+    """Hears about work in steps of any size; must be safe to call from several threads."""
 
     def start(self, task: str, total: int) -> None:
         """A task begins, of ``total`` steps."""

@@ -1,4 +1,4 @@
-"""If this fails, encoders whose answer is known by construction are told apart wrongly, or not at all."""
+"""If this fails, encoders whose answer is known by construction are distinguished wrongly, or not at all."""
 
 from collections.abc import Sequence
 from dataclasses import replace

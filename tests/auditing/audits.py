@@ -1,4 +1,4 @@
-"""Audits as quick as can be, of people about whom the answer is known; the costly ones are run once for all tests."""
+"""Audits as quick as can be, of people with a known answer; the costly ones are run once for all tests."""
 
 from dataclasses import fields, replace
 from functools import cache

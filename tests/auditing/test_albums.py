@@ -52,7 +52,7 @@ def test_more_pictures_a_side_link_more_and_the_verdict_says_so() -> None:
     assert single.tar is not None
     assert most.tar is not None
     assert most.tar.low > single.tar.value
-    assert "With 2 or 3 pictures of each person a side" in audited().verdict
+    assert "With 2 or 3 pictures per person on each side" in audited().verdict
     assert any(one.about == "albums" and "coarse" in one.text for one in audited().findings)
 
 

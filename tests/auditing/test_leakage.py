@@ -162,8 +162,8 @@ def test_a_context_that_mated_pairs_alone_have_cannot_be_adjusted_for() -> None:
         (
             "warning",
             "same shoot",
-            "'shoot' separates mated from impostor pairs almost wholly (overlap 20.0 %); what is identity and what is "
-            "the shoot cannot be told apart",
+            "'shoot' separates mated from impostor pairs almost wholly (overlap 20.0 %); identity and photo shoot "
+            "cannot be separated",
         )
     ]
 

@@ -201,7 +201,7 @@ def test_fitted_from_a_folder_the_record_holds_those_who_were_fitted_and_not_tho
 
 
 def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnfaceError, match="record of whom it was fitted on is damaged"):
+    with pytest.raises(UnfaceError, match="record of who it was fitted on is damaged"):
         FittedOn(3, "xy", np.zeros(3, np.uint8))
     write_embeddings(replace(NAMED, erased='{"kind": 3}'), tmp_path / "a.parquet")
     with pytest.raises(UnfaceError, match=r"a\.parquet: metadata 'unface\.erased' is damaged"):

@@ -1,4 +1,4 @@
-"""If these fail, an audit of the people whom a projection was fitted on passes for one of strangers, or names them."""
+"""If these fail, an audit of the people a projection was fitted on passes for one of strangers, or names them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""If these fail, erasers that are told what must stay remove it all the same, or leave identity for its sake."""
+"""If these fail, erasers that know what must stay remove it all the same, or leave identity for its sake."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""If these fail, wrong labels or photo shoots are measured as if they were identity, and nobody is told.
+"""If these fail, wrong labels or photo shoots are measured as if they were identity, without a warning.
 
 Every defect is planted in a set that is otherwise clean, and the clean set must raise none of the alarms.
 """
@@ -163,7 +163,7 @@ def test_where_all_of_a_persons_pictures_are_of_one_shoot_the_two_cannot_be_told
     assert warnings_of(result) == {"same shoot"}
     assert text_of(result, "same shoot") == (
         "'shoot' separates mated from impostor pairs almost wholly (overlap 0.0 %); "
-        "what is identity and what is the shoot cannot be told apart"
+        "identity and photo shoot cannot be separated"
     )
 
 

@@ -96,7 +96,7 @@ def test_the_last_listed_pair_counts_with_its_own_weight() -> None:
 
 def test_a_long_list_is_followed_as_far_as_a_replicate_needs() -> None:
     scores = np.linspace(1, 0, 5000).astype(np.float32)
-    first = np.repeat([0, 1], 2500)  # the first half of the list belongs to somebody whom a replicate leaves out
+    first = np.repeat([0, 1], 2500)  # the first half of the list belongs to somebody a replicate leaves out
     tail = ImpostorTail(scores, first, np.full(5000, 2), np.full((1, 4), 50), floor=-1.0)
     left_out, plain = threshold_replicates(tail, 0.01, np.array([[0.0, 1, 1, 1], [1.0, 1, 1, 1]]))
     assert plain == just_above(scores[150])

@@ -1,4 +1,4 @@
-"""If these fail, a file that is there is not found, or a failure is told without its name or with a password."""
+"""If these fail, a file that is there is not found, or a failure is reported without its name or with a password."""
 
 import hashlib
 import os

@@ -86,7 +86,7 @@ def test_quadratic_scores_without_own_terms_are_products() -> None:
     plain = np.array([[1, 2], [3, 4]], np.float32)
     space = quadratic_space(plain, plain, np.zeros(2))
     np.testing.assert_array_equal(space.exact(np.array([0]), np.array([1])), [11])
-    assert space.bound == pytest.approx(3**2 + 4**2 + 2)  # two columns of ones ride along
+    assert space.bound == pytest.approx(3**2 + 4**2 + 2)  # two more columns of ones
 
 
 @pytest.mark.parametrize("score", ["cosine", "l2"])

@@ -1,4 +1,4 @@
-"""People whom no linear attacker can tell apart, and how well a probe links them."""
+"""People no linear attacker can distinguish, and how well a probe links them."""
 
 import numpy as np
 from numpy.typing import NDArray

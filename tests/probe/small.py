@@ -43,7 +43,7 @@ def consecutive(*sizes: int, start: int = 0) -> RoleRows:
 
 @dataclass
 class Told:
-    """A progress that remembers what it was told."""
+    """A progress that records its calls."""
 
     started: list[tuple[str, int]] = field(default_factory=list)
     advanced: dict[str, int] = field(default_factory=dict)

@@ -38,7 +38,7 @@ def test_equal_scores_go_against_the_attacker() -> None:
 
 
 def test_smaller_galleries_are_the_mean_over_all_ways_to_draw_one() -> None:
-    """Two mates, six others of whom three are ahead: a gallery of five draws three of the six."""
+    """Two mates, six others, three of them ahead: a gallery of five draws three of the six."""
     found = Searched(*(np.array([value] * 9) for value in (0, 0.5, 3, 0.9, 2)))
     draws = list(combinations([1, 1, 1, 0, 0, 0], 3))
     for first in (1, 2, 3):

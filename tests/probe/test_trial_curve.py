@@ -89,7 +89,7 @@ def test_the_curve_does_not_depend_on_the_size_of_scores(by: float) -> None:
 
 @dataclass(frozen=True)
 class Same(Cosine):
-    """An attacker to whom all pairs are alike."""
+    """An attacker that gives all pairs the same score."""
 
     score: float = 0.0
 

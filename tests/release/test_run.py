@@ -77,7 +77,7 @@ def test_own_identity_is_left_out_and_retrieval_risk_is_measured_instead() -> No
         vectors, names, ids=[f"s-{n}" for n in range(len(names))], labels={"copy_of": sources.ids}
     )
     result = measured(replace(given, synthetic=made), named=True)
-    assert result.exposure.exposed.numerator == 0, "the person whom a row names is not compared with it"
+    assert result.exposure.exposed.numerator == 0, "the person a row names is not compared with it"
     risks = {(one.pictures, one.k, one.identities): one for one in result.retrieval}
     assert risks["same", 1, 100].share.value == 1.0
     assert risks["other", 1, 100].share.value > 0.5

@@ -51,7 +51,7 @@ def test_thresholds_are_those_of_all_pairs_of_strangers() -> None:
     owner = np.repeat(np.arange(40), 3)
     vectors = unit(rng.standard_normal((40, 16))[owner] + rng.standard_normal((120, 16)))
     one, two = stranger_thresholds(vectors, owner, (1e-1, 1e-2, 1e-6))
-    assert (one.far, two.far) == (1e-1, 1e-2), "one in a million cannot be told from 7,020 pairs"
+    assert (one.far, two.far) == (1e-1, 1e-2), "7,020 pairs cannot resolve one in a million"
     known = verify(vectors, owner, far=(1e-1, 1e-2))
     for found in (one, two):
         assert found.cosine == known.at[found.far].threshold

@@ -44,8 +44,8 @@ def full_audit() -> AuditResult:
     return AuditResult(
         valid=True,
         verdict=(
-            "An attacker with 4 pictures of each of some other people can link 6.6 % [6.2, 7.1] of photo pairs of one "
-            "person at one false match in 10,000: 660 times chance. After isp 2.6 % [2.4, 2.8] are left: 260 times."
+            "Given two photos of the same stranger, an attacker matches them 6.6 % [6.2, 7.1] of the time, at one "
+            "false match in 10,000: 660 times chance. After ISP: 2.6 % [2.4, 2.8], 260 times chance."
         ),
         findings=[
             Finding(severity="warning", about="near-duplicates", text="12 pairs of nearly the same vector"),
@@ -96,7 +96,7 @@ def raw_audit() -> AuditResult:
     return full_audit().model_copy(
         update={
             "spaces": [raw.model_copy(update={"points": points})],
-            "verdict": "An attacker with 4 pictures of each of some other people can link 6.6 % [6.2, 7.1] of pairs.",
+            "verdict": "Given two photos of the same stranger, an attacker matches them 6.6 % [6.2, 7.1] of the time.",
             "not_measured": ["what an eraser leaves: this is the space as it is", "template inversion"],
             "parts": {},
         }

@@ -28,38 +28,38 @@ def headline(*points: Point) -> Point | None:
 
 def test_the_verdict_says_who_can_link_how_much_at_what_rate_and_how_far_above_chance() -> None:
     assert sentence(point()) == (
-        "An attacker with 4 pictures of each of some other people can link 8.4 % [7.1, 9.9] of photo pairs of one "
-        "person at one false match in 10,000: 840 times chance."
+        "Given two photos of the same stranger, an attacker matches them 8.4 % [7.1, 9.9] of the time, at one false "
+        "match in 10,000: 840 times chance. The attacker was trained on 4 pictures of each of a group of other people."
     )
 
 
 def test_one_picture_is_singular_and_small_multiples_have_a_decimal() -> None:
     assert sentence(point(0.03, 0.02, 0.05, far=1e-2, chance=0.012, k=1)) == (
-        "An attacker with 1 picture of each of some other people can link 3.0 % [2.0, 5.0] of photo pairs of one "
-        "person at one false match in 100: 2.5 times chance."
+        "Given two photos of the same stranger, an attacker matches them 3.0 % [2.0, 5.0] of the time, at one false "
+        "match in 100: 2.5 times chance. The attacker was trained on 1 picture of each of a group of other people."
     )
 
 
 def test_comparing_vectors_as_they_are_takes_no_pictures() -> None:
-    assert sentence(point(probe="cosine")).startswith(
-        "Anyone who can compare the vectors, having learned nothing, can link 8.4 % [7.1, 9.9] of"
+    assert sentence(point(probe="cosine")).endswith(
+        "840 times chance. The attacker only compares the vectors, without any training."
     )
 
 
 def test_an_interval_that_reaches_chance_is_not_more_than_chance() -> None:
     assert sentence(point(0.015, 0.009, 0.03, far=1e-2, chance=0.012)) == (
-        "An attacker with 4 pictures of each of some other people can link 1.5 % [0.90, 3.0] of photo pairs of one "
-        "person at one false match in 100: no measurable difference from chance, which is 1.2 %."
+        "Given two photos of the same stranger, an attacker matches them 1.5 % [0.90, 3.0] of the time, at one false "
+        "match in 100: no measurable difference from chance, which is 1.2 %. The attacker was trained on 4 pictures of "
+        "each of a group of other people."
     )
     assert "no measurable difference from chance" in sentence(point(0.015, 0.012, 0.03, far=1e-2, chance=0.012))
     assert "1.2 times chance" in sentence(point(0.015, 0.0121, 0.03, far=1e-2, chance=0.012))
 
 
 def test_a_coarse_rate_is_called_coarse_also_where_it_is_not_above_chance() -> None:
-    assert sentence(point(resolution="coarse")).endswith(
-        ": 840 times chance. Calibrate identities are few for this rate; take it as coarse."
-    )
-    assert sentence(point(0.0, 0.0, 0.2, resolution="coarse")).endswith("; take it as coarse.")
+    coarse = " There are few calibrate identities for this rate, so the number is coarse."
+    assert sentence(point(resolution="coarse")).endswith(coarse)
+    assert sentence(point(0.0, 0.0, 0.2, resolution="coarse")).endswith(coarse)
 
 
 def test_nothing_measured_is_not_called_safe() -> None:
@@ -111,10 +111,10 @@ def test_the_sentence_after_erasure_says_the_numbers_of_the_points() -> None:
     stay = space(result, "isp").utility[0].retained
     assert result.verdict.endswith(
         f" After ISP (3 of 16 dimensions removed): {percent(isp.tar.value)} {interval(isp.tar.low, isp.tar.high)}, "
-        f"{times(isp.times_chance)} chance; {percent(random.tar.value)} after a random subspace and "
-        f"{percent(pca.tar.value)} after label-free PCA of equal rank; "
+        f"{times(isp.times_chance)} chance. Controls of equal rank: {percent(random.tar.value)} after a random "
+        f"subspace, {percent(pca.tar.value)} after label-free PCA. "
         f"{percent(stay.value)} {interval(stay.low, stay.high)} of nearest neighbours among the audited "
-        "pictures stay."
+        "pictures stay the same."
     )
 
 
@@ -172,8 +172,8 @@ def test_verdict_tiles_table_findings_and_page_quote_every_space_at_the_k_and_ra
     tars = {one.name: tar.value for one in result.spaces if (tar := getattr(head.of(one), "tar", None))}
     assert tars == {"raw": 0.4, "isp": 0.12, "random": 0.31, "pca": 0.14}
 
-    assert f"{ERASER_AT_4} [11.0, 13.0], 1,200 times chance; " in result.verdict
-    assert f"; {RANDOM_AT_4} after a random subspace and {PCA_AT_4} after label-free PCA of equal rank; " in (
+    assert f"{ERASER_AT_4} [11.0, 13.0], 1,200 times chance. " in result.verdict
+    assert f"Controls of equal rank: {RANDOM_AT_4} after a random subspace, {PCA_AT_4} after label-free PCA. " in (
         result.verdict
     )
     assert RANDOM_AT_1 not in result.verdict
@@ -209,9 +209,7 @@ def test_verdict_tiles_table_findings_and_page_quote_every_space_at_the_k_and_ra
 
 def test_an_eraser_that_leaves_more_at_another_k_is_quoted_at_the_headlines_and_the_other_is_added() -> None:
     result = at_two_ks(eraser_worse_at=1)
-    assert f": {ERASER_AT_4} [11.0, 13.0], 1,200 times chance (with 1 picture 11.0 %); {RANDOM_AT_4} after" in (
-        result.verdict
-    )
+    assert f": {ERASER_AT_4} [11.0, 13.0], 1,200 times chance (11.0 % with 1 picture each). " in result.verdict
     tile = next(figure for figure in key_figures(result) if figure.title == "After isp, worst case")
     assert tile.value == ERASER_AT_4
     assert tile.counted.endswith("; 11.0 % at k = 1, where this space leaks most")

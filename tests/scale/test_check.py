@@ -109,7 +109,7 @@ def test_not_a_number_among_the_vectors_never_passes_for_small() -> None:
         (
             {"rows": 1201, "worst_length": 0.123},
             "a.parquet: lengths differ from one by 0.12, at most 4e-06 would be rounding;"
-            " was the store told to scale vectors?",
+            " does the store scale vectors?",
         ),
     ],
 )

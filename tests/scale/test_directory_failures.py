@@ -149,7 +149,7 @@ def test_a_source_that_is_gone_or_written_to_meanwhile_is_told(
 
 @dataclass
 class InTurn:
-    """An executor that does one job after the other, knows which, and fails or answers as it is told."""
+    """An executor that does one job after the other, knows which, and fails or answers on command."""
 
     fails: dict[str, UnfaceError] = field(default_factory=dict)
     read_back: list[Verified] | None = None

@@ -14,7 +14,7 @@ from unface.scale.sums import Cut, SumsJob, gather_here
 
 @dataclass
 class Watched:
-    """Every word that a bar is told, in order."""
+    """Every word that a bar shows, in order."""
 
     told: list[tuple[str, int]] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""If these fail, rows of a file are told by wrong numbers, pieces have wrong sizes, or odd files are not refused."""
+"""If these fail, rows of a file have wrong numbers, pieces have wrong sizes, or odd files are not refused."""
 
 from pathlib import Path
 from types import SimpleNamespace

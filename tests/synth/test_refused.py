@@ -56,7 +56,7 @@ def test_an_unfinished_run_of_another_version_is_not_mixed_in(tmp_path: Path, ve
     assert plan.pop("unface") == __version__
     manifest.write_text(json.dumps(plan if version is None else {**plan, "unface": version}))
     words = f"people: was begun by unface {version or 'of before'}, whose pictures may be others than those of "
-    with pytest.raises(UnfaceError, match=f"{words}{__version__}; go on with that one, or give another --out"):
+    with pytest.raises(UnfaceError, match=f"{words}{__version__}; continue that one, or give another --out"):
         made(out, RECIPE)
 
 

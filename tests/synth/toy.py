@@ -1,4 +1,4 @@
-"""People of whom all is known: two hues, the upper half of a picture by an early slot, the lower by a middle one.
+"""People with everything known: two hues, the upper half of a picture by an early slot, the lower by a middle one.
 
 Judges read a hue each, as a point on the circle, so that cosines are of angles and every answer can be worked out.
 """

@@ -1,4 +1,4 @@
-"""People of whom all is known: Gaussian identities, seen by three recognisers through a rotation and noise each."""
+"""People with everything known: Gaussian identities, seen by three recognisers through a rotation and noise each."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Who is compared with whom: the same person elsewhere, and another person's face to put into the same place."""
+"""Which faces are compared: the same person elsewhere, and another person's face to put into the same place."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -19,8 +19,8 @@ SIGMAS = (0, 1, 2, 4, 6, 8)
 REVEALED = (0.0, 0.25, 0.5, 0.75, 1.0)
 AREA_TOLERANCE = 0.02
 
-_HIDDEN = 127  # the same grey in all pictures: a colour of their own would give away some of what is hidden
-_MEASURED_AT = 224  # pixels: FCRs, and so who is paired with whom, are the same for every encoder
+_HIDDEN = 127  # the same grey in all pictures: a colour of their own would reveal some of what is hidden
+_MEASURED_AT = 224  # pixels: FCRs, and so the pairing, are the same for every encoder
 _FEATHER = 1.0  # standard deviation whose kernel of 2⌈3σ⌉ + 1 reaches 3 pixels to either side
 
 

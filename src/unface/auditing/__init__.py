@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from unface.auditing.sweeps import Sweeps as Sweeps
     from unface.auditing.transfer import Transfer as Transfer
     from unface.auditing.translate import Translate as Translate
-else:  # hidden from type checkers, to whom it would make every misspelt name look real
+else:  # hidden from type checkers: every misspelt name would look real to them
 
     def __getattr__(name: str) -> object:
         if name not in _HOMES:

@@ -30,7 +30,7 @@ class Attacked:
 
 @dataclass(frozen=True, eq=False)
 class Attack:
-    """Who attacks whom, and how the result is resampled."""
+    """Which people attack, which are attacked, and how the result is resampled."""
 
     roles: Roles
     probes: Sequence[Probe]

@@ -1,4 +1,4 @@
-"""People whom only the attacker has: they join the train identities, and nobody else may be among them."""
+"""People only the attacker has: they join the train identities, and nobody else may be among them."""
 
 from collections.abc import Sequence
 from dataclasses import replace

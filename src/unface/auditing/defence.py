@@ -1,4 +1,4 @@
-"""The defender: on whom erasers are fitted, how many dimensions go, and the projections with controls of equal rank."""
+"""The defender: who erasers are fitted on, how much they remove, and the projections with controls of equal rank."""
 
 import json
 import re
@@ -247,7 +247,7 @@ class Defence:
 
 
 def fit_set(prepared: Prepared, other: EmbeddingSet | None, variant: Variant) -> EmbeddingSet:
-    """Whom the defender learns from: fit identities, the attacker's own (paper), or another set of other people."""
+    """Who the defender learns from: fit identities, the attacker's own (paper), or another set of other people."""
     if other is None:
         role = Role.TRAIN if variant is Variant.PAPER else Role.FIT
         return prepared.embeddings.take(prepared.split.rows(prepared.embeddings, role))
@@ -376,7 +376,7 @@ def certified(defence: Defence, prepared: Prepared) -> Defence:
 
 
 def fit_overlap(record: FittedOn | None, prepared: Prepared) -> FitOverlap | None:
-    """Of those who set thresholds and those who are judged; an attacker may well know whom the defender knew."""
+    """Of those who set thresholds and those who are judged; an attacker may well know the people the defender knew."""
     if record is None:
         return None
     people, split = prepared.embeddings, prepared.split

@@ -52,7 +52,7 @@ _MOST_HELD_ROWS = 200_000
 """For the certificate: whole identities up to so many rows are kept, whatever the size of the collection."""
 _ROWS_AT_ONCE = 1 << 10
 _HOLD_OUT = 0.2
-"""Share of the people on whom a projection is certified, where nothing else is asked for."""
+"""Share of the people a projection is certified on, by default."""
 
 
 def fit_certified(

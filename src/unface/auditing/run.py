@@ -97,7 +97,7 @@ def audit(
     ``gate`` are vectors without faces: then only what a gate takes for a face is erased, also by the controls, and the
     upper bound of the share of faces it misses is to stay below ``miss``.
 
-    ``attacker_data`` are people whom only the attacker has: they join the train identities, and are refused where one
+    ``attacker_data`` are people only the attacker has: they join the train identities, and are refused where one
     of them is in another set by name or by a nearly equal vector.
 
     ``utility`` sets say what the vectors are for: classes as identities, or copies by a column ``copy_of``. ``parts``

@@ -21,7 +21,7 @@ from unface.memory import enforce_memory, limit_memory
 
 app = typer.Typer(
     name="unface",
-    help="Measure, and cut down, what image embeddings give away about who someone is.",
+    help="Measure and reduce what image embeddings reveal about identity.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,6 +47,6 @@ def _root(
     ),
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:
-    """Measure, and cut down, what image embeddings give away about who someone is."""
+    """Measure and reduce what image embeddings reveal about identity."""
     limit_memory(memory)
     context.call_on_close(enforce_memory())

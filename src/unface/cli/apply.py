@@ -41,7 +41,7 @@ def apply(
     """Write SRC with every vector erased; other columns, their order and the rows stay as they are.
 
     With --store, the vectors of a store are replaced where they are. A run over a folder, URL or store that was cut
-    off goes on when the same command is given again.
+    off continues when the same command is given again.
     """
     from unface.cli.show import progress_bars
     from unface.erase import Projection

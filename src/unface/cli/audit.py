@@ -47,7 +47,7 @@ def audit(
     mu: float | None = options.MU,
     fit_on: str | None = typer.Option(None, "--fit-on", help="Fit erasers on this set of other people."),
     attacker_data: str | None = typer.Option(
-        None, "--attacker-data", help="People whom only the attacker has, to learn from."
+        None, "--attacker-data", help="People only the attacker has, to learn from."
     ),
     projection: list[Path] = typer.Option([], "--projection", help="A ready projection to measure."),
     save_projection: Path | None = typer.Option(
@@ -72,7 +72,9 @@ def audit(
         False, "--attribution", help="With pictures: does similarity rest on faces or on what is around them?"
     ),
     album: list[str] = typer.Option(
-        [], "--album", help="Pictures a side to compare, as 1,2,4,half, or none [default: what fits of 1,2,4,8…,half]."
+        [],
+        "--album",
+        help="Pictures per side to compare, as 1,2,4,half, or none [default: those of 1,2,4,8…,half that fit].",
     ),
     sweep: bool = typer.Option(True, "--sweep/--no-sweep", help="Measure over ranks, for the frontier."),
     fit_counts: list[str] = typer.Option([], "--fit-counts", help="Measure over these numbers of fit identities."),
@@ -372,7 +374,7 @@ def _translation(what: str | None, source: str, identity: str, id_column: str) -
         column = read_embeddings(source, vector=what, identity=identity, id=id_column)
     except UnfaceError as error:
         raise UnfaceError(f"--translate {what}: is no file, and no column of vectors: {error}") from None
-    # The file's metadata speak of its first column.
+    # The file's metadata describe its first column.
     return [Translate(replace(column, source=what, space=replace(column.space, encoder=None, weights_sha256=None)))]
 
 

@@ -25,7 +25,7 @@ def demo(
     json: bool = JSON,
     quiet: bool = QUIET,
 ) -> None:
-    """Measure, erase, measure again: what a face recogniser and two general encoders give away about 480 people.
+    """Measure, erase, measure again: what a face recogniser and two general encoders reveal about 480 people.
 
     At the end, 200 questions to a face system that only answers with a score.
 
@@ -68,7 +68,7 @@ def demo(
 
 
 def _ask_200_questions(folder: Path, progress: "Progress") -> "ValidationResult":
-    """What a face recogniser gives away that only answers with a score; a ledger of an earlier demo is used again."""
+    """What a face recogniser that only answers with a score reveals; a ledger of an earlier demo is used again."""
     from unface.report.validation import write_validation
     from unface.validate.embedded import embedded_case
     from unface.validate.ledger import LEDGER_FILE

@@ -35,7 +35,7 @@ def train(
     mask_ratio: float = typer.Option(0.75, "--mask-ratio", help="Share of each picture that is hidden."),
     hide: str = typer.Option("none", "--hide", help="Always hide eyes or mouth, or none of them."),
     epochs: int | None = typer.Option(None, "--epochs", help="Passes over the pictures [default: the preset's]."),
-    seconds: float = typer.Option(float("inf"), "--seconds", help="Stop after so many; the same command goes on."),
+    seconds: float = typer.Option(float("inf"), "--seconds", help="Stop after so many seconds; run again to continue."),
     detector: str = _DETECTOR,
     accept_licence: bool = ACCEPT_LICENCE,
     device: str = _DEVICE,
@@ -45,7 +45,7 @@ def train(
 ) -> None:
     """Train a masked autoencoder whose pictures keep what a face recogniser sees.
 
-    Cut off, the same command goes on where it stopped. The model can show the faces that it was trained on: keep it
+    If a run is interrupted, the same command continues it. The model can show the faces that it was trained on: keep it
     as you keep the pictures.
     """
     _require_torch()
@@ -110,8 +110,8 @@ def deploy(
 ) -> None:
     """Write a release: faces that the model made from a few visible patches of each picture, without names.
 
-    Cut off, the same command goes on where it stopped. Keep the mask seed: a second release of a picture with another
-    seed shows other pixels of it.
+    If a run is interrupted, the same command continues it. Keep the mask seed: a second release with another
+    seed shows other pixels of the same pictures.
     """
     _require_torch()
     import torch

@@ -69,7 +69,7 @@ def invert(
 ) -> None:
     """Try to turn stored vectors back into faces, and let recognisers judge whether they show the person.
 
-    For vectors that you hold. A run that was cut off is gone on with by the same command. On two CPU cores a target
+    For vectors that you hold. If a run is interrupted, the same command continues it. On two CPU cores a target
     takes minutes.
     """
     from functools import partial

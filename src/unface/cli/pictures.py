@@ -1,4 +1,4 @@
-"""Pictures given where embeddings are expected: encoded first, beside the audit, and gone on with if cut off."""
+"""Pictures given where embeddings are expected: encoded first, beside the audit; an interrupted run continues."""
 
 import re
 from collections.abc import Sequence

@@ -161,7 +161,7 @@ def _read(sources: dict[str, str], vectors: list[str], identity: str, id_column:
         columns = Columns(vector=vector, identity=identity, id=id_column)
         sets = {role: read_faces(source, columns, role=role, bad_rows=bad_rows) for role, source in sources.items()}
         main = next((one.space.encoder for one in sets.values() if one.space.encoder), None)
-        if vector != vectors[0]:  # the file's metadata speak of its first column
+        if vector != vectors[0]:  # the file's metadata describe its first column
             sets = {
                 role: replace(one, space=replace(one.space, encoder=None, weights_sha256=None))
                 for role, one in sets.items()
@@ -182,7 +182,7 @@ def _encoded(
     force: bool,
     progress: "Progress",
 ) -> "tuple[list[View], dict[str, ImageSet]]":
-    """Pictures of all three sets by every encoder, kept beside the result; a run that was cut off goes on."""
+    """Pictures of all three sets by every encoder, kept beside the result; an interrupted run continues."""
     from unface.cli.pictures import FOLDER, load_all
     from unface.data import read_embeddings
     from unface.encode import encode_images, made_of

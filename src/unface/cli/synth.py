@@ -33,7 +33,7 @@ def synth(
 ) -> None:
     """Make pictures of people who do not exist, kept apart and accepted by face recognisers.
 
-    Cut off, the same command goes on where it stopped.
+    If a run is interrupted, the same command continues it.
     """
     if find_spec("torch") is None:
         raise UnfaceError("generated faces need torch, not installed; run pip install 'unface[torch]'")

@@ -1,4 +1,4 @@
-"""``unface validate``: what a face system that only answers with a score gives away."""
+"""``unface validate``: what a face system that only answers with a score reveals."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -75,9 +75,9 @@ def validate(
     json: bool = typer.Option(False, "--json", help="Print validation.json instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
-    """Ask a face system questions as an ordinary user could, and measure what the answers give away.
+    """Ask a face system questions as an ordinary user could, and measure what the answers reveal.
 
-    For systems that you run, or were allowed to test. A run that was cut off is gone on with by the same command, and
+    For systems that you run, or were allowed to test. If a run is interrupted, the same command continues it, and
     no question is asked twice.
     """
     from unface.cli.show import progress_bars
@@ -194,7 +194,7 @@ def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTar
     rows: list[tuple[str, ...]] = [
         (name, str(folder / enrolled.pictures[enrolled.rows(at)[0]].name)) for at, name in enumerate(enrolled.names)
     ]
-    listing = Listing(("person", "picture"), rows, "whom to enrol").csv()
+    listing = Listing(("person", "picture"), rows, "people to enrol").csv()
     write_files(out, {}, {"enrol.csv": listing})
     total = budget * len(rows)
     typer.echo(
@@ -225,5 +225,5 @@ def _show(done: "Validated", out: Path, *, save_templates: bool, json: bool, qui
     if result.asked.ended is not None:
         raise UnfaceError(
             f"{result.target.name}: stopped answering after {result.asked.counted:,} questions ({result.asked.ended}); "
-            f"{path} holds what there is, and the same command with --force goes on"
+            f"{path} holds what there is, and the same command with --force continues"
         )

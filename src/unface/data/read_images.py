@@ -1,4 +1,4 @@
-"""read_images: pictures and whose they are from folders, archives and Parquet, told apart by content, not by suffix.
+"""read_images: pictures and whose they are from folders, archives and Parquet, recognised by content, not by suffix.
 
 Whose a picture is comes from its path, ``<identity>/<image>``, from a list as CelebA has one, or from a column.
 """

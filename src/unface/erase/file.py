@@ -40,7 +40,7 @@ class GateHeader(BaseModel):
 
 
 class FittedOnHeader(BaseModel):
-    """Whom it was fitted on, but for the bits."""
+    """Who it was fitted on, without the bits."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -138,7 +138,7 @@ def _projection(header: Header, arrays: dict[str, NDArray[np.float64]], source: 
             f"{source}: its metadata and its arrays disagree on whether there is a face gate; save it again"
         )
     if ("people" in arrays) != (header.fitted_on is not None):
-        raise UnfaceError(f"{source}: its metadata and its arrays disagree on whom it was fitted on; save it again")
+        raise UnfaceError(f"{source}: its metadata and its arrays disagree on who it was fitted on; save it again")
     weights, people = arrays.pop("gate", None), arrays.pop("people", None)
     needed, allowed = {"directions", "spectrum"}, {"directions", "spectrum", "readers", "mean"}
     if not needed <= arrays.keys() <= allowed and arrays.keys() != {"kept", "spectrum"}:

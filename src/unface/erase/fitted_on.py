@@ -1,4 +1,4 @@
-"""Whom a projection was fitted on: a set in which people can be looked up, but from which nobody can be read.
+"""Who a projection was fitted on: a set in which people can be looked up, but from which nobody can be read.
 
 Each name sets one of eight bits for each person, at a place that a keyed hash of it says. Of people who were not fitted
 on about 12 % match all the same, so that one match says little of one person; of a whole set of people the number of
@@ -36,7 +36,7 @@ class FittedOn:
         except ValueError:
             salted = False
         if not salted or self.people < 1 or self.bits.shape != (self.people,) or self.bits.dtype != np.uint8:
-            raise UnfaceError("projection: its record of whom it was fitted on is damaged; fit it again")
+            raise UnfaceError("projection: its record of who it was fitted on is damaged; fit it again")
 
     @classmethod
     def of(cls, names: Iterable[str], directions: NDArray[np.float64]) -> "FittedOn":
@@ -70,7 +70,7 @@ class FittedOn:
             bits = np.frombuffer(base64.b64decode(fields["bits"], validate=True), np.uint8)
             return cls(int(fields["people"]), str(fields["salt"]), bits)
         except (AssertionError, KeyError, TypeError, ValueError):
-            raise UnfaceError("its record of whom it was erased for is damaged; apply the projection again") from None
+            raise UnfaceError("its record of who it was erased for is damaged; apply the projection again") from None
 
 
 def too_many(matches: int, compared: int, chance: float) -> bool:

@@ -72,7 +72,7 @@ def fit_gate(
     threshold = float(np.partition(scores, misses)[misses]) - _MARGIN
     along = others[~fitted].astype(np.float64) @ weights
     if upper_bound(misses, len(held)) > miss:
-        # Nobody knows how far below the lowest of a few faces the next one lies; room that costs little is used.
+        # How far below the lowest of a few faces the next one lies is unknown; use room that costs little.
         threshold = min(threshold, float(np.quantile(along, 1 - _SPENT)))
     missed = scores <= threshold
     people, missed_people = len(np.unique(held_identities)), len(np.unique(held_identities[missed]))
@@ -108,7 +108,7 @@ def _normal(faces: ClassMoments, others: ClassMoments) -> NDArray[np.float64]:
     normal = within.discriminant(faces.mean() - others.mean(), dim / (dim + samples))
     length = float(np.linalg.norm(normal))
     if not length > 0:
-        raise UnfaceError("gate: faces and the gate set have the same mean, so no gate can tell them apart")
+        raise UnfaceError("gate: faces and the gate set have the same mean, so no gate can separate them")
     return normal / length
 
 

@@ -10,7 +10,7 @@ from unface.moments import ClassMoments, MomentStream
 
 
 class INLP(ClosedFormEraser):
-    """Removes what a ridge classifier of identities goes by, round after round.
+    """Removes what a ridge classifier of identities uses, round after round.
 
     Fit W = (S + αI)⁻¹ XᵀY, drop its ``per_round`` leading directions, repeat on what is left up to ``rank``.
     S is the centred scatter and α = ``ridge`` times its mean eigenvalue. The spectrum holds the singular values of W,

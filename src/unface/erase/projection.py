@@ -98,7 +98,7 @@ class Projection:
         return self._erased(vectors, self.kernel)[0]
 
     def apply_linear(self, vectors: ArrayLike) -> NDArray[np.float32]:
-        """The same before it is scaled to length one: the map that the theorems speak of."""
+        """The same before it is scaled to length one: the map that the theorems are about."""
         return self._erased(vectors, replace(self.kernel, unit_output=False))[0]
 
     def count_degenerate(self, vectors: ArrayLike) -> int:

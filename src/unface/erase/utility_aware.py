@@ -10,7 +10,7 @@ from unface.erase.spectrum import Weighting, Whitening, mean_spectrum, symmetric
 from unface.moments import MomentStream
 
 # Of the utility covariance towards its mean variance. Where utility hardly varies, removing costs nothing and the
-# ratio would be decided by the noise of a small sample. Real encoders cannot tell 0.001 from 0.01; 0.1 costs utility.
+# ratio would be decided by the noise of a small sample. On real encoders 0.001 equals 0.01; 0.1 costs utility.
 _SHRINKAGE = 0.01
 
 

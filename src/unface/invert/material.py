@@ -123,7 +123,7 @@ def require_learners(people: int, targets: int, fewest: int, attack: str) -> Non
 def spaces_of(projections: Mapping[str, Projection], train: EmbeddingSet) -> dict[str, Projection | None]:
     """The raw space, each projection, and beside it a random subspace and label-free PCA of the same rank.
 
-    PCA is fitted on train people, whom no target is among; where they are too few for the rank it is left out.
+    PCA is fitted on train people, who are never targets; where they are too few for the rank it is left out.
     """
     spaces: dict[str, Projection | None] = {"raw": None, **projections}
     for projection in projections.values():

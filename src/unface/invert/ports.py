@@ -62,7 +62,7 @@ class Generator(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Train:
-    """Train people, whom nobody attacks: what an attacker learns from."""
+    """Train people, who are never attacked: what an attacker learns from."""
 
     vectors: NDArray[np.float32]
     """(n, d) unit vectors of their pictures in the attacked space: erased where the targets are."""
@@ -202,7 +202,7 @@ class Attack(Protocol):
 
     @property
     def settings(self) -> Mapping[str, float | str]:
-        """Everything that another run needs to repeat it; a run that was begun with others is not gone on with."""
+        """Everything that another run needs to repeat it; a run that was begun with others is not continued."""
         ...
 
     @property

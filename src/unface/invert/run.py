@@ -43,7 +43,7 @@ _TOO_MANY = 10  # times the FAR: reconstructions that pass for strangers so ofte
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """What is attacked, by whom it is judged, and what an attacker may know."""
+    """What is attacked, who judges it, and what an attacker may know."""
 
     encoder: str
     space: Space
@@ -101,7 +101,7 @@ def invert(
     keep_pictures: bool = False,
     progress: Progress | None = None,
 ) -> Inverted:
-    """Run every attack on every space; a killed run is gone on with in the same ``place`` by the same call.
+    """Run every attack on every space; the same call continues a killed run in the same ``place``.
 
     ``controls`` is how many random faces of the prior the best is taken of.
     """
@@ -139,7 +139,7 @@ def invert(
 
 
 def finish(place: Place) -> None:
-    """Once the result is written: drop what a killed run would have gone on with."""
+    """Once the result is written: drop what a killed run would have continued from."""
     for entry in place.listed(_PARTS):
         place.drop(f"{_PARTS}/{entry.name}")
     place.drop(f"{OWN}/manifest.json")
@@ -408,7 +408,7 @@ def space_facts(name: str, projection: Projection | None, case: Case) -> SpaceFa
 def plan_of(
     case: Case, attacks: Sequence[Attack], spaces: Mapping[str, Projection | None], seed: int, *, keep_pictures: bool
 ) -> dict[str, object]:
-    """What a run that goes on must agree with."""
+    """What a continued run must agree with."""
     return {
         "encoder": [case.encoder, case.space.weights_sha256],
         "pictures": case.facts.sha256,

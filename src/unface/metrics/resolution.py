@@ -1,4 +1,4 @@
-"""Which false-accept rates a set of impostor pairs can speak about at all."""
+"""Which false-accept rates a set of impostor pairs can resolve."""
 
 import math
 from enum import StrEnum

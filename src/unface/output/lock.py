@@ -84,7 +84,7 @@ def _object_lock(place: Place, busy: UnfaceError) -> Iterator[None]:
             raise busy
         seen = now
     place.write(_LOCK, f"{mine} 0".encode())
-    # Of two that began at the same moment the one that wrote last goes on.
+    # Of two that began at the same moment the one that wrote last continues.
     pause.wait(_RENEWED_S / 5)
     if place.read(_LOCK) != f"{mine} 0".encode():
         raise busy

@@ -39,8 +39,8 @@ def count_impostors(
 def reaching_impostors(pairing: Pairing, score: float, most: int, screen: Screen) -> int | None:
     """How many impostor pairs have an exact score of at least ``score``; None as soon as these are more than ``most``.
 
-    Only what the screen cannot tell from ``score`` is listed, so a score deep among the others costs no more than one
-    above nearly all of them.
+    Only what the screen cannot separate from ``score`` is listed, so a score deep among the others costs no more than
+    one above nearly all of them.
     """
     low = np.nextafter(np.float32(score - screen.margin), np.float32(-np.inf))
     high = np.nextafter(np.float32(score + screen.margin), np.float32(np.inf))

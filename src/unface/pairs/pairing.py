@@ -1,4 +1,4 @@
-"""Who is compared with whom: rows sorted by identity, blocks that cover each pair once, numbers of pairs."""
+"""Which pairs are compared: rows sorted by identity, blocks that cover each pair once, numbers of pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

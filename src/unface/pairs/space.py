@@ -47,7 +47,7 @@ class PairSpace:
     def settle(self, products: NDArray[np.float64]) -> NDArray[np.float32]:
         """Float64 inner products as scores: what only the order of summation decides is rounded away.
 
-        Float32 does that except near zero, where equal vectors at distance 0 would differ by 1e-16; hence the grid.
+        Float32 does that except near zero, where equal vectors at distance 0 would differ by 1e-16; so the grid.
         """
         grid = 2.0 ** (np.ceil(np.log2(self.bound)) - 40)
         return np.asarray(np.round(products / grid) * grid, dtype=np.float32)
@@ -85,7 +85,7 @@ def l2_space(vectors: NDArray[np.floating]) -> PairSpace:
 
 
 def quadratic_space(left: NDArray[np.float32], right: NDArray[np.float32], own: NDArray[np.float64]) -> PairSpace:
-    """Scores are left · right + own[i] + own[j]; each own term rides along as two float32 columns, high and low."""
+    """Scores are left · right + own[i] + own[j]; each own term is added as two float32 columns, high and low."""
     # Each own term is shared with the other side's ones, so that ``bound`` grows no faster than scores.
     share = 2.0 ** np.floor(np.log2(np.abs(own).max()) / 2 + 0.5) if own.any() else 1.0
     high = (own / share).astype(np.float32)

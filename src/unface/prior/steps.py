@@ -65,7 +65,7 @@ class Steps(ABC):
         write_file(folder / _STATE, save(plain, {"progress": json.dumps(progress)}))
 
     def resume(self, folder: Path) -> None:
-        """Go on where a run of the same recipe on the same pictures was saved; nothing where there is none."""
+        """Continue the saved run of the same recipe on the same pictures; nothing where there is none."""
         path = folder / _STATE
         if not path.exists():
             return

@@ -208,7 +208,7 @@ def write_samples(path: Path, pictures: NDArray[np.uint8], jpeg: int | None = No
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train until the steps are done or the time is up, save, and sample; the same command again goes on."""
+    """Train until the steps are done or the time is up, save, and sample; the same command continues."""
     parser = argparse.ArgumentParser(prog="python -m unface.prior.train", description=__doc__)
     parser.add_argument("pictures", help="folder, zip or tar of <identity>/<image>")
     parser.add_argument("out", type=Path, help="folder of the prior")

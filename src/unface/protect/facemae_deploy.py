@@ -107,7 +107,7 @@ def deploy(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Write the release and give its manifest. The folder appears whole; a run that was cut off is gone on with.
+    """Write the release and give its manifest. The folder appears whole; an interrupted run continues.
 
     ``<person>/<picture>.png`` by numbers in an order that the seed decides, so that names and their order stay here.
     """
@@ -209,7 +209,7 @@ def _names(images: ImageSet, key: bytes) -> dict[str, str]:
 def _manifest(
     trained: Trained, key: bytes, licence: str, files: dict[str, str], left_out: Counter[str], shared: Shared
 ) -> dict[str, Any]:
-    """What a reader of the release is told; no names, no paths."""
+    """What the release says to its readers; no names, no paths."""
     header, preset, masking = trained.header, trained.preset, trained.masking
     listing = "".join(f"{digest}  {name}\n" for name, digest in sorted(files.items()))
     return {

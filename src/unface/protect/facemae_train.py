@@ -158,7 +158,7 @@ class Training(Steps):
         return self._real
 
     def resume(self, folder: Path) -> None:
-        """Go on where the same recipe stopped; a checkpoint of another preset is named."""
+        """Continue where the same recipe stopped; a checkpoint of another preset is named."""
         require_preset(folder, self.recipe.preset)
         super().resume(folder)
 
@@ -192,7 +192,7 @@ class Training(Steps):
 def train(training: Training, out: Path, *, seconds: float = math.inf, progress: Progress | None = None) -> bool:
     """Train until all steps are done, the time is up or SIGTERM comes; checkpoints every five minutes and at the end.
 
-    The same call goes on where a run stopped. Whether all steps are done.
+    The same call continues an interrupted run. Returns whether all steps are done.
     """
     progress, task = progress or Silent(), "training FaceMAE"
     stopped: list[int] = []

@@ -14,8 +14,8 @@ from unface.release.faces import Faces
 from unface.result.words import count
 
 NO_HOLDOUT = (
-    "--holdout: is missing. Without people who were not trained on, nearness to training people cannot be told from "
-    "nearness to any face; give pictures of other people from the same source"
+    "--holdout: is missing. Without people who were not trained on, closeness to training people means nothing: any "
+    "face is close to some other face; give pictures of other people from the same source"
 )
 
 
@@ -98,7 +98,7 @@ def with_people(
         )
         note = (
             f"people were clustered, for want of identity labels: pictures from a cosine of {found.cosine:.3f} on "
-            "count as one person; split or merged people make the list of exposed people less sure"
+            "count as one person; split or merged people make the list of exposed people less reliable"
         )
         training, holdout = (
             replace(side, people=people, names=tuple(f"cluster {number}" for number in range(int(people.max()) + 1)))

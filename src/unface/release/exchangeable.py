@@ -31,7 +31,7 @@ class Exchangeability:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether there is no evidence against it."""
         return self.auc <= self.limit
 
 

@@ -90,7 +90,7 @@ def exposed(training: PersonScores, holdout: PersonScores, *, fdr: float = FDR) 
 def fused(training: Mapping[str, PersonScores], holdout: Mapping[str, PersonScores], *, fdr: float = FDR) -> Exposure:
     """Several traits at once: Σ log² p, ranked among the holdout people's.
 
-    Squares, where Fisher has none, let one trait alone speak: a transplanted eye is far out in one and usual in others.
+    Squares, where Fisher has none, let one trait decide: a transplanted eye is far out in one and usual in others.
 
     Traits of one face depend on each other, so Fisher's χ² table does not hold. Here each training person joins the
     holdout people, all are ranked in each trait, and the rank of their statistic is the p-value: valid under any

@@ -351,7 +351,7 @@ def _separation(training: PersonScores, holdout: PersonScores, plan: Plan) -> Se
 
 
 def _people_share(listed: int, people: int) -> Share:
-    """Of people, each of whom is one trial."""
+    """Of people; each person is one trial."""
     interval = wilson(listed, people) if listed else Interval(0.0, zero_bound(people), 0.95)
     return Share.counted(listed, people, interval, people)
 

@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: a banner, the conclusion, bars; and as a chart to go on with."""
+"""A result as a notebook shows it: a banner, the conclusion, bars; and as a chart to edit further."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

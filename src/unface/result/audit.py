@@ -57,10 +57,8 @@ class ContextAdjusted(Frozen):
 
     @property
     def words(self) -> str:
-        """3.1 % [2.2, 4.3], or that context and identity cannot be told apart."""
-        return (
-            "cannot be told apart" if self.value is None else f"{percent(self.value)} {interval(self.low, self.high)}"
-        )
+        """3.1 % [2.2, 4.3], or that context and identity cannot be separated."""
+        return "cannot be separated" if self.value is None else f"{percent(self.value)} {interval(self.low, self.high)}"
 
 
 def _with_effective_n(tar: Share) -> Share:
@@ -127,9 +125,9 @@ class Curve(Frozen):
 
 
 class FitOverlap(Frozen):
-    """Whether people whom a ready projection was fitted on are among those who are judged here."""
+    """Whether the people a ready projection was fitted on are also judged here."""
 
-    people: int = Field(description="whom the projection was fitted on")
+    people: int = Field(description="people the projection was fitted on")
     compared: int = Field(description="calibrate and test identities that were looked up")
     matches: int = Field(description="of them, those that its record matches")
     chance: float = Field(description="share of other people that match by chance")
@@ -148,7 +146,7 @@ class ErasedSource(Frozen):
     rank: int | None = Field(description="null for a store, which records the hash of its projection alone")
     gated: bool
     projection_sha256: str | None
-    overlap: FitOverlap | None = Field(description="null where it is not known whom the projection was fitted on")
+    overlap: FitOverlap | None = Field(description="null where it is not known who the projection was fitted on")
 
     @property
     def name(self) -> str:
@@ -174,7 +172,7 @@ class Erasure(Frozen):
     spectrum: list[float] = Field(description="singular values, falling; the first belong to what was removed")
     certificate: Certificate | None
     overlap: FitOverlap | None = Field(
-        default=None, description="of a ready projection; null where it does not record whom it was fitted on"
+        default=None, description="of a ready projection; null where it does not record who it was fitted on"
     )
     gate: "GateUse | None" = Field(default=None, description="null where every vector is erased")
 
@@ -345,7 +343,7 @@ class AuditResult(Frozen):
     spaces: list[SpaceResult] = Field(min_length=1, description="raw first, then erasers, then the controls")
     erased_by: ErasedSource | None = Field(default=None, description="null for vectors as an encoder made them")
     fit_source: Given | None = Field(default=None, description="set the erasers were fitted on, if not this one's own")
-    attacker_source: Given | None = Field(default=None, description="people whom only the attacker has; in roles.train")
+    attacker_source: Given | None = Field(default=None, description="people only the attacker has; in roles.train")
     gate_source: Given | None = Field(default=None, description="vectors without faces that the face gate learned from")
     copy_source: Given | None = Field(default=None, description="copies of pictures, if not in the audited set itself")
     controls: Controls

@@ -25,7 +25,7 @@ class GateCertificate:
     bound: float
     """Exact upper bound of that rate at ``level``, if pictures of one person are missed independently of each other."""
     people: Rate
-    """Held-out people of whom the gate misses at least one picture."""
+    """Held-out people with at least one picture that the gate misses."""
     people_bound: float
     """Exact upper bound of that rate, which is never below that of pictures: it needs no independence."""
     taken: Rate

@@ -220,16 +220,16 @@ class InversionResult(Frozen):
             return "Nothing was measured."
         cell, point = headline.cell, headline.point
         share, at = inverted(point), one_in(far)
-        whom = "other photos of the person" if point.other is not None else "the photo it was made from"
+        target = "other photos of the person" if point.other is not None else "the photo it was made from"
         if share.low > max(point.derangement.value, far):
             return (
-                f"From a stored {self.encoder.name} vector, an attacker makes a face that matches {whom} "
+                f"From a stored {self.encoder.name} vector, an attacker makes a face that matches {target} "
                 f"{percent(share.value)} of the time, at {at}."
             )
         if cell.converged is False:
             return f"No attack recovered a face at {at}, but none converged either: this says nothing about privacy."
         return (
-            f"No attack turned a stored {self.encoder.name} vector into a face that matches {whom} more often than "
+            f"No attack turned a stored {self.encoder.name} vector into a face that matches {target} more often than "
             f"chance, at {at} ({percent(share.value)}, at most {percent(share.high)})."
         )
 

@@ -110,7 +110,7 @@ class RiskyPicture(Frozen):
     id: str
     training: float = Field(description="cosine with the nearest training picture")
     holdout: float = Field(description="cosine with the nearest holdout picture")
-    people: int = Field(description="exposed people whom it exposes")
+    people: int = Field(description="exposed people that this trait exposes")
     is_copy: bool = Field(description="reaches the threshold at the lowest false-accept rate")
 
 
@@ -151,7 +151,7 @@ class PaperResult(Frozen):
 
 
 class ExchangeabilityResult(Frozen):
-    """Whether a classifier can tell training pictures from holdout pictures."""
+    """Whether a classifier can separate training pictures from holdout pictures."""
 
     auc: float
     limit: float
@@ -181,7 +181,7 @@ class ReleaseResult(Frozen):
     holdout: SetFacts
     exchangeable: ExchangeabilityResult | None = Field(description="null where there are too few people to tell")
     views: list[ViewResult] = Field(
-        min_length=1, description="the first speaks; those that do not link people are left out"
+        min_length=1, description="the first one decides; those that do not link people are left out"
     )
     fused: ExposureResult | None = Field(description="all views together; null where there is one")
     exact: ExactCopies = ExactCopies()
@@ -203,12 +203,12 @@ class ReleaseResult(Frozen):
 
     @property
     def comparable(self) -> bool:
-        """Whether nothing speaks against the holdout."""
+        """Whether there is no evidence against the holdout."""
         return self.exchangeable is None or self.exchangeable.holds
 
     @property
     def evidence(self) -> list[str]:
-        """Tests that speak for exposure, in words."""
+        """Tests that show exposure, in words."""
         member, found = self.main.membership, list[str]()
         if self.exact.found:
             faces = count(self.exact.faces, "synthetic face is", "synthetic faces are")

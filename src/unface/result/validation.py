@@ -1,4 +1,4 @@
-"""validation.json: what a face system that only answers with a score gives away, ``unface.validation/1``.
+"""validation.json: what a face system that only answers with a score reveals, ``unface.validation/1``.
 
 ``unface.validate`` builds these models itself, so that a number has one type from its computation to the page.
 """
@@ -212,7 +212,7 @@ class ValidationResult(Frozen):
         if headline is None or share is None:
             return "Nothing was measured."
         point = headline.point
-        whom = "other photos of that person" if point.other is not None else "the enrolled photo"
+        target = "other photos of that person" if point.other is not None else "the enrolled photo"
         at = f"{one_in(point.far)}"
         if share.low <= max(point.chance, point.far):
             return (
@@ -221,7 +221,7 @@ class ValidationResult(Frozen):
             )
         return (
             f"After {count(point.queries, 'question')} about a person, an attacker recovers a face template that "
-            f"matches {whom} {percent(share.value)} of the time, at {at}."
+            f"matches {target} {percent(share.value)} of the time, at {at}."
         )
 
     @property

@@ -6,7 +6,7 @@ from unface.result.parts import parts_of
 from unface.result.words import count, interval, one_in, percent, times
 
 # What a reader cares for most, first; the neighbours are always there.
-_PREFERRED = ("knn", "linear", "copy recall@1", "copy µAP")
+_PREFERRED = {"knn": "k-NN accuracy", "linear": "linear-probe accuracy", "copy recall@1": "", "copy µAP": ""}
 CONTROL_NAMES = {"random": "a random subspace", "pca": "label-free PCA"}
 
 
@@ -18,18 +18,22 @@ def verdict(result: AuditResult) -> str:
     head = result.headline
     if head is None or head.raw.tar is None or head.raw.chance is None or head.raw.times_chance is None:
         return "Nothing could be measured at the rates asked for."
-    tar, attacker = head.raw.tar, _attacker(result, head.raw)
-    linked = (
-        f"{attacker} can link {percent(tar.value)} {interval(tar.low, tar.high)} of photo pairs of one "
-        f"person at {one_in(head.far)}"
+    tar = head.raw.tar
+    matched = (
+        f"Given two photos of the same stranger, an attacker matches them {percent(tar.value)} "
+        f"{interval(tar.low, tar.high)} of the time, at {one_in(head.far)}"
     )
     coarse = (
-        " Calibrate identities are few for this rate; take it as coarse." if head.raw.resolution == "coarse" else ""
+        "There are few calibrate identities for this rate, so the number is coarse."
+        if head.raw.resolution == "coarse"
+        else ""
     )
-    if not head.raw.above_chance:
-        return f"{linked}: no measurable difference from chance, which is {percent(head.raw.chance)}.{coarse}"
-    sentences = [f"{linked}: {times(head.raw.times_chance)} chance.{coarse}", _after(result, head)]
-    sentences += [part.verdict(result) for part in parts_of(result)]
+    if head.raw.above_chance:
+        sentences = [f"{matched}: {times(head.raw.times_chance)} chance.", _attacker(result, head.raw), coarse]
+        sentences += [_after(result, head), *(part.verdict(result) for part in parts_of(result))]
+    else:
+        chance = f"no measurable difference from chance, which is {percent(head.raw.chance)}"
+        sentences = [f"{matched}: {chance}.", _attacker(result, head.raw), coarse]
     return " ".join(sentence for sentence in sentences if sentence)
 
 
@@ -39,11 +43,12 @@ def eraser_title(space: SpaceResult) -> str:
 
 
 def kept_words(kept: Kept) -> str:
-    """k-NN keeps 87 % of its accuracy, in one clause."""
-    share = f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
+    """k-NN accuracy before and after, as one sentence."""
     if not kept.is_usefulness:
-        return f"{share} of nearest neighbours among the audited pictures stay"
-    return f"{kept.measure} on {kept.on} keeps {share} of its {percent(kept.raw.value)}"
+        share = f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
+        return f"{share} of nearest neighbours among the audited pictures stay the same."
+    measure = _PREFERRED.get(kept.measure) or kept.measure
+    return f"{measure[0].upper()}{measure[1:]} on {kept.on}: {percent(kept.raw.value)} → {percent(kept.erased.value)}."
 
 
 def leaks_more(space: SpaceResult, head: Headline) -> Point | None:
@@ -54,11 +59,11 @@ def leaks_more(space: SpaceResult, head: Headline) -> Point | None:
 
 
 def _attacker(result: AuditResult, point: Point) -> str:
-    """Who does it: comparing vectors as they are takes no pictures of anybody."""
+    """What the attacker learned from: comparing vectors as they are takes no pictures of anybody."""
     if point.probe == "cosine":
-        return "Anyone who can compare the vectors, having learned nothing,"
+        return "The attacker only compares the vectors, without any training."
     learned = f"all {point.k} pictures" if "all" in result.k_words(point.k) else count(point.k, "picture")
-    return f"An attacker with {learned} of each of some other people"
+    return f"The attacker was trained on {learned} of each of a group of other people."
 
 
 def _after(result: AuditResult, head: Headline) -> str:
@@ -72,13 +77,13 @@ def _after(result: AuditResult, head: Headline) -> str:
     assert point.tar is not None
     among = f", the best of {len(result.erased)} on calibrate" if len(result.erased) > 1 else ""
     removed = "removed from faces" if erasure.gate else "removed"
-    clauses = [
+    sentences = [
         f"After {eraser_title(space)}{among} ({erasure.rank} of {erasure.dim} dimensions {removed}): "
         f"{percent(point.tar.value)} {interval(point.tar.low, point.tar.high)}, {times(point.times_chance or 0)} chance"
     ]
     more = leaks_more(space, head)
     if more is not None and more.tar is not None:
-        clauses[0] += f" (with {count(more.k, 'picture')} {percent(more.tar.value)})"
+        sentences[0] += f" ({percent(more.tar.value)} with {count(more.k, 'picture')} each)"
     controls = [
         f"{percent(worst.tar.value)} after {CONTROL_NAMES[other.erasure.method]}"
         for other in result.spaces
@@ -86,11 +91,12 @@ def _after(result: AuditResult, head: Headline) -> str:
         for worst in [head.of(other)]
         if worst and worst.tar
     ]
+    sentences[0] += "."
     if controls:
-        clauses.append(f"{' and '.join(controls)} of equal rank")
+        sentences.append(f"Controls of equal rank: {', '.join(controls)}.")
     if space.utility:
-        clauses.append(kept_words(_preferred(space.utility)))
-    return "; ".join(clauses) + "."
+        sentences.append(kept_words(_preferred(space.utility)))
+    return " ".join(sentences)
 
 
 def _preferred(utility: list[Kept]) -> Kept:

@@ -89,7 +89,7 @@ def sanitise_part(job: PartJob) -> PartDone:
 
 
 def still_done(done: PartDone, job: PartJob, source: Entry, out: Entry | None) -> bool:
-    """Whether a record still speaks of these files; a source is read again only if it was touched since."""
+    """Whether a record still describes these files; a source is read again only if it was touched since."""
     if out is None or out.bytes != done.bytes or source.bytes != done.source_bytes:
         return False
     if source.changed_ns is not None and source.changed_ns == done.source_changed_ns:

@@ -173,7 +173,7 @@ class Check:
         if self.projection.normalise and not self.worst_length <= self.allowed:
             raise UnfaceError(
                 f"{where}: lengths differ from one by {self.worst_length:.2g}, at most {self.allowed:.2g} would be"
-                " rounding; was the store told to scale vectors?"
+                " rounding; does the store scale vectors?"
             )
 
     def is_erased(self, vectors: NDArray[np.generic]) -> NDArray[np.bool_]:

@@ -47,7 +47,7 @@ def released_space(projection: Projection, given: Space | None) -> Space:
 
 
 def erased_by(projection: Projection) -> str:
-    """What a file of released vectors says of the projection, as JSON: an audit of it reads whom that was fitted on."""
+    """What a file of released vectors says of the projection, as JSON: an audit of it reads who that was fitted on."""
     record = projection.fitted_on
     fields = {
         "kind": projection.kind,

@@ -483,7 +483,7 @@ def _orphaned_files(connection: Connection) -> list[str]:
 
 
 def _out_of_reach(connection: Connection, column: VectorColumn) -> list[str]:
-    """Where raw vectors may still be, as far as the server can tell."""
+    """Where raw vectors may still be, as far as the server knows."""
     row = connection.execute(
         """SELECT current_setting('wal_recycle')::bool, current_setting('archive_mode') <> 'off',
             (SELECT count(*) FROM pg_stat_replication) + (SELECT count(*) FROM pg_replication_slots)

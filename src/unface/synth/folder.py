@@ -1,4 +1,4 @@
-"""The folder that pictures are made in: a person appears whole, and a run that was cut off is gone on with."""
+"""The folder that pictures are made in: a person appears whole, and an interrupted run continues."""
 
 import json
 import shutil
@@ -128,7 +128,7 @@ def _agree(place: Place, plan: Mapping[str, object]) -> None:
     if begun.get(_VERSION) != __version__:
         raise UnfaceError(
             f"{place.shown}: was begun by unface {begun.get(_VERSION, 'of before')}, whose pictures may be others than"
-            f" those of {__version__}; go on with that one, or give another --out"
+            f" those of {__version__}; continue that one, or give another --out"
         )
 
 

@@ -41,8 +41,8 @@ def synthesise(
 ) -> "Synthesised":
     """Pictures ``<identity>/<image>.jpg`` and ``synth.json``, which says how they were made.
 
-    People are kept apart, and pictures accepted, only where all judges agree. A run that was cut off is gone on with by
-    the same call and ends in the same bytes; ``origins`` are in the plan, so that other weights are refused.
+    People are kept apart, and pictures accepted, only where all judges agree. The same call continues a killed run
+    and ends in the same bytes; ``origins`` are in the plan, so that other weights are refused.
     """
     if len({judge.name for judge in judges}) < max(FEWEST, len(judges)):
         raise UnfaceError(f"{len(judges)} judges; expected {FEWEST} or more, all different")

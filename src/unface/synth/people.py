@@ -31,7 +31,7 @@ class People:
 
 
 def kept_apart(candidates: Iterable[Candidates], judges: Sequence[PanelJudge], count: int) -> People:
-    """The first ``count`` people of whom no two are as near as ``apart`` to any judge."""
+    """The first ``count`` people, no two of them as near as ``apart`` to any judge."""
     numbers: list[int] = []
     taken = [np.empty((0, 0), dtype=np.float32) for _ in judges]
     refused: Counter[str] = Counter()

@@ -65,6 +65,6 @@ def fit_ridge(moments: ClassMoments) -> Ridge:
         fit = RidgeFit.of(
             moments.scatter - count * np.outer(mean, mean), (moments.sums - moments.counts[:, None] * mean).T
         )
-    # Where all vectors are the same there is no scatter to speak of, and nothing for α to weigh against.
+    # Where all vectors are the same there is no scatter, and nothing for α to weigh against.
     scale = float(fit.energy.mean()) or 1.0
     return Ridge(mean, fit, moments.counts / count, scale)

@@ -1,4 +1,4 @@
-"""What a face system gives away that only answers with a score: targets, a ledger of questions, attacks, judges."""
+"""What a face system that only answers with a score reveals: targets, a ledger of questions, attacks, judges."""
 
 from unface.validate.ports import (
     Attack,

@@ -1,4 +1,4 @@
-"""The ledger: every question to a target, on disk before it is sent. A killed run goes on without repeating one.
+"""The ledger: every question to a target, on disk before it is sent. A killed run continues without repeating one.
 
 One JSON object a line, appended only. A question is flushed to disk before it is sent, so the ledger never counts
 fewer questions than arrived. One that was counted and has no answer may have arrived: it is spent, and is not repeated.
@@ -146,7 +146,7 @@ class Ledger:
 
 @contextmanager
 def opened_ledger(path: Path, binding: Binding) -> Iterator[Ledger]:
-    """The ledger at ``path``, begun or gone on with; no other run can hold it, and no other target can use it."""
+    """The ledger at ``path``, new or continued; no other run can hold it, and no other target can use it."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         new_file(path, private=True)

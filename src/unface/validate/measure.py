@@ -92,7 +92,7 @@ def shared_fars(judges: Sequence[TemplateJudge]) -> tuple[float, ...]:
 
 
 def chosen_settings(verdicts: Verdicts, seed: int) -> NDArray[np.int64]:
-    """(queries, people): which setting counts for whom; the best one on the other half of the people.
+    """(queries, people): which setting counts for which person; the best one on the other half of the people.
 
     Best over all judges and FARs, by other pictures of the person and then by the same one; the first wins ties.
     """

@@ -13,7 +13,7 @@ from unface.validate.ports import Announced, Lost, NotSent, Picture, Refused, Ta
 
 RETRIES = 6
 LONGEST_WAIT = 120.0
-"""Seconds; a target that asks for a longer break ends the run, which goes on when the command is given again."""
+"""Seconds; a target that asks for a longer break ends the run, which continues when the command is given again."""
 MOST_LOST = 5
 """Answers lost in a row after which the run ends."""
 

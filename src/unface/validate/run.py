@@ -103,7 +103,7 @@ class Validated:
     names: tuple[str, ...]
 
     def save_templates(self, path: Path) -> Path:
-        """Write the templates: of the attacker's encoder, one for each person about whom anything was recovered."""
+        """Write the templates: of the attacker's encoder, one for each person with anything recovered."""
         there = np.asarray(np.isfinite(self.templates).all(axis=1))
         found = EmbeddingSet.from_arrays(
             self.templates[there].astype(np.float32),

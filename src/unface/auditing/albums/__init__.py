@@ -167,7 +167,7 @@ class Albums(Part):
 
     @classmethod
     def verdict(cls, result: AuditResult) -> str:
-        """What single pictures hide: 2.5 % for one pair is 8.5 % for 2 or 3 pictures a side."""
+        """What single pictures hide: 2.5 % for one pair is 8.5 % for 2 or 3 pictures on each side."""
         found, head = cls.of(result), result.headline
         if found is None or head is None or head.raw.tar is None:
             return ""
@@ -188,7 +188,7 @@ class Albums(Part):
             if (point := found.largest(space.name, far)) is not None and point.tar is not None
         ]
         rough = " (coarse)" if most.resolution == "coarse" else ""
-        return f"With {side} pictures of each person a side{at}: {', '.join(said)}{rough}."
+        return f"With {side} pictures per person on each side{at}: {', '.join(said)}{rough}."
 
     @classmethod
     def not_measured(cls, result: AuditResult) -> list[str]:
@@ -212,7 +212,7 @@ class Albums(Part):
             for space in result.spaces:
                 at = {point.words: point for point in found.worst(space.name, far)}
                 rows.append((space.name, [_cell(at.get(point.words)) for point in shown]))
-            title = f"albums, pictures a side: worst-case TAR % at FAR {rate(far)}"
+            title = f"albums, pictures per side: worst-case TAR % at FAR {rate(far)}"
             yield space_table(title, [point.words for point in shown], rows, result.control_names)
 
     @classmethod
@@ -220,7 +220,7 @@ class Albums(Part):
         from unface.auditing.albums.page import section
 
         found = cls.of(result)
-        return ["several pictures of each person a side"] if found is None else [section(result, found)]
+        return ["several pictures per person on each side"] if found is None else [section(result, found)]
 
     @classmethod
     def repeat(cls, result: AuditResult) -> list[Option]:

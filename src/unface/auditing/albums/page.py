@@ -1,4 +1,4 @@
-"""Albums on the page: the worst case of each space by pictures a side, every probe, and paired differences."""
+"""Albums on the page: the worst case of each space by pictures per side, every probe, and paired differences."""
 
 import altair as alt
 
@@ -24,7 +24,7 @@ def section(result: AuditResult, found: AlbumResults) -> Section:
         passed=passed,
         controls=len(found.shuffled_identities),
     )
-    return Section("albums", "With several pictures a side", body, order=1)
+    return Section("albums", "With several pictures per side", body, order=1)
 
 
 def _sizes(found: AlbumResults) -> list[str]:
@@ -73,7 +73,7 @@ def _figure(result: AuditResult, found: AlbumResults) -> Figure | None:
         for point in points
         if point.tar and len(points) > 1
     ]
-    x = alt.X("x:Q", title="pictures a side", scale=alt.Scale(type="log", base=2, nice=False))
+    x = alt.X("x:Q", title="pictures per side", scale=alt.Scale(type="log", base=2, nice=False))
     y = alt.Y("tar:Q", title="worst-case TAR", axis=alt.Axis(format="~%"), scale=alt.Scale(zero=True))
     base, of = data(rows), colour(shown)
     layers = [
@@ -88,7 +88,7 @@ def _figure(result: AuditResult, found: AlbumResults) -> Figure | None:
         if len(points) > 1 and points[0].tar and points[-1].tar
     )
     title = f"At FAR {rate(head.far)}"
-    return Figure(title, draw(layers, f"Worst-case TAR over pictures a side. {ends}"), tuple(shown))
+    return Figure(title, draw(layers, f"Worst-case TAR over pictures per side. {ends}"), tuple(shown))
 
 
 def _probes(found: AlbumResults) -> Table:
@@ -103,7 +103,7 @@ def _probes(found: AlbumResults) -> Table:
         )
         for point in found.points
     ]
-    columns = ("space and probe", "pictures a side", "FAR", "TAR", "linked albums", "strangers accepted")
+    columns = ("space and probe", "pictures per side", "FAR", "TAR", "linked albums", "strangers accepted")
     return table("Every probe", columns, rows)
 
 
@@ -117,5 +117,5 @@ def _changes(found: AlbumResults) -> Table | None:
         )
         for one in found.changes
     ]
-    columns = ("spaces", "pictures a side", "FAR", "points of TAR")
+    columns = ("spaces", "pictures per side", "FAR", "points of TAR")
     return table("Differences of worst cases on the same albums, paired", columns, rows) if rows else None

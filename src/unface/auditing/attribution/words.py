@@ -14,7 +14,7 @@ _COUNTED = {"picture": "pictures", "pairing": "pictures without a pair", "ring":
 
 @dataclass(frozen=True)
 class Measured:
-    """A number, how sure it is, and what it was counted on."""
+    """A number, how certain it is, and what it was counted on."""
 
     value: str
     interval: str = ""

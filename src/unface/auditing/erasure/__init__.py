@@ -43,7 +43,7 @@ class ErasurePart(Part):
             return
         head = result.headline
         k = result.protocol.k[-1] if head is None else head.k
-        table = terminal_table(f"worst case at k = {result.k_words(k)} (? no sure change from raw)")
+        table = terminal_table(f"worst case at k = {result.k_words(k)} (? no clear change from raw)")
         # Rates below each other: side by side they would not fit into 80 columns.
         table.add_column("space", overflow="fold")
         for column in ("removed", "TAR %", "× chance", "from raw"):

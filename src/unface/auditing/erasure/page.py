@@ -45,7 +45,7 @@ def sections(result: AuditResult) -> list[Section | str]:
 
 @dataclass(frozen=True)
 class _Comparison:
-    """One sentence, and whether it speaks for the eraser."""
+    """One sentence, and whether it supports the eraser."""
 
     text: str
     won: bool
@@ -87,7 +87,7 @@ def _change_table(result: AuditResult) -> Table | None:
     ]
     if not rows:
         return None
-    columns = ("difference", "k", "FAR", "worst-case TAR, percentage points", "told apart")
+    columns = ("difference", "k", "FAR", "worst-case TAR, percentage points", "distinguishable")
     return table("Paired changes: the same pairs and the same draws of identities on both sides", columns, rows)
 
 

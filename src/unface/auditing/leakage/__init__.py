@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SUSPECTS_FILE = "suspects.csv"
 # The probes that an audit has unless others are named.
 _USUAL_PROBES = ("cosine", "ridge", "lda", "plda")
-# Of many numbers some lie above chance by luck; one that is to speak for all of them must be this certain.
+# Of many numbers some lie above chance by luck; one that stands for all of them must be this certain.
 _CERTAIN_Z = 3.2905267314918945  # of 99.9 %, two-sided
 # Duplicates are a warning where they make up this share of the mated pairs.
 _MANY_DUPLICATES = 0.001
@@ -213,7 +213,7 @@ def _context(head: Point | None) -> list[Finding]:
         findings.append(note("same shoot", f"{text}; they are left out of the adjusted TAR"))
     if adjusted.value is None or adjusted.overlap < 0.5:
         text = f"'{adjusted.context}' separates mated from impostor pairs almost wholly (overlap"
-        text += f" {percent(adjusted.overlap)}); what is identity and what is the shoot cannot be told apart"
+        text += f" {percent(adjusted.overlap)}); identity and photo shoot cannot be separated"
         findings.append(warning("same shoot", text))
     elif adjusted.high < head.tar.value and adjusted.suspects is not None:
         text = f"{percent(adjusted.suspects.value)} of the accepted pairs share their '{adjusted.context}'; with"

@@ -13,7 +13,7 @@ from unface.result.words import count, percent, rate
 
 
 def sections(result: AuditResult) -> list[Section | str]:
-    """What the vectors give away, then the same over all rates."""
+    """What the vectors reveal, then the same over all rates."""
     context, curves = _context_table(result), _curve_figures(result)
     body = render(
         "unface.auditing.leakage:section.jinja",
@@ -21,7 +21,7 @@ def sections(result: AuditResult) -> list[Section | str]:
         probes=_probe_tables(result),
         context=context,
     )
-    found: list[Section | str] = [Section("leakage", "What the vectors give away", body, order=1)]
+    found: list[Section | str] = [Section("leakage", "What the vectors reveal", body, order=1)]
     if curves:
         drawn = render("unface.auditing.leakage:curves.jinja", curves=curves)
         found.append(Section("curves", "Over all rates", drawn, order=3))

@@ -11,7 +11,7 @@ from unface.result.parts import Section
 _POINTS = 1000
 _TEXT = (
     "Vectors of some test people laid out on a plane by t-SNE; one colour and shape is one person. Tight clumps are "
-    "people who can be told apart by eye; their absence proves nothing."
+    "people that the eye can separate; their absence proves nothing."
 )
 
 
