@@ -38,6 +38,12 @@ def test_both_sides_equal_brute_force_whatever_the_blocks_and_threads(left: int,
         same(nearest_between(space, threads=threads), expected(all_scores(space)))
 
 
+def test_candidates_of_columns_that_are_thinned_on_the_way_lose_no_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.pairs.nearest._KEPT_AT_ONCE", 40)
+    space = compared(unit(2500, 24, "left"), unit(37, 24, "right"))
+    same(nearest_between(space, threads=1), expected(all_scores(space)))
+
+
 def test_equal_and_nearly_equal_scores_are_decided_exactly_and_to_the_earlier_row() -> None:
     # Duplicates, and duplicates that differ in the last bit: a float32 product cannot tell them apart.
     base = unit(40, 16, "base")

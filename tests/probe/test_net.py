@@ -9,7 +9,9 @@ from tests.probe.sign_people import best_tar
 from tests.probe.small import gaussian_support, people, roles_of, score_matrix
 from unface.data import EmbeddingSet
 from unface.errors import UnfaceError
+from unface.pairs import PairSpace
 from unface.probe import Panel, Plan, pick_probes, run_panel
+from unface.probe.cosine import cosine_of_seen
 from unface.probe.lda import Lda
 from unface.probe.net import Net, train
 from unface.seeds import stream
@@ -48,6 +50,23 @@ def test_it_learns_identities_that_no_linear_probe_can_see() -> None:
         lda, net = best_tar(Lda()), best_tar(Net())
     assert lda < 0.1
     assert net > 0.5
+
+
+def test_what_it_scores_with_is_what_it_trained() -> None:
+    """On the pictures it learned from, the residual layer sets people further apart than the same layer taken off."""
+    support = gaussian_support(20, 6, 8)
+    scorer = Net().fit(support)
+    first, second = scorer._trained[40]
+    start = scorer._start(support.vectors)
+    same = support.identities[:, None] == support.identities
+    pairs = ~np.eye(len(same), dtype=bool)
+
+    def gap(space: PairSpace) -> float:
+        scores = score_matrix(space)
+        return float(scores[same & pairs].mean() - scores[~same].mean())
+
+    added = gap(scorer.space({"shrinkage": 0.5, "keep": 1.0, "epochs": 40}, support.vectors))
+    assert added > 0.1 + gap(cosine_of_seen(start - np.maximum(start @ first, 0) @ second))
 
 
 def test_the_same_seed_trains_the_same_and_another_does_not() -> None:
