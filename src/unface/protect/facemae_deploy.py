@@ -127,7 +127,7 @@ def deploy(
     folder = out.with_name(f".{out.name}.parts")
     refuse_link(folder)
     place = place_at(folder, short_name(out))
-    names, left_out, files = _names(images, key), Counter[str](), dict[str, str]()
+    names, left_out, files = released_names(images, key), Counter[str](), dict[str, str]()
     try:
         with run_lock(place):
             place.drop_unfinished()
@@ -191,7 +191,7 @@ def _chunk(
     return record
 
 
-def _names(images: ImageSet, key: bytes) -> dict[str, str]:
+def released_names(images: ImageSet, key: bytes) -> dict[str, str]:
     """The name in the release of each id: person and picture are numbered in the order of keyed hashes."""
 
     def hashed(text: str) -> bytes:
