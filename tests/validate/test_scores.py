@@ -210,5 +210,7 @@ def test_attacks_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     given = EntryPoints([EntryPoint("mine", "unface.validate.attacks:BestOfN", "unface.attacks")])
     monkeypatch.setattr(attacks, "entry_points", lambda group: given.select(group=group))
     assert isinstance(load_attack("mine"), BestOfN)
-    with pytest.raises(UnfaceError, match=r"^no attack 'other'; choose from best-of-n, scores, decisions, mine$"):
+    with pytest.raises(
+        UnfaceError, match=r"^no attack 'other'; choose from best-of-n, scores, decisions, map2v, map2v-improved, mine$"
+    ):
         load_attack("other")

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from unface.judge import Recogniser
     from unface.progress import Progress
     from unface.validate import Faces
+    from unface.validate.judges import Embed
     from unface.validate.material import Seen
+    from unface.validate.ports import Generator
     from unface.validate.run import Case, Validated
     from unface.validate.targets import OpenedTarget
 
@@ -38,7 +40,12 @@ def validate(
         None, "--authorised-by", help="Who allowed it; needed for a target elsewhere, and recorded."
     ),
     people: int = typer.Option(50, "--people", min=2, help="How many people to generate for --enrol nobody."),
-    attack: list[str] = typer.Option([], "--attack", help="Attacks by name, repeated or with commas [default: all]."),
+    attack: list[str] = typer.Option(
+        [],
+        "--attack",
+        help="Attacks by name, repeated or with commas: best-of-n, scores, decisions, map2v, map2v-improved [default: "
+        "all that ask with the given faces].",
+    ),
     encoder: str | None = typer.Option(
         None, "--encoder", help="The attacker's own [default: arcface-mbf with --accept-licence, else sface]."
     ),
@@ -84,6 +91,7 @@ def validate(
     from unface.faces import load_detector
     from unface.judge import load_recogniser
     from unface.result.validation import require_no_validation
+    from unface.validate.attacks import load_attack
     from unface.validate.ledger import LEDGER_FILE, is_begun
     from unface.validate.material import embedder, enrolment_of
     from unface.validate.nobody import NOBODY, Drawing
@@ -121,7 +129,12 @@ def validate(
             return
         query_folder = drawing.queries(budget + _BESIDE, out / "queries") if queries == NOBODY else Path(queries)
         asked = _seen(query_folder, seeing, detector, "faces to ask with", threads, progress)
-        case = _case(opened, enrolled, asked, own, enrol, queries, authorised_by, budget, seed, threads)
+        embed = {name: embedder(one, detector) for name, one in seeing.items()}
+        generates = any(getattr(load_attack(name), "generates", False) for name in names(attack))
+        generator = drawing.generator() if generates else None
+        case = _case(
+            opened, enrolled, asked, own, enrol, queries, authorised_by, budget, seed, threads, embed, generator
+        )
         plan = Plan(budget, names(attack), rate or (None if opened.local else _REMOTE_RATE), seed)
         done = run(case, plan, out / LEDGER_FILE, progress=progress)
     _show(done, out, save_templates=save_templates, json=json, quiet=quiet)
@@ -162,6 +175,8 @@ def _case(
     budget: int,
     seed: int,
     threads: int | None,
+    embed: "dict[str, Embed]",
+    generator: "Generator | None",
 ) -> "Case":
     """What is measured with: judges learn from the faces asked with, thresholds come from everybody else."""
     from unface.validate.judges import make_judges
@@ -171,11 +186,11 @@ def _case(
     from unface.validate.run import Case
 
     faces, calibrate = split_attacker(without(asked.faces, enrolled), budget, seed)
-    judges = make_judges(own, opened.encoder, faces, calibrate, faces, threads=threads)
+    judges = make_judges(own, opened.encoder, faces, calibrate, faces, embed=embed, threads=threads)
     return Case(
         opened,
         enrolled,
-        Knowledge(faces.pictures, faces.vectors[own], own, seed),
+        Knowledge(faces.pictures, faces.vectors[own], own, seed, generator, embed[own]),
         judges,
         enrolled_source=enrol if enrol == NOBODY else Path(enrol).name,
         queries_source=queries if queries == NOBODY else Path(queries).name,

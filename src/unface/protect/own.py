@@ -1,7 +1,5 @@
 """Somebody's own front end, ``module:function``, as a matrix: found by probing it, and refused where it is none."""
 
-import importlib
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError, reason
+from unface.functions import imported_function
 from unface.memory import require_memory
 from unface.protect.certificate import MatrixFrontEnd
 from unface.seeds import stream
@@ -34,19 +33,7 @@ def load_function(text: str) -> Function:
     module, _, name = text.partition(":")
     if not name.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise UnfaceError(f"--function {text}: expected module:function")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except ModuleNotFoundError as error:
-        raise UnfaceError(f"{text}: no module {error.name!r} here; run in the folder that holds it") from None
-    except AttributeError:
-        raise UnfaceError(f"{text}: {module} has no {name!r}") from None
-    except Exception as error:
-        raise UnfaceError(f"{text}: cannot be imported ({type(error).__name__}: {reason(error)})") from None
-    if not callable(found):
-        raise UnfaceError(f"{text}: is not a function")
-    return found  # type: ignore[no-any-return]
+    return imported_function(text)
 
 
 def probe(function: Function, size: int, *, name: str, seed: int = 0) -> Probed:

@@ -1,11 +1,12 @@
 """Attacks by name: those of unface, and those that other packages register under the entry point ``unface.attacks``."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 
 import numpy as np
 
 from unface.errors import UnfaceError
+from unface.validate.map2v import ImprovedMap2V, Map2V
 from unface.validate.ports import Attack, Knowledge, Oracle, Picture, Recovered, Setting
 from unface.validate.scores import Decisions, Scores
 
@@ -30,7 +31,9 @@ class BestOfN:
         return Recovered(tuple(queries), templates, (tuple(pictures),))
 
 
-ATTACKS = {attack.name: attack for attack in (BestOfN, Scores, Decisions)}
+ATTACKS: dict[str, Callable[[], Attack]] = {
+    attack.name: attack for attack in (BestOfN, Scores, Decisions, Map2V, ImprovedMap2V)
+}
 
 
 def usual_attacks(*, decisions_only: bool) -> tuple[str, ...]:

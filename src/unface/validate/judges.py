@@ -1,7 +1,7 @@
 """Judges of what an attack recovered: the attacker's own encoder, and recognisers that had no part in the attack."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from unface.result.words import percent, rate
 from unface.validate.ports import Faces, Picture
 
 _TOLD_FAR = 1e-3
+Embed = Callable[[Sequence[Picture]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +29,8 @@ class VectorJudge:
     asked: Mapping[str, NDArray[np.float32]]
     """Its vectors of the faces that are asked with, by hash: where an attack ends in one of them."""
     notes: tuple[str, ...] = ()
+    embed: Embed | None = None
+    """For pictures that an attack drew itself."""
 
     def compare(
         self, templates: NDArray[np.float64], pictures: Sequence[Picture | None], faces: Faces
@@ -35,9 +38,14 @@ class VectorJudge:
         """(m, n) cosines of template i, or of picture i where there is one, with each picture of ``faces``."""
         inside = unit_rows(templates)
         recovered = inside if self.translation is None else unit_rows(self.translation(inside))
+        new = {one.sha256: one for one in pictures if one is not None and one.sha256 not in self.asked}
+        if new and self.embed is None:
+            raise UnfaceError(f"judge {self.name!r}: sees vectors alone, and an attack ended in a picture of its own")
+        drawn = dict(zip(new, self.embed(list(new.values())), strict=True)) if new and self.embed else {}
         for at, picture in enumerate(pictures):
             if picture is not None:
-                recovered[at] = unit_rows(self.asked[picture.sha256])
+                seen = self.asked[picture.sha256] if picture.sha256 in self.asked else drawn[picture.sha256]
+                recovered[at] = unit_rows(seen) if seen.any() else np.nan
         shown = unit_rows(faces.vectors[self.name])
         cosines: NDArray[np.float32] = recovered.astype(np.float32) @ shown.astype(np.float32).T
         return cosines
@@ -56,19 +64,21 @@ def make_judges(
     asked: Faces,
     far: Sequence[float] = FARS,
     *,
+    embed: Mapping[str, Embed] | None = None,
     threads: int | None = None,
 ) -> tuple[VectorJudge, ...]:
     """The attacker's encoder, then every other recogniser that ``calibrate`` has vectors of; never the target's own.
 
     Maps into their spaces are learned on ``train`` people, thresholds and the strength of maps on ``calibrate`` people;
-    nobody of either is enrolled. ``asked`` are the faces that attacks ask with. Where the attacker has the target's own
-    encoder and nobody else is there to judge, it judges alone, and is not independent.
+    nobody of either is enrolled. ``asked`` are the faces that attacks ask with; by ``embed`` judges see what attacks
+    draw themselves. Where the attacker has the target's own encoder and nobody else is there to judge, it judges alone,
+    and is not independent.
     """
     if attacker not in calibrate.vectors:
         raise UnfaceError(f"attacker's encoder {attacker!r}: no vectors of the calibrate people; encode them with it")
     others = [name for name in calibrate.vectors if name not in (attacker, target)]
     return tuple(
-        _judge(name, attacker, train, calibrate, asked, far, threads=threads)
+        replace(_judge(name, attacker, train, calibrate, asked, far, threads=threads), embed=(embed or {}).get(name))
         for name in ([attacker] if attacker != target or not others else []) + others
     )
 

@@ -3,15 +3,21 @@
 Pictures by this generator are not in the package, since its licence is unclear; its weights are fetched on request.
 """
 
+import hashlib
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from unface.errors import UnfaceError
 from unface.output.write import write_file
 from unface.progress import Progress
+from unface.validate.ports import Picture
 
 if TYPE_CHECKING:
     from unface.prior import Prior
@@ -62,32 +68,21 @@ class Drawing:
         missing = [number for number, path in enumerate(paths) if not path.is_file()]
         if not missing:
             return out
-        # On a CPU a small head draws faces of half the size in a fraction of the time.
-        prior = self._prior(head=self.device == "cpu")
-        import torch
-        from PIL import Image
-
-        latents = prior.sample(count, self.seed + 1_000_003, _TRUNCATION)  # enrolled people have the seed itself
+        generator = self.generator()
+        latents = generator.sample(count, self.seed + 1_000_003)  # enrolled people have the seed itself
         self.progress.start(_ASKED, count)
         self.progress.advance(_ASKED, count - len(missing))
         for start in range(0, len(missing), _BATCH):
             numbers = missing[start : start + _BATCH]
-            with torch.inference_mode():
-                drawn = (
-                    prior.decode(latents[numbers], min(_SIZE, prior.sizes[-1]))
-                    .clamp(0, 1)
-                    .mul(255)
-                    .round()
-                    .byte()
-                    .cpu()
-                )
-            for number, pixels in zip(numbers, drawn.permute(0, 2, 3, 1).numpy(), strict=True):
-                encoded = BytesIO()
-                Image.fromarray(pixels).save(encoded, "JPEG", quality=92)
+            for number, pixels in zip(numbers, generator.drawn(latents[numbers]), strict=True):
                 paths[number].parent.mkdir(parents=True, exist_ok=True)
-                write_file(paths[number], encoded.getvalue(), option="--out")
+                write_file(paths[number], _encoded(pixels, "JPEG", quality=92), option="--out")
             self.progress.advance(_ASKED, len(numbers))
         return out
+
+    def generator(self) -> "GeneratedFaces":
+        """For attacks that draw faces of their own. On a CPU a small head draws them at half the size, and faster."""
+        return GeneratedFaces(self._prior(head=self.device == "cpu"))
 
     def _prior(self, *, head: bool = False) -> "Prior":
         if find_spec("torch") is None:
@@ -104,3 +99,41 @@ class Drawing:
             progress=self.progress,
             head=head,
         )
+
+
+class GeneratedFaces:
+    """A prior as attacks take it: latents of W+ as arrays, pictures as bytes without loss; see ``Generator``."""
+
+    def __init__(self, prior: "Prior", truncation: float = _TRUNCATION) -> None:
+        self.name, self._prior, self._truncation = prior.name, prior, truncation
+
+    def sample(self, count: int, seed: int) -> NDArray[np.float64]:
+        """(count, slots, dim): one latent of W in all slots."""
+        latents = self._prior.sample(count, seed, self._truncation).double().cpu().numpy()
+        return np.repeat(latents[:, None], self._prior.slots, axis=1)
+
+    def pictures(self, latents: NDArray[np.float64]) -> tuple[Picture, ...]:
+        """As PNG: what is sent has whole grey levels, unlike the tensors that Map²V's code hands to the network."""
+        contents = [
+            _encoded(pixels, "PNG", compress_level=1)
+            for start in range(0, len(latents), 2 * _BATCH)
+            for pixels in self.drawn(latents[start : start + 2 * _BATCH])
+        ]
+        return tuple(Picture(hashlib.sha256(content).hexdigest()[:16], content) for content in contents)
+
+    def drawn(self, latents: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """(n, size, size, 3) RGB."""
+        import torch
+
+        prior = self._prior
+        given = torch.from_numpy(np.asarray(latents, np.float32)).to(prior.device)
+        with torch.inference_mode():
+            drawn = prior.decode(given, min(_SIZE, prior.sizes[-1])).clamp(0, 1).mul(255).round().byte()
+        pixels: NDArray[np.uint8] = drawn.permute(0, 2, 3, 1).cpu().numpy()
+        return pixels
+
+
+def _encoded(pixels: NDArray[np.uint8], form: str, **options: int) -> bytes:
+    encoded = BytesIO()
+    Image.fromarray(pixels).save(encoded, form, **options)
+    return encoded.getvalue()

@@ -16,6 +16,7 @@ LONGEST_WAIT = 120.0
 """Seconds; a target that asks for a longer break ends the run, which continues when the command is given again."""
 MOST_LOST = 5
 """Answers lost in a row after which the run ends."""
+_AGAIN = " again"
 
 
 @dataclass
@@ -55,13 +56,24 @@ class Session:
         """An oracle for one enrolled person."""
         return Asking(self, number, name, budget)
 
-    def send(self, number: int, name: str, pictures: Sequence[Picture]) -> None:
+    def repeat(self, number: int, name: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        """(n,) second answers to questions that were asked before, each a question of its own; NaN where there is none.
+
+        The only place where a question is asked twice: to see whether the target still gives the same answer.
+        """
+        new = [one for one in pictures if not self.ledger.was_asked(number, one.sha256 + _AGAIN)]
+        for start in range(0, len(new), self.target.batch):
+            if self.ended is None:
+                self.send(number, name, new[start : start + self.target.batch], _AGAIN)
+        return np.array([self.ledger.score(number, one.sha256 + _AGAIN) for one in pictures], dtype=np.float64)
+
+    def send(self, number: int, name: str, pictures: Sequence[Picture], mark: str = "") -> None:
         """Count questions, send them, and note what came back; a target that stops ends the session."""
         numbers: list[int] = []
 
         def leaving() -> None:
             if not numbers:  # a second attempt, after the target asked to wait, is the same question
-                numbers.extend(self.ledger.count(number, [picture.sha256 for picture in pictures]))
+                numbers.extend(self.ledger.count(number, [picture.sha256 + mark for picture in pictures]))
 
         try:
             scores = self._scores(name, pictures, leaving)

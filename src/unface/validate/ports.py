@@ -108,6 +108,23 @@ class Oracle(Protocol):
         ...
 
 
+class Generator(Protocol):
+    """Faces of people who do not exist, by latents that can be moved."""
+
+    @property
+    def name(self) -> str:
+        """As it appears in results."""
+        ...
+
+    def sample(self, count: int, seed: int) -> NDArray[np.float64]:
+        """(count, slots, dim) latents; a longer sample of the same seed begins with the shorter one."""
+        ...
+
+    def pictures(self, latents: NDArray[np.float64]) -> tuple[Picture, ...]:
+        """Of (n, slots, dim), as they are sent; the same latents in the same order always give the same bytes."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class Knowledge:
     """What an attacker brings: faces to ask with, none of an enrolled person, and its own encoder's vectors of them."""
@@ -119,6 +136,10 @@ class Knowledge:
     encoder: str
     """The attacker's own, by name."""
     seed: int = 0
+    generator: Generator | None = None
+    """For attacks that draw faces of their own."""
+    embed: Callable[[Sequence[Picture]], NDArray[np.float32]] | None = None
+    """Unit vectors of such faces by ``encoder``; zeros where it finds no face."""
 
 
 @dataclass(frozen=True, eq=False)

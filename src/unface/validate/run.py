@@ -39,6 +39,9 @@ from unface.validate.targets import Enrollable, OpenedTarget
 STAGES = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 HEADLINE_FAR = 1e-3
 _UNLIKE = 3
+_REPEATS = 5
+_SAME_ANSWER = 1e-3
+"""Change of an answer, as a share of how much scores of different faces differ, that is rounding."""
 _SHUFFLED_LIMIT = 5
 """Times the false-accept rate that shuffled answers may reach before the result is invalid."""
 
@@ -196,13 +199,14 @@ def _concluded(
     progress.start("attacking", 2 * len(attacks) * len(kept))
     for attack in attacks:
         for given, into in ((answers, results), (shuffled, controls)):
+            if attack.adaptive and given is shuffled:
+                continue  # its questions follow the answers, so there is nothing to shuffle
             recovered = []
             for at, person in enumerate(kept):
                 name = case.enrolled.names[int(person)]
-                real = attack.adaptive and given is answers
                 oracle: Asking | Replayed = (
                     session.person(int(person), name, queries[-1])
-                    if real
+                    if attack.adaptive
                     else Replayed(asked, given[at], decisions_only=decisions_only)
                 )
                 recovered.append(attack.run(oracle, case.knowledge, queries))
@@ -212,6 +216,7 @@ def _concluded(
             if given is answers:
                 panel.append(verdicts)
                 templates.append(np.stack([one.templates[:, -1] for one in recovered]))  # (people, settings, d)
+    again = _repeated(session, case, kept) if any(attack.adaptive for attack in attacks) else []
     worst = worst_curve(panel, plan.seed)
     by = [attack.name for attack in attacks for _ in attack.settings]
     far = HEADLINE_FAR if HEADLINE_FAR in shared_fars(case.judges) else min(shared_fars(case.judges))
@@ -256,11 +261,36 @@ def _concluded(
         shuffled=controls,
         ceiling=ceiling,
         hardening=hardening,
-        findings=[*unrecognised(ceiling), *_findings(case, plan, session, results, controls, kept, queries)],
-        not_measured=_not_measured(case, plan, hardening, queries),
+        findings=[*unrecognised(ceiling), *again, *_findings(case, plan, session, results, controls, kept, queries)],
+        not_measured=_not_measured(case, plan, attacks, hardening, queries),
         run=clock.run(),
     )
     return Validated(result, np.concatenate(templates, axis=1)[np.arange(len(kept)), worst.chosen[-1]], faces.names)
+
+
+def _repeated(session: Session, case: Case, kept: NDArray[np.int64]) -> list[Finding]:
+    """The first question about some people once more, for attacks that follow small differences between answers."""
+    first = case.knowledge.pictures[:1]
+    some = [int(person) for person in kept[:_REPEATS]]
+    before = np.array([session.ledger.score(person, first[0].sha256) for person in some])
+    after = np.array([session.repeat(person, case.enrolled.names[person], first)[0] for person in some])
+    both = np.isfinite(before) & np.isfinite(after)
+    if not both.any():
+        return [warning("repeats", "no question could be asked a second time; whether answers changed is not known")]
+    changed = float(np.abs(after - before)[both].max())
+    asked = np.array(
+        [[session.ledger.score(person, one.sha256) for one in case.knowledge.pictures[:50]] for person in some]
+    )
+    spread = float(np.nanstd(asked))
+    if changed <= _SAME_ANSWER * spread:
+        return []
+    text = (
+        f"of {count(int(both.sum()), 'question')} asked again at the end the answer changed by up to {changed:.2g}; "
+        f"scores of different faces differ by {spread:.2g}"
+    )
+    if changed >= spread:
+        return [Finding(severity="invalid", about="repeats", text=f"{text}: the target was changed during the run")]
+    return [warning("repeats", f"{text}: the target adds noise or changed, and attacks that follow scores lose by it")]
 
 
 def _judge_facts(judge: TemplateJudge) -> JudgeFacts:
@@ -340,8 +370,10 @@ def _findings(
     return found
 
 
-def _not_measured(case: Case, plan: Plan, hardening: Sequence[Hardening], queries: tuple[int, ...]) -> list[str]:
-    missing = []
+def _not_measured(
+    case: Case, plan: Plan, attacks: Sequence[Attack], hardening: Sequence[Hardening], queries: tuple[int, ...]
+) -> list[str]:
+    missing = [f"{attack.name} on shuffled answers: its questions follow them" for attack in attacks if attack.adaptive]
     if queries[-1] < plan.budget:
         missing.append(f"more than {queries[-1]} questions for each person: too few faces, or the run ended")
     if plan.hardening and not hardening:

@@ -7,13 +7,11 @@ encoder:sface                      an encoder of unface: cosine to the enrolled 
 """
 
 import hashlib
-import importlib
 import ipaddress
 import json
 import math
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import entry_points
@@ -24,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError, reason, without_secrets
+from unface.functions import imported_function
 from unface.validate.ports import Lost, Picture, Refused, Target
 
 _LARGEST_ANSWER = 1 << 16
@@ -128,19 +127,7 @@ class FunctionTarget:
 
     def __init__(self, module: str, function: str, *, decisions_only: bool = False) -> None:
         self.name, self.decisions_only = f"{module}:{function}", decisions_only
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        try:
-            found = getattr(importlib.import_module(module), function)
-        except ModuleNotFoundError as error:
-            raise UnfaceError(f"{self.name}: no module {error.name!r} here; run in the folder that holds it") from None
-        except AttributeError:
-            raise UnfaceError(f"{self.name}: {module} has no {function!r}") from None
-        except Exception as error:
-            raise UnfaceError(f"{self.name}: cannot be imported ({type(error).__name__}: {reason(error)})") from None
-        if not callable(found):
-            raise UnfaceError(f"{self.name}: is not a function")
-        self._function: Callable[[str, list[bytes]], Sequence[float]] = found
+        self._function: Callable[[str, list[bytes]], Sequence[float]] = imported_function(self.name)
 
     def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
         """See ``Target``."""
