@@ -129,7 +129,7 @@ def test_of_many_erasers_the_verdict_takes_the_one_that_is_best_on_calibrate() -
     assert on_calibrate["isp"] is not None
     assert on_calibrate["inlp"] is not None
     assert on_calibrate["isp"] < on_calibrate["inlp"]
-    assert " After ISP, the best of 2 on calibrate (3 of 16 dimensions removed): " in with_inlp().verdict
+    assert " After ISP, the best of 2 erasers (3 of 16 dimensions removed): " in with_inlp().verdict
 
 
 def test_a_control_that_does_as_well_is_named() -> None:

@@ -6,7 +6,12 @@ from unface.result.parts import parts_of
 from unface.result.words import count, interval, one_in, percent, times
 
 # What a reader cares for most, first; the neighbours are always there.
-_PREFERRED = {"knn": "k-NN accuracy", "linear": "linear-probe accuracy", "copy recall@1": "", "copy µAP": ""}
+_PREFERRED = {
+    "knn": "Accuracy of k-NN",
+    "linear": "Accuracy of a linear probe",
+    "copy recall@1": "Copy recall@1",
+    "copy µAP": "Copy µAP",
+}
 CONTROL_NAMES = {"random": "a random subspace", "pca": "label-free PCA"}
 
 
@@ -47,8 +52,14 @@ def kept_words(kept: Kept) -> str:
     if not kept.is_usefulness:
         share = f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
         return f"{share} of nearest neighbours among the audited pictures stay the same."
-    measure = _PREFERRED.get(kept.measure) or kept.measure
-    return f"{measure[0].upper()}{measure[1:]} on {kept.on}: {percent(kept.raw.value)} → {percent(kept.erased.value)}."
+    measure = _PREFERRED.get(kept.measure, kept.measure)
+    return f"{measure} on {kept.on}: {percent(kept.raw.value)} → {percent(kept.erased.value)}."
+
+
+def best_eraser(result: AuditResult, head: Headline) -> SpaceResult | None:
+    """The eraser that leaves least on calibrate identities at the headline's k and rate."""
+    left = [(space, point) for space in result.erased if (point := head.of(space)) is not None]
+    return min(left, key=lambda one: one[1].calibrate_tar or 0.0)[0] if left else None
 
 
 def leaks_more(space: SpaceResult, head: Headline) -> Point | None:
@@ -68,14 +79,14 @@ def _attacker(result: AuditResult, point: Point) -> str:
 
 def _after(result: AuditResult, head: Headline) -> str:
     """After the eraser that does best on calibrate identities: what is left, what controls leave, what it costs."""
-    left = [(space, point) for space in result.erased if (point := head.of(space)) is not None]
-    if not left:
+    space = best_eraser(result, head)
+    if space is None:
         return ""
-    space, point = min(left, key=lambda one: one[1].calibrate_tar or 0.0)
-    erasure = space.erasure
+    point, erasure = head.of(space), space.erasure
     assert erasure is not None
+    assert point is not None
     assert point.tar is not None
-    among = f", the best of {len(result.erased)} on calibrate" if len(result.erased) > 1 else ""
+    among = f", the best of {len(result.erased)} erasers" if len(result.erased) > 1 else ""
     removed = "removed from faces" if erasure.gate else "removed"
     sentences = [
         f"After {eraser_title(space)}{among} ({erasure.rank} of {erasure.dim} dimensions {removed}): "

@@ -13,6 +13,7 @@ from unface.result.file import Finding, Frozen, note
 from unface.result.numbers import Rate
 from unface.result.parts import Option, Part, Section
 from unface.result.readings import AS_GIVEN, Reading
+from unface.result.verdict import best_eraser, eraser_title
 from unface.result.words import in_percent, interval, percent, rate
 
 if TYPE_CHECKING:
@@ -180,9 +181,10 @@ class Albums(Part):
             return ""
         side = f"{most.first}" if most.first == most.second else f"{most.first} or {most.second}"
         at = "" if far == head.far else f" at FAR {rate(far)}"
-        spaces = [result.raw, *result.erased[:1]]
+        best = best_eraser(result, head)
+        spaces = [result.raw] if best is None else [result.raw, best]
         said = [
-            f"{'' if space is result.raw else f'after {space.name} '}{percent(point.tar.value)} "
+            f"{'' if space is result.raw else f'after {eraser_title(space)} '}{percent(point.tar.value)} "
             f"{interval(point.tar.low, point.tar.high)}"
             for space in spaces
             if (point := found.largest(space.name, far)) is not None and point.tar is not None
