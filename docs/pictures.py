@@ -1,11 +1,13 @@
 """Draws the pictures of the pages: python -m docs.pictures DEMO
 
-docs/architecture.svg from the rooms and imports there are, docs/audit.svg and docs/report.png from what ``unface demo``
-left in DEMO. The last needs Debian's chromium, and Playwright. ``make figures`` does this too.
+docs/architecture.svg from the rooms and imports there are, docs/erasure.svg from the records of the study,
+docs/audit.svg and docs/report.png from what ``unface demo`` left in DEMO. The last needs
+Debian's chromium, and Playwright. ``make figures`` does this too.
 """
 
 import ast
 import io
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -14,12 +16,15 @@ from tempfile import TemporaryDirectory
 
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
+from studies import tables
+from studies.record import read_records
 from tests.test_architecture import LEVELS, SOURCE, imported_rooms
 
 from unface.data import EMBEDDED_ENCODERS
 from unface.report.html import write_report
 from unface.report.side_by_side import print_side_by_side
 from unface.result.audit import AuditResult
+from unface.result.words import percent
 
 HERE = Path(__file__).resolve().parent
 ARCHITECTURE = HERE / "architecture.svg"
@@ -43,11 +48,23 @@ LEGEND = [
     "imports only go down.",
 ]
 
+ERASURE = HERE / "erasure.svg"
+AUDITS, RATE = "_celeba9k_apart", 1e-4
+MARKS = {"raw": "raw", "leace": "LEACE", "pca": "label-free PCA", "isp": "ISP"}  # the last one is drawn on top
+LINKED_LOOKS = """
+text { font: 14px system-ui, sans-serif; fill: #1f2328 } .paper { fill: #ffffff } .line { stroke: #d0d7de }
+.raw { fill: #1f2328 } .isp { fill: #0072b2 } .leace { fill: #d55e00 } .pca { fill: #009e73 }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 } .paper { fill: #0d1117 } .line { stroke: #30363d } .raw { fill: #e6edf3 } .isp { fill: #58a6ff }
+}
+"""
+
 
 def main() -> None:
-    """All three."""
+    """All four."""
     demo = Path(sys.argv[1])
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
+    ERASURE.write_text(erasure(), encoding="utf-8")
     draw_terminal(demo)
     draw_report(demo / WITH_FRONTIER)
 
@@ -63,13 +80,13 @@ def draw_terminal(demo: Path) -> None:
 
 
 def draw_report(audit: Path) -> None:
-    """The top of the page in a browser 900 pixels wide."""
+    """The first screen of the page in a browser 900 pixels wide."""
     from playwright.sync_api import sync_playwright
 
     with TemporaryDirectory() as folder, sync_playwright() as tools:
         page_file = write_report(AuditResult.load(audit), Path(folder) / "report.html")
         browser = tools.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 900, "height": 1250})
+        page = browser.new_page(viewport={"width": 900, "height": 740})
         page.goto(page_file.as_uri())
         page.screenshot(path=str(HERE / "report.png"))
         browser.close()
@@ -143,3 +160,46 @@ def rooms() -> list[str]:
 
 if __name__ == "__main__":
     main()
+
+
+def erasure() -> str:
+    """Worst-case TAR of each encoder on a log scale, raw and after erasure, from the records of the study."""
+    records = read_records()
+    rows = {
+        name.removesuffix(AUDITS): {space: tables.worst_tar(records, name, space, RATE) for space in MARKS}
+        for name in records
+        if name.endswith(AUDITS)
+    }
+    left, top, row, width = 180, 80, 30, 640
+    height = top + row * len(rows) + 20
+
+    def x(share: float) -> float:
+        return left + width * (math.log10(max(share, 1e-4)) + 4) / 4
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 40} {height}" role="img">',
+        "<title>Share of photo pairs linked at FAR 1e-4, raw and after erasure</title>",
+        f"<style>{LINKED_LOOKS}</style>",
+        f'<rect class="paper" width="{left + width + 40}" height="{height}"/>',
+    ]
+    for at, (space, name) in enumerate(MARKS.items()):
+        lines += [mark(space, left + 8 + 150 * at, 20, name), f'<text x="{left + 22 + 150 * at}" y="25">{name}</text>']
+    for power, label in zip(range(-4, 1), ("0.01 % (chance)", "0.1 %", "1 %", "10 %", "100 %"), strict=True):
+        place = x(10.0**power)
+        lines.append(f'<path class="line" d="M{place:.1f} {top - 12}V{height - 12}"/>')
+        lines.append(f'<text x="{place:.1f}" y="{top - 20}" text-anchor="middle">{label}</text>')
+    for at, (name, shares) in enumerate(sorted(rows.items(), key=lambda one: -one[1]["raw"])):
+        y = top + row * at + row / 2
+        ends = [x(share) for share in shares.values()]
+        lines.append(f'<text x="{left - 14}" y="{y + 5:.1f}" text-anchor="end">{name}</text>')
+        lines.append(f'<path class="line" d="M{min(ends):.1f} {y}H{max(ends):.1f}"/>')
+        for space, share in shares.items():
+            lines.append(mark(space, x(share), y, f"{name}, {MARKS[space]}: {percent(share)}"))
+    return "\n".join([*lines, "</svg>\n"])
+
+
+def mark(space: str, x: float, y: float, title: str) -> str:
+    """A disc, square, triangle or diamond, distinct without colour."""
+    shapes = {"raw": "M-6 0A6 6 0 1 0 6 0A6 6 0 1 0 -6 0", "leace": "M-5 -5H5V5H-5z", "pca": "M0 -6L6 5H-6z"}
+    shape = shapes.get(space, "M0 -7L7 0L0 7L-7 0z")
+    return f'<path class="{space}" transform="translate({x:.1f} {y:.1f})" d="{shape}"><title>{title}</title></path>'

@@ -214,6 +214,11 @@ def tar(records: Records, audit: str, space: str, far: float) -> str:
     return bare(_tar(records, audit, space, far).value)
 
 
+def worst_tar(records: Records, audit: str, space: str, far: float) -> float:
+    """The same as a share."""
+    return _tar(records, audit, space, far).value
+
+
 def tar_interval(records: Records, audit: str, space: str, far: float) -> str:
     """The same with its interval."""
     return tar_cell(_tar(records, audit, space, far))

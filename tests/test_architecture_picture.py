@@ -16,6 +16,12 @@ def test_the_picture_shows_the_imports_there_are() -> None:
     assert drawn.ARCHITECTURE.read_text(encoding="utf-8") == drawn.architecture()
 
 
+def test_the_picture_of_erasers_shows_the_recorded_rates() -> None:
+    picture = drawn.ERASURE.read_text(encoding="utf-8")
+    assert picture == drawn.erasure()
+    assert len(re.findall(r"<title>[\w-]+, ISP: ", picture)) == 12
+
+
 def test_the_table_names_the_rooms_there_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert "\n".join(drawn.rooms()) in page

@@ -189,7 +189,8 @@ def test_every_audit_that_is_recorded_has_its_section_on_the_generated_page(site
 
 
 def test_links_to_the_records_lead_to_the_generated_page(site: Site) -> None:
-    links = re.findall(r'href="(erasure-tables\.html(?:#[^"]*)?)"', (site.folder / "erasure.html").read_text("utf-8"))
+    pages = "".join((site.folder / name).read_text("utf-8") for name in ("erasure.html", "erasure-details.html"))
+    links = re.findall(r'href="(erasure-tables\.html(?:#[^"]*)?)"', pages)
     assert {"erasure-tables.html", "erasure-tables.html#every-audit"} < set(links)
     for anchor in (link.partition("#")[2] for link in links):
         assert not anchor or anchor in site.pages["erasure-tables"].headings
