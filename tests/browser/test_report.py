@@ -1,48 +1,23 @@
 """If these fail, the page does not work where it is read: on a phone, by keyboard, in the dark, on paper."""
 
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.browser.chromium import Opened, show, started
 from tests.report.drawn import evil_page, full, invalid
 from tests.report.made_attribution import result as attribution
 from unface.report.attribution import render_attribution
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Page
-
-CHROMIUM = shutil.which("chromium")
-pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
-
-
-@dataclass
-class Opened:
-    """A page with what it did: requests, complaints on the console, dialogs."""
-
-    page: "Page"
-    url: str
-    asked: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-    dialogs: list[str] = field(default_factory=list)
-
-    def dismiss(self, dialog: "Dialog") -> None:
-        self.dialogs.append(dialog.message)
-        dialog.dismiss()
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
+    yield from started()
 
 
 @pytest.fixture(scope="module")
@@ -52,24 +27,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{name}.html").write_text(page.source, encoding="utf-8")
     (folder / "attribution.html").write_text(render_attribution(attribution("made", "second")), encoding="utf-8")
     return folder
-
-
-def show(
-    browser: "Browser", file: Path, *, width: int = 1200, dark: bool = False, javascript: bool = True
-) -> Iterator[Opened]:
-    context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme="dark" if dark else "light",
-        java_script_enabled=javascript,
-    )
-    opened = Opened(context.new_page(), file.as_uri())
-    opened.page.on("request", lambda request: opened.asked.append(request.url))
-    opened.page.on("console", lambda message: opened.complaints.append(message.text))
-    opened.page.on("pageerror", lambda error: opened.complaints.append(str(error)))
-    opened.page.on("dialog", opened.dismiss)
-    opened.page.goto(opened.url)
-    yield opened
-    context.close()
 
 
 @pytest.fixture
@@ -198,17 +155,14 @@ def test_wide_tables_scroll_in_their_own_box_on_a_phone(phone: Opened) -> None:
     assert box.evaluate("box => box.scrollWidth > box.clientWidth && getComputedStyle(box).overflowX === 'auto'")
 
 
-def test_on_paper_folded_tables_are_open_and_the_slider_is_gone(report: Opened) -> None:
-    folded = report.page.locator("#leakage details table, #compared details table")
-    assert folded.count() == 5
-    assert not folded.first.is_visible()
+def test_paper_has_the_decision_and_the_main_table_and_says_what_it_leaves_out(report: Opened) -> None:
     report.page.emulate_media(media="print")
-    for table in folded.all():
-        assert table.is_visible()
-        assert table.evaluate("table => table.getBoundingClientRect().height") > 50
-    assert not report.page.locator("input[type=range]").is_visible()
-    assert report.page.locator(".readout").is_visible()
-    assert not report.page.locator("nav").is_visible()
+    for shown in (".decision", ".figures", "#next", "#findings", "#leakage table >> nth=0", "#limits", ".paper"):
+        assert report.page.locator(shown).first.is_visible(), shown
+    for left_out in ("nav", "details", "#frontier", "#method", "input[type=range]"):
+        assert not report.page.locator(left_out).first.is_visible(), left_out
+    report.page.emulate_media(media="screen")
+    assert not report.page.locator(".paper").is_visible()
 
 
 def test_paper_is_white_even_for_those_who_ask_for_dark(in_the_dark: Opened) -> None:

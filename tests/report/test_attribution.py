@@ -80,7 +80,7 @@ def test_what_was_left_out_is_counted_by_reason_and_nobody_is_named() -> None:
 
 
 def test_every_chart_has_a_table_and_a_sentence() -> None:
-    charts = page().all("svg", role="img")
+    charts = page().all("svg", **{"class": "chart"})
     assert len(charts) == 2 * (2 + 2)  # encoders × (drawn faces + curves)
     assert all(len(one.attributes["aria-label"]) > 30 for one in charts)
     for name in ("made", "second"):

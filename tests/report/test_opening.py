@@ -16,7 +16,7 @@ from tests.report.made_validation import validation
 from unface.gate import decide, make_policy
 from unface.report.html import key_figures, render_report
 from unface.report.inversion import render_inversion
-from unface.report.opening import Grid, audit_opening
+from unface.report.opening import Grid, audit_opening, encoders_opening
 from unface.report.release import render_release
 from unface.report.table import print_audit
 from unface.report.validation import render_validation
@@ -60,7 +60,7 @@ def test_the_numbers_of_an_invalid_audit_are_never_drawn() -> None:
 
 def test_two_sentences_say_what_was_tested_and_how_bad_it_is() -> None:
     opening = audit_opening(full_audit(), None)
-    assert opening.tested.endswith("Attacks were run on 9,600 photos of 480 people.")
+    assert opening.tested.startswith("Tested: made-encoder vectors of 9,600 photos of 480 people (faces.parquet). Can")
     often = "Given two photos of the same stranger, an attacker matches them 6.6 % of the time, at one false match in "
     assert opening.how_bad == often + "10,000. After erasure: 2.6 %."
     assert audit_opening(raw_audit(), None).how_bad == often + "10,000."
@@ -153,10 +153,46 @@ def test_other_results_open_alike(result: Readable, rule: dict[str, object], fil
     assert "What to do next" in page.words
 
 
+@pytest.mark.parametrize(
+    ("left", "would"),
+    [
+        (0.001, "pass the suggested limit: at most 1.0 % allowed, 0.10 %"),
+        (0.2, "fail the suggested limit: at most 1.0 %"),
+    ],
+)
+def test_without_a_policy_it_says_what_the_suggested_one_would_decide(left: float, would: str) -> None:
+    found = audited(raw(), erased("isp", point(left, left / 2, left * 2)))
+    assert f"neither passes nor fails. It would {would}" in audit_opening(found, None).text
+    assert "would" not in audit_opening(found, gated(found, FAILS)).text
+
+
+def test_encoders_side_by_side_open_with_the_gravest_verdict_and_the_worst_first() -> None:
+    weak = audited(raw(point(0.1, 0.09, 0.11)), erased("isp", point(0.001, 0.0, 0.002)))
+    strong = audited(raw(point(0.9, 0.88, 0.92)), erased("isp", point(0.2, 0.18, 0.22)))
+    audits = {"weak": weak, "strong": strong}
+    none = encoders_opening(audits, {})
+    assert (none.state, [grid.title for grid in none.grids]) == (
+        "none",
+        ["strong, before", "strong, after", "weak, before", "weak, after"],
+    )
+    assert none.how_bad.startswith("strong reveals the most. Given two photos of the same stranger")
+    assert none.how_bad.endswith("Other encoders, before erasure: weak 10.0 %.")
+    decided = encoders_opening(audits, {name: gated(one, FAILS) for name, one in audits.items()})
+    assert (decided.state, decided.text) == ("failed", "1 of 2 encoders passed.")
+    assert [rule.rule.partition(":")[0] for rule in decided.rules] == ["weak", "strong"]
+    assert decided.steps[0].startswith("strong: Do not release these vectors: measured 20.0 %")
+
+
+def test_a_number_to_compare_with_is_not_drawn_as_a_harm() -> None:
+    page = rendered(validation(0.6))
+    harmless = [one for one in page.all("svg", **{"class": "hundred"}) if one.inside("figure", **{"class": "aside"})]
+    assert [one.attributes["aria-label"].partition(":")[0] for one in harmless] == ["For comparison"]
+
+
 def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
     left = audited(raw(), erased(), findings=[WARNING])
     failed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.001})).steps
-    assert failed[0] == "Do not release: measured 0.80 % [0.60, 0.90], allowed at most 0.10 %."
+    assert failed[0] == "Do not release these vectors: measured 0.80 % [0.60, 0.90], allowed at most 0.10 %."
     assert "Do not call the erased vectors anonymous." in failed[1]
     assert failed[2] == f"Look into the warning about {WARNING.about}: {WARNING.text}"
     passed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.01})).steps
@@ -164,7 +200,7 @@ def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
     assert not any("anonymous" in step for step in passed)
     assert audit_opening(left, None).steps[0].startswith("Set a limit")
     unknown = audit_opening(left, gated(left, UNKNOWN)).steps
-    assert unknown[0] == "Do not release yet: FAR 1e-6 was not measured in isp; the audit has 1e-4."
+    assert unknown[0] == "Do not release these vectors yet: FAR 1e-6 was not measured in isp; the audit has 1e-4."
     assert any("--eraser isp" in step for step in audit_opening(audited(raw()), None).steps)
     assert all(len(steps) <= 3 for steps in (failed, passed, unknown))
 

@@ -82,7 +82,7 @@ def show_side_by_side(results: Results, out: Path, policy: "Policy | None" = Non
     decisions = {} if policy is None else {name: decide(result, policy) for name, result in audits.items()}
     paths = [folder / AUDIT_FILE for _, folder in results.values()]
     links = {name: f"{folder.relative_to(out).as_posix()}/{REPORT_FILE}" for name, (_, folder) in results.items()}
-    page = write_side_by_side(audits, links, out / REPORT_FILE)
+    page = write_side_by_side(audits, links, out / REPORT_FILE, decisions)
     if json:
         typer.echo(dumps([loads(path.read_text(encoding="utf-8")) for path in paths], indent=2))
     elif not quiet:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -20,13 +21,39 @@ def render(template: str, **values: object) -> Markup:
 def render_page(template: str, *, script: str = "", **values: object) -> str:
     """A whole page: one file that loads nothing."""
     style = Markup(page_file("report.css"))
-    return str(render(template, style=style, script=Markup(script), policy=_policy(script), **values))
+    page = str(render(template, style=style, script=Markup(script), policy=_policy(script), **values))
+    return _unbroken(page)
 
 
 @cache
 def page_file(name: str) -> str:
     """A file that becomes part of a page."""
     return _source(name).strip()
+
+
+# A rate, a share with its interval, a number of pictures, an option: no line ends inside one.
+_ONE_WORD = re.compile(
+    r"FAR \d[\d.]*(?:e-\d+)?|(?<![\w.#])\d[\d.]*e-\d+|k = \d+|--[a-z][a-z-]+"
+    r"|(?<![\w.#])[~−+]?\d[\d.,]* [%×](?: \[[^\]<]{1,30}\])?"
+)
+_VERBATIM = ("style", "script", "title", "pre", "code", "svg")
+
+
+def _unbroken(page: str) -> str:
+    """The page with each of those in a span that does not wrap; names are escaped, so that every < is ours."""
+    pieces, verbatim = [], ""
+    for piece in re.split(r"(<[^>]*>)", page):
+        if not piece.startswith("<"):
+            pieces.append(piece if verbatim else _ONE_WORD.sub(r'<span class="one">\g<0></span>', piece))
+            continue
+        tag = re.match(r"</?([a-z]+)", piece)
+        name = tag[1] if tag else ""
+        if verbatim == name and piece.startswith("</"):
+            verbatim = ""
+        elif not verbatim and name in _VERBATIM and not piece.startswith("</"):
+            verbatim = name
+        pieces.append(piece)
+    return "".join(pieces)
 
 
 def _source(name: str) -> str:

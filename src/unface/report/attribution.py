@@ -15,6 +15,7 @@ from unface.auditing.attribution.words import MEASURES, left_out_words, measures
 from unface.output.write import write_file
 from unface.page.tables import print_safely
 from unface.page.templates import render_page
+from unface.report.opening import Grid, Opening
 from unface.result.attribution import AttributionResult, EncoderAttribution
 from unface.result.words import count
 
@@ -44,9 +45,37 @@ def render_attribution(result: AttributionResult, faces: Sequence[Sequence[Shown
     return render_page(
         "unface.report:attribution.html.jinja",
         result=result,
+        opening=_opening(result),
         attribution=section(result.encoders),
         faces=[[(one.caption, base64.b64encode(one.jpeg).decode()) for one in row] for row in faces],
     )
+
+
+def _opening(result: AttributionResult) -> Opening:
+    """Two sentences, the share of pictures that place decides, and what follows; no policy is about it."""
+    tested = (
+        f"Tested: {count(result.source.pictures, 'picture')} of {people(result.source.identities)}. When two pictures "
+        "of one person get similar vectors, is it for the face or for what is around it?"
+    )
+    said, steps, grids = [], [], []
+    for one in result.encoders:
+        raw = one.spaces[0]
+        if raw.fii is not None:
+            index = raw.fii.index
+            side = "the face" if index.low > 0 else "the surroundings" if index.high < 0 else ""
+            said.append(f"{one.encoder}: {side} counts for more." if side else f"{one.encoder}: neither side wins.")
+            steps += [_STEPS[side]] if side and _STEPS[side] not in steps else []
+        if raw.cpi is not None:
+            grids.append(Grid(one.encoder, raw.cpi.at[0].preferred.value, _SQUARES, aside=True))
+    how_bad = " ".join(said) or "No pair of pictures could be compared."
+    return Opening("", "", "", (), "", "", tested, how_bad, tuple(grids), "", tuple(steps))
+
+
+_SQUARES = "pictures are nearer to another face in the same place than to their own face elsewhere"
+_STEPS = {
+    "the face": "Treat these vectors as data about people: measure with 'unface audit' how often photos are matched.",
+    "the surroundings": "Photos may be matched by where they were taken: audit with --context, which adjusts for it.",
+}
 
 
 def print_attribution(result: AttributionResult, console: Console) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from unface.gate import GateResult
 from unface.output.write import write_file
-from unface.page.tables import NOT_MEASURED, pairs
+from unface.page.tables import NOT_MEASURED, multiple, pairs
 from unface.page.templates import page_file, render_page
 from unface.report.opening import audit_opening
 from unface.report.repeat import citation, repeat
@@ -18,7 +18,7 @@ from unface.result.history import PastResult
 from unface.result.numbers import Kept
 from unface.result.parts import Section, parts_of
 from unface.result.verdict import leaks_more
-from unface.result.words import factor, interval, percent, rate
+from unface.result.words import interval, percent, rate
 
 
 def write_report(
@@ -62,7 +62,7 @@ class KeyFigure:
 
 
 def key_figures(result: AuditResult) -> list[KeyFigure]:
-    """Worst case before and after each eraser, as multiples of chance, and what is left of usefulness.
+    """Worst case before and after each eraser, and what is left of usefulness.
 
     None where the audit is invalid: a number that looks like one would be quoted.
     """
@@ -73,7 +73,6 @@ def key_figures(result: AuditResult) -> list[KeyFigure]:
     figures += [_leak(f"After {space.name}, worst case", space, head) for space in result.erased]
     if not result.erased:
         figures.append(KeyFigure("After an eraser", NOT_MEASURED))
-    figures.append(_chance([result.raw, *result.erased], head))
     figures += [_useful(space) for space in result.erased]
     return figures
 
@@ -82,30 +81,16 @@ def _leak(title: str, space: SpaceResult, head: Headline | None) -> KeyFigure:
     point = None if head is None else head.of(space)
     if head is None or point is None or point.tar is None:
         return KeyFigure(title, "not resolved", counted="too few calibrate identities for the rates asked for")
-    counted = f"{pairs(point.tar)} photo pairs of one person linked; {point.tar.identities:,} people; {_where(point)}"
+    counted = f"{pairs(point.tar)} photo pairs of one person matched; {point.tar.identities:,} people; {_where(point)}"
+    if point.times_chance is not None and point.achieved_far is not None:
+        achieved = f"{percent(point.achieved_far.value)} of pairs of strangers matched"
+        counted = f"{multiple(point.times_chance)} chance; {counted}; {achieved}"
     more = leaks_more(space, head)
     if more is not None and more.tar is not None:
         counted += f"; {percent(more.tar.value)} at k = {more.k}, where this space leaks most"
     if point.context_adjusted is not None:
         counted += f"; adjusted for '{point.context_adjusted.context}': {point.context_adjusted.words}"
     return KeyFigure(title, percent(point.tar.value), interval(point.tar.low, point.tar.high), counted)
-
-
-def _chance(spaces: list[SpaceResult], head: Headline | None) -> KeyFigure:
-    names, values, ends, counted = [], [], [], []
-    for space in spaces:
-        point = None if head is None else head.of(space)
-        if point is None or point.tar is None or not point.chance or point.achieved_far is None:
-            continue
-        names.append(space.name)
-        values.append(factor(point.tar.value / point.chance))
-        ends.append(f"[{factor(point.tar.low / point.chance)}, {factor(point.tar.high / point.chance)}]")
-        achieved = f"{percent(point.achieved_far.value)} achieved, {pairs(point.achieved_far)} pairs of strangers"
-        counted.append(f"{space.name}: chance is the target FAR {rate(point.far)}; {achieved}")
-    if not names:
-        return KeyFigure("Times chance", "not resolved")
-    title = "Times chance" if len(names) == 1 else f"Times chance: {' → '.join(names)}"
-    return KeyFigure(title, f"{' → '.join(values)}\u00a0×", " → ".join(ends), "; ".join(counted))
 
 
 def _useful(space: SpaceResult) -> KeyFigure:

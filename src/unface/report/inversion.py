@@ -139,11 +139,13 @@ def _headline_cells(result: InversionResult, far: float) -> list[tuple[str, str,
     headline = result.headline
     assert headline is not None, "there is a rate where there is a headline"
     share = inverted(headline.point)
-    cells = [("inverted", percent(share.value), f"{interval(share.low, share.high)}, {headline.cell.attack}")]
-    cells.append(("chance", percent(headline.point.derangement.value), "against other people"))
+    whom = "other photos of the person" if headline.point.other is not None else "the photo it was made from"
+    attack = f"{interval(share.low, share.high)} match {whom}; attack {headline.cell.attack}"
+    cells = [("Faces made from a vector", percent(share.value), attack)]
+    cells.append(("By chance", percent(headline.point.derangement.value), "match somebody else"))
     ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (far, ALL_JUDGES)), None)
     if ceiling is not None:
-        cells.append(("ceiling", percent(ceiling.other.value), "another real photo"))
+        cells.append(("A real second photo (ceiling)", percent(ceiling.other.value), "match other photos of them"))
     return cells
 
 
@@ -172,7 +174,7 @@ def _heat_map(result: InversionResult, far: float) -> Figure | None:
     label = f"Share of reconstructions that pass for the person, by attack and space, at FAR {rate(far)}: {said}."
     height = max(60, 44 * len(attacks))
     drawn = draw(layers, label, width=max(200, 72 * len(spaces)), height=height)
-    return Figure("Attack by space, % that pass for the person", drawn, (), _success_table(result, far))
+    return Figure("Attack by space, % that pass for the person", drawn)
 
 
 def _drawn(name: str, names: Sequence[str], kind: str) -> str:
@@ -186,7 +188,8 @@ def _over_steps(result: InversionResult, far: float) -> Figure | None:
     found = [
         (float(cell.settings["steps"]), inverted(point))
         for cell in result.cells
-        if cell.space == RAW and cell.attack.startswith("alsuv") and (point := cell.point(far)) is not None
+        if cell.space == RAW and cell.attack.startswith("alsuv") and "steps" in cell.settings
+        if (point := cell.point(far)) is not None
     ]
     if len({steps for steps, _ in found}) < 2:
         return None

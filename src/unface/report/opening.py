@@ -1,20 +1,24 @@
 """How a page opens: the verdict of a policy, what was tested, how bad it is, one picture of it, and what to do next."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from unface.gate import GateResult, RuleResult, Verdict
+from unface.gate import GateResult, RuleResult, Verdict, decide, make_policy
 from unface.result.audit import AuditResult, Headline, SpaceResult
 from unface.result.file import Finding
 from unface.result.inversion import InversionResult, inverted
 from unface.result.numbers import Estimate
+from unface.result.readings import Readable
 from unface.result.release import ReleaseResult
 from unface.result.validation import ALL_JUDGES, ValidationResult, measured
 from unface.result.words import count, one_in, percent, rate
 
 _NO_POLICY = "No policy set"
+_UNDECIDED = "No limit is set, so this result neither passes nor fails."
 _MOST_STEPS = 3
+_MOST_ENCODERS = 4  # drawn as squares on one screen
 # Limits of a suggested policy. They are places to start from; no standard names them.
 _TAR, _SUCCESS, _EXPOSED = 0.01, 0.05, 0.01
 _TERMS = {
@@ -33,6 +37,8 @@ class Grid:
     share: float
     what: str
     """What each square stands for and what the filled ones are, as in "photo pairs are matched"."""
+    aside: bool = False
+    """Drawn in grey: a number to compare with, neither good nor bad."""
 
     @property
     def filled(self) -> int:
@@ -68,7 +74,14 @@ class Opening:
     tested: str
     how_bad: str
     grids: tuple[Grid, ...]
+    footnote: str
+    """What the words of the picture mean."""
     steps: tuple[str, ...]
+
+    @property
+    def squares(self) -> str:
+        """What the squares of all pictures are, where they are the same."""
+        return self.grids[0].what if len({grid.what for grid in self.grids}) == 1 else ""
 
     @property
     def terms(self) -> str:
@@ -81,10 +94,10 @@ def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
     """Of an audit."""
     head = result.headline if result.valid else None
     after = None if head is None else released_space(result, head, decision)
+    encoder = f"{result.source.encoder} " if result.source.encoder else ""
     tested = (
-        f"Tested: can somebody who holds the vectors of {result.source.name} find out which photos show the same "
-        f"person? Attacks were run on {count(result.curated.rows, 'photo')} of "
-        f"{count(result.curated.identities, 'person', 'people')}."
+        f"Tested: {encoder}vectors of {_photos(result)} ({result.source.name}). Can somebody who holds these vectors "
+        "find out which photos show the same person?"
     )
     grids: list[Grid] = []
     if head is None or head.raw.tar is None:
@@ -95,10 +108,63 @@ def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
         grids.append(Grid("Before erasure" if after else "The vectors as they are", head.raw.tar.value, what))
         point = None if after is None else head.of(after)
         if point is not None and point.tar is not None:
-            grids.append(Grid("After erasure", point.tar.value, what))
+            assert after is not None
+            named = f" ({after.name})" if len(result.erased) > 1 else ""
+            grids.append(Grid(f"After erasure{named}", point.tar.value, what))
     suggestion = "" if head is None else _audit_policy(result, head, after)
     steps = _audit_steps(result, head, after, decision)
-    return _opening(result.valid, decision, suggestion, "audit.json", (tested, how_bad), grids, steps)
+    footnote = _false_match(head.far if head and grids else None)
+    return _opening(result, decision, suggestion, "audit.json", (tested, how_bad), grids, footnote, steps)
+
+
+def encoders_opening(audits: Mapping[str, AuditResult], decisions: Mapping[str, GateResult]) -> Opening:
+    """Of several encoders on the same pictures: the gravest verdict, and a picture of each."""
+    each = {name: audit_opening(result, decisions.get(name)) for name, result in audits.items()}
+    heads = {name: result.headline for name, result in audits.items() if result.valid}
+    found = {name: head.raw.tar.value for name, head in heads.items() if head and head.raw.tar}
+    worst = max(found, key=found.__getitem__, default=next(iter(audits)))
+    gravest = max(decisions, key=lambda name: decisions[name].verdict.gravity, default=worst)
+    tested = (
+        f"Tested: {len(audits)} encoders on the same photos, {_photos(audits[worst])}. Can somebody who holds the "
+        "vectors of one of them find out which photos show the same person?"
+    )
+    how_bad, ranked = each[worst].how_bad, sorted(found, key=found.__getitem__, reverse=True)
+    if len(ranked) > 1:
+        others = ", ".join(f"{name} {percent(found[name])}" for name in ranked[1:])
+        how_bad = f"{worst} reveals the most. {how_bad} Other encoders, before erasure: {others}."
+    grids = [
+        replace(grid, title=f"{name}, {at}")
+        for name in ranked
+        for at, grid in zip(("before", "after"), each[name].grids, strict=False)
+    ]
+    rules = tuple(replace(rule, rule=f"{name}: {rule.rule}") for name, one in each.items() for rule in one.rules)
+    text, first = _UNDECIDED, "Set a limit: each report below suggests a policy."
+    if decisions:
+        held = sum(one.verdict is Verdict.PASSED for one in decisions.values())
+        text, first = f"{held} of {count(len(decisions), 'encoder')} passed.", f"{gravest}: {each[gravest].steps[0]}"
+    return replace(
+        each[gravest],
+        text=text,
+        rules=rules,
+        suggestion="",
+        tested=tested,
+        how_bad=how_bad,
+        grids=tuple(grids) if len(audits) <= _MOST_ENCODERS else (),
+        footnote=each[worst].footnote,
+        steps=(first, "Choose an encoder, open its report below, and follow what it says to do next."),
+    )
+
+
+def _photos(result: AuditResult) -> str:
+    return f"{count(result.curated.rows, 'photo')} of {count(result.curated.identities, 'person', 'people')}"
+
+
+def _false_match(far: float | None) -> str:
+    """What "at one false match in 10,000" means."""
+    if far is None:
+        return ""
+    of = f"1 of {round(1 / far):,} pairs of different people"
+    return f"{one_in(far).capitalize()}: the attacker is as strict as it takes to match only {of} by mistake."
 
 
 NOTHING = "Nothing could be measured at the rates asked for."
@@ -146,7 +212,7 @@ def _audit_steps(
 ) -> list[str]:
     if not result.valid:
         return [*_broken(result.findings), "Run the audit again. Do not quote any number of this page."]
-    steps = _decided(decision)
+    steps = _decided(decision, "release these vectors")
     point = None if head is None or after is None else head.of(after)
     passed = decision is not None and decision.verdict is Verdict.PASSED
     if head is None:
@@ -167,8 +233,8 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
     """Of a validation."""
     people = count(result.enrolled.people, "enrolled person", "enrolled people")
     tested = (
-        f"Tested: can somebody who may only ask {result.target.name} for comparisons rebuild the face template of an "
-        f"enrolled person? {result.asked.counted:,} questions were asked about {people}."
+        f"Tested: {result.target.name}, a face system, with {result.asked.counted:,} questions about {people}. Can "
+        "somebody who may only ask it to compare photos rebuild the face template of an enrolled person?"
     )
     headline = result.headline if result.valid else None
     share = None if headline is None else measured(headline.point)
@@ -180,7 +246,7 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
         grids.append(Grid(f"Attacker, after {count(point.queries, 'question')}", share.value, what))
         ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (point.far, ALL_JUDGES)), None)
         if ceiling is not None and point.other is not None:
-            grids.append(Grid("For comparison: a real second photo", ceiling.other.value, what))
+            grids.append(Grid("For comparison: a real second photo", ceiling.other.value, what, aside=True))
         lines = [
             f"# At most {percent(_SUCCESS)} of the comparisons may succeed, at {one_in(point.far)}.",
             "[[require]]",
@@ -192,24 +258,26 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
             lines.append('pictures = "same"')
         suggestion = "\n".join(lines)
     steps = advice if result.valid else _broken(result.findings)
-    sentences = (tested, result.verdict)
-    return _opening(
-        result.valid, decision, suggestion, "validation.json", sentences, grids, [*_decided(decision), *steps]
-    )
+    steps = [*_decided(decision, "put this system into service as it is"), *steps]
+    footnote = _TEMPLATE + _false_match(headline.point.far if headline and grids else None)
+    return _opening(result, decision, suggestion, "validation.json", (tested, result.verdict), grids, footnote, steps)
+
+
+_TEMPLATE = "Face template: the numbers by which a face system knows a person. "
 
 
 def release_opening(result: ReleaseResult, decision: GateResult | None, advice: Sequence[str]) -> Opening:
     """Of a synthetic set."""
     people = count(result.training.people or 0, "person", "people")
     tested = (
-        f"Tested: does {result.synthetic.name} show the {people} it was made from? "
-        f"{count(result.synthetic.rows, 'synthetic face')} were compared with them and with people who were not "
-        "trained on."
+        f"Tested: {result.synthetic.name}, {count(result.synthetic.rows, 'synthetic face')} made from photos of "
+        f"{people}. Do they show any of these people? For comparison: "
+        f"{count(result.holdout.people or 0, 'person', 'people')} whom the generator never saw."
     )
     exposed: Estimate = result.exposure.exposed
     grids, suggestion = [], ""
     if result.valid:
-        grids.append(Grid("Training people", exposed.value, "training people are exposed by a synthetic face"))
+        grids.append(Grid("Exposed people", exposed.value, "training people are exposed by a synthetic face"))
         suggestion = "\n".join(
             [
                 f"# At most {percent(_EXPOSED)} of the training people may be exposed.",
@@ -217,19 +285,21 @@ def release_opening(result: ReleaseResult, decision: GateResult | None, advice: 
                 f"exposed_max = {_EXPOSED:g}",
             ]
         )
-    steps = [*_decided(decision), *advice]
-    return _opening(result.valid, decision, suggestion, "release.json", (tested, result.verdict), grids, steps)
+    steps = [*_decided(decision, "publish this set"), *advice]
+    footnote = "Exposed: a synthetic face is so near to the person that chance does not explain it."
+    return _opening(result, decision, suggestion, "release.json", (tested, result.verdict), grids, footnote, steps)
 
 
 def inversion_opening(result: InversionResult, decision: GateResult | None) -> Opening:
     """Of an inversion."""
     tested = (
-        f"Tested: can somebody who steals stored {result.encoder.name} vectors turn them back into faces? "
-        f"Attacks were run on one vector of each of {count(result.people.targets, 'person', 'people')}."
+        f"Tested: stored {result.encoder.name} vectors of {count(result.people.targets, 'person', 'people')}, one "
+        "each. Can somebody who steals them turn them back into faces?"
     )
     headline = result.headline if result.valid else None
     far = None if headline is None else headline.point.far
-    grids, suggestion, steps = [], "", _decided(decision)
+    grids, suggestion, steps = [], "", _decided(decision, "release these vectors")
+    how_bad = result.verdict
     if headline is not None and far is not None:
         above = inverted(headline.point).low > max(headline.point.derangement.value, far)
         # Where nothing converged, few filled squares would look like safety.
@@ -242,6 +312,11 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
             worst = result.worst(far, name)
             if worst is not None and drawn:
                 grids.append(Grid(title, inverted(worst.point).value, what))
+        if above and len(grids) > 1:
+            how_bad += f" After erasure: {percent(grids[1].share)}."
+        if above and (decision is None or decision.verdict is not Verdict.PASSED):
+            steps.append("Protect these vectors like photos of faces: encrypt them and limit who can read them.")
+            steps += [] if others else ["See what an eraser would leave: invert with --projection."]
         suggestion = "\n".join(
             [
                 f"# At most {percent(_SUCCESS)} of the vectors may be turned into a matching face, at {one_in(far)}.",
@@ -253,39 +328,48 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         )
     steps += _broken(result.findings)
     steps += _warnings(result.findings)[:2]
-    return _opening(result.valid, decision, suggestion, "inversion.json", (tested, result.verdict), grids, steps)
+    footnote = _false_match(far if grids else None)
+    return _opening(result, decision, suggestion, "inversion.json", (tested, how_bad), grids, footnote, steps)
 
 
 def _opening(
-    valid: bool,
+    result: AuditResult | ValidationResult | ReleaseResult | InversionResult,
     decision: GateResult | None,
     suggestion: str,
     file: str,
     sentences: tuple[str, str],
     grids: list[Grid],
+    footnote: str,
     steps: Sequence[str],
 ) -> Opening:
     rules: tuple[RuleResult, ...] = ()
     if decision is not None:
         state, title, text = decision.verdict.value, decision.verdict.capitalize(), f"{decision.outcome}."
         text, rules, suggestion = text[:1].upper() + text[1:], decision.rules, ""
-    elif not valid:
+    elif not result.valid:
         state, title, text = "inconclusive", "Inconclusive", "These numbers cannot be used. The findings say why."
     else:
-        state, title, text = (
-            "none",
-            _NO_POLICY,
-            "No limit is set, so this result neither passes nor fails.",
-        )
+        state, title = "none", _NO_POLICY
+        text = f"{_UNDECIDED}{_would(result, suggestion)}"
     command = f"unface gate {file} --policy policy.toml"
     tested, how_bad = sentences
-    return Opening(
-        state, title, text, rules, suggestion, command, tested, how_bad, tuple(grids), tuple(steps[:_MOST_STEPS])
-    )
+    drawn, todo = tuple(grids), tuple(steps[:_MOST_STEPS])
+    return Opening(state, title, text, rules, suggestion, command, tested, how_bad, drawn, footnote, todo)
 
 
-def _decided(decision: GateResult | None) -> list[str]:
-    """What the verdict itself asks for."""
+def _would(result: Readable, suggestion: str) -> str:
+    """What the suggested policy would decide."""
+    if not suggestion:
+        return ""
+    (rule,) = decide(result, make_policy(tomllib.loads(suggestion), lambda _, key: key)).rules
+    if rule.measured is None or rule.verdict is Verdict.INCONCLUSIVE:
+        return ""
+    would = "pass" if rule.verdict is Verdict.PASSED else "fail"
+    return f" It would {would} the suggested limit: {rule.limit} allowed, {rule.measured} measured."
+
+
+def _decided(decision: GateResult | None, refused: str) -> list[str]:
+    """What the verdict itself asks for; ``refused`` is what not to do where it did not pass."""
     if decision is None:
         return ["Set a limit: begin with the suggested policy, and choose a number that you can defend."]
     if decision.verdict is Verdict.PASSED:
@@ -293,8 +377,8 @@ def _decided(decision: GateResult | None) -> list[str]:
     first = next(rule for rule in decision.rules if rule.verdict is decision.verdict)
     if decision.verdict is Verdict.FAILED:
         found = f"measured {first.measured}, allowed {first.limit}" if first.measured else first.reason
-        return [f"Do not release: {found}."]
-    return [f"Do not release yet: {first.reason}."]
+        return [f"Do not {refused}: {found}."]
+    return [f"Do not {refused} yet: {first.reason}."]
 
 
 def _broken(findings: Sequence[Finding]) -> list[str]:

@@ -124,14 +124,14 @@ def advice(result: ReleaseResult) -> list[str]:
     if result.decision == "no evidence":
         return [
             "Repeat this with a second encoder, and with a larger holdout, which can list a smaller number of people.",
-            "Keep release.json with the set, and hold it with a gate: exposed_max and copies_max in a policy.",
+            "Keep release.json with the set, and check it with a gate: set exposed_max and copies_max in a policy.",
         ]
     return [
-        "Take the pictures below out of the set, and every picture that exposed.csv names; then run it again. That "
-        "removes what was found, not the reason for it.",
-        "Train the generator on more people, for fewer steps, or without repeated pictures: memorised pictures are the "
-        "usual reason.",
-        "Hold the next version with a gate: exposed_max and copies_max in a policy.",
+        "Remove the pictures listed below and in exposed.csv, then run this again. That removes what was found, not "
+        "its cause.",
+        "Train the generator on more people, for fewer steps, or without repeated pictures. The usual cause is "
+        "memorised pictures.",
+        "Check the next version with a gate: set exposed_max and copies_max in a policy.",
     ]
 
 
@@ -156,7 +156,8 @@ def _headline(result: ReleaseResult) -> list[tuple[str, str, str]]:
         (
             "Exposed training people",
             f"{exposed.numerator:,}",
-            f"of {exposed.denominator:,}: {interval(exposed.low, exposed.high)} %, FDR {percent(exposure.fdr)}",
+            f"of {exposed.denominator:,}: {interval(exposed.low, exposed.high)} %; on average at most "
+            f"{percent(exposure.fdr)} of them by accident",
         ),
         (
             "Nearest person is in training",
@@ -233,11 +234,11 @@ def _riskiest_table(view: ViewResult) -> Table:
             Cell(f"{one.training:.3f}"),
             Cell(f"{one.holdout:.3f}"),
             Cell(f"{one.people:,}" if one.people else "–"),
-            Cell("copy" if one.is_copy else "–"),
+            Cell("yes" if one.is_copy else "–"),
         ]
         for one in view.riskiest
     ]
-    heads = ("synthetic picture", "nearest training picture", "nearest holdout picture", "people it exposes", "")
+    heads = ("synthetic picture", "nearest training picture", "nearest holdout picture", "people it exposes", "copy")
     return table("The riskiest pictures: how much nearer to training than to the holdout, in cosines", heads, rows)
 
 

@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
+from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.charts import Figure, colour, dash, data, draw, looks, shape
 from unface.page.tables import Cell, Table, multiple, point_tar, print_safely, table
 from unface.page.templates import render_page
+from unface.report.opening import encoders_opening
 from unface.result.audit import AuditResult, Point, SpaceResult
 from unface.result.words import percent, rate
 
@@ -21,17 +23,29 @@ Audits = Mapping[str, AuditResult]
 """By encoder."""
 
 
-def write_side_by_side(audits: Audits, links: Mapping[str, str], path: str | os.PathLike[str]) -> Path:
-    """The page; ``links`` lead to each encoder's own report, from the folder of ``path``."""
-    text = render_page(
+def write_side_by_side(
+    audits: Audits,
+    links: Mapping[str, str],
+    path: str | os.PathLike[str],
+    decisions: Mapping[str, GateResult] | None = None,
+) -> Path:
+    """Write the page, whole or not at all; replaces what is there."""
+    write_file(Path(path), render_side_by_side(audits, links, decisions).encode(), option="--out")
+    return Path(path)
+
+
+def render_side_by_side(
+    audits: Audits, links: Mapping[str, str], decisions: Mapping[str, GateResult] | None = None
+) -> str:
+    """The page; ``links`` lead to each encoder's own report, from its folder; ``decisions`` are of one policy."""
+    return render_page(
         "unface.report:side_by_side.html.jinja",
+        opening=encoders_opening(audits, decisions or {}),
         audits=audits,
         links=links,
         charts=worst_cases(audits),
         table=comparison(audits),
     )
-    write_file(Path(path), text.encode(), option="--out")
-    return Path(path)
 
 
 def print_side_by_side(audits: Audits, console: Console) -> None:

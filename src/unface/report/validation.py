@@ -95,18 +95,18 @@ def advice(result: ValidationResult) -> list[str]:
     if headline is None:
         return []
     steps = [
-        "Limit how often one enrolled person can be compared, over all clients and for good: a limit for each client "
-        "or each minute only makes the attack take longer.",
-        "Answer accepted or rejected. Clients rarely need a score, and a decision tells an attacker far less.",
+        "Limit how many comparisons one enrolled person can ever receive, over all clients together. A limit for each "
+        "client or each minute only slows the attack down.",
+        "Answer only accepted or rejected. Clients rarely need a score, and a decision tells an attacker far less.",
     ]
     weak = [one for one in result.hardening if one.measure.startswith("scores rounded") and one.other is not None]
     if weak:
         said = "; ".join(f"{one.measure}: {percent(one.other.value)}" for one in weak if one.other is not None)
-        steps.append(f"Do not rely on rounding. On these answers the best attack still reaches, {said}.")
+        steps.append(f"Do not rely on rounding. The best attack still succeeds with rounded answers: {said}.")
     steps += [
-        "Let only those ask who are logged in, compare a live capture rather than an uploaded picture, and look for "
-        "one client that sends many different faces for one person.",
-        "Validate again after each change, and hold it with a gate: success_max in a policy.",
+        "Require a login, compare a live capture rather than an uploaded picture, and look for a client that sends "
+        "many different faces for one person.",
+        "Validate again after each change, and check it with a gate: set success_max in a policy.",
     ]
     return steps
 
