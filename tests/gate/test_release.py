@@ -12,6 +12,7 @@ from unface.result.history import past_result
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.release import (
     CopiesResult,
+    EnrichmentResult,
     ExactCopies,
     ExchangeabilityResult,
     ExposureResult,
@@ -100,6 +101,20 @@ def result(*views: ViewResult, holds: bool = True, **more: object) -> ReleaseRes
         findings=[],
         run=Run(unface="0", started="2026-01-01T00:00:00+00:00", seconds=1.0),
     ).model_copy(update=more)
+
+
+def test_a_list_of_one_trait_counts_if_its_test_survives_the_correction_for_all_views() -> None:
+    def enriched(name: str, p: float, listed: int = 0) -> ViewResult:
+        near = EnrichmentResult(nearest=20, training=15, expected=10.0, p=p)
+        return view(name, listed=listed).model_copy(update={"enrichment": near})
+
+    found = result(enriched("face", 0.5), enriched("eyes", 0.002, 40), enriched("nose", 0.004))
+    # Holm: 3 · 0.002, then 2 · 0.004, then 0.5.
+    assert found.corrected == {"eyes": pytest.approx(0.006), "nose": pytest.approx(0.008), "face": 0.5}
+    assert gated(found, exposed_max=0.03).verdict is Verdict.FAILED
+    by_chance = result(enriched("face", 0.5), enriched("eyes", 0.004, 40), enriched("nose", 0.005))
+    assert by_chance.corrected["nose"] == pytest.approx(0.012), "not below that of a smaller p-value"
+    assert gated(by_chance, exposed_max=0.03).verdict is Verdict.PASSED
 
 
 def test_exact_copies_fail_the_gate_whatever_the_holdout_is_worth() -> None:

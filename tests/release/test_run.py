@@ -195,6 +195,32 @@ def test_traits_that_do_not_link_people_are_left_out_and_rows_without_a_trait_to
     assert result.fused.exposed.numerator >= 14, "the last copies are rows that one trait lacks"
 
 
+def test_one_copied_trait_changes_the_verdict() -> None:
+    face = sets(0, seed=4)
+
+    def told(*traits: Sets) -> ReleaseResult:
+        views = [
+            View(f"view{n}", faces_of(one.synthetic, labelled=False), faces_of(one.training), faces_of(one.holdout))
+            for n, one in enumerate((face, *traits))
+        ]
+        return measure_release(views, QUICK).result
+
+    assert told(sets(0, seed=5), sets(0, seed=6)).decision == "no evidence"
+    # Six people are too few for any list (seven are needed), and the first view sees nothing of them.
+    few = told(sets(6, seed=5), sets(0, seed=6))
+    assert few.decision == "leaks"
+    assert [one.name for one in few.enriched] == ["view1"]
+    assert "by view1, " in few.verdict
+    assert few.corrected["view1"] == pytest.approx(3 * few.views[1].enrichment.p)  # type: ignore[union-attr]
+    # Eight are listed by that trait; all views together list fewer, and the first view nobody.
+    many = told(sets(8, seed=5), sets(0, seed=6))
+    assert many.decision == "exposes people"
+    assert many.main.exposure.exposed.numerator == 0
+    assert many.exposure is many.views[1].exposure
+    assert many.exposure.exposed.numerator >= 8
+    assert "of its 100 training people by view1 alone" in many.verdict
+
+
 def test_a_holdout_from_another_camera_marks_the_result() -> None:
     given = sets(0)
     moved = given.holdout.vectors + 0.5 * stream(0, "camera").standard_normal(DIM).astype(np.float32)

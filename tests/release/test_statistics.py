@@ -17,6 +17,7 @@ from unface.release import (
     Threshold,
     benjamini_hochberg,
     count_copies,
+    enrichment,
     exposed,
     fused,
     measure_membership,
@@ -126,6 +127,37 @@ def test_exposure_worked_by_hand() -> None:
     # With a second person beyond the whole holdout both reach 0.025 = 0.05 · 2 / 4.
     ours = person_scores(np.array([40, 41, 20.5, 0], np.float32), np.arange(4), 4, seed=0, side="training")
     assert exposed(ours, holdout).listed.tolist() == [True, True, False, False]
+
+
+def test_enrichment_worked_by_hand() -> None:
+    # The ten highest of 40 are 40 … 31. Training people have 40, 38, 36 and 1: three of the ten, of four in all.
+    ours = person_scores(np.array([40, 38, 36, 1], np.float32), np.arange(4), 4, seed=0, side="training")
+    rest = np.setdiff1d(np.arange(1, 41), [40, 38, 36, 1]).astype(np.float32)
+    others = person_scores(rest, np.arange(36), 36, seed=0, side="holdout")
+    found = enrichment(ours, others)
+    assert (found.nearest, found.training, found.expected) == (10, 3, 1.0)
+    assert found.p == pytest.approx((comb(10, 3) * 30 + comb(10, 4)) / comb(40, 4))
+
+
+def test_enrichment_is_valid_with_nothing_planted_and_sees_fewer_people_than_the_list_can() -> None:
+    rng = stream(6, "enrichment")
+    p, seen, listed = [], 0, 0
+    for repeat in range(200):
+        for planted in (0, 6):
+            t, t_people = gaussian_people(rng, 100, rng.integers(3, 9, 100), planted)
+            h, h_people = gaussian_people(rng, 300, rng.integers(1, 7, 300), 0)
+            ours = person_scores(t, t_people, 100, seed=repeat, side="training")
+            others = person_scores(h, h_people, 300, seed=repeat, side="holdout")
+            found = enrichment(ours, others).p
+            if planted:
+                seen += found < 0.05
+                listed += exposed(ours, others).people > 0
+            else:
+                p.append(found)
+    for level in (0.01, 0.05, 0.25):
+        assert np.mean(np.array(p) <= level) <= level + 2 * np.sqrt(level * (1 - level) / 200)
+    assert listed == 0, "this holdout needs seven people"
+    assert seen > 50
 
 
 def test_more_pictures_alone_expose_nobody() -> None:

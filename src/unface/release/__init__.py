@@ -4,10 +4,12 @@ from unface.release.cluster import Clustered, cluster_people
 from unface.release.copies import Copies, Threshold, count_copies, stranger_thresholds
 from unface.release.exchangeable import Exchangeability, exchangeability
 from unface.release.exposure import (
+    Enrichment,
     Exposure,
     PersonScores,
     Separation,
     benjamini_hochberg,
+    enrichment,
     exposed,
     fused,
     person_scores,
@@ -19,6 +21,7 @@ from unface.release.retrieval import Labelled, Risk, retrieval_risk
 __all__ = [
     "Clustered",
     "Copies",
+    "Enrichment",
     "Exchangeability",
     "Exposure",
     "Labelled",
@@ -31,6 +34,7 @@ __all__ = [
     "benjamini_hochberg",
     "cluster_people",
     "count_copies",
+    "enrichment",
     "exchangeability",
     "exposed",
     "fused",

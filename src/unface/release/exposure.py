@@ -19,6 +19,7 @@ from unface.errors import UnfaceError
 from unface.seeds import stream
 
 FDR = 0.05
+_FEWEST_NEAREST = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,37 @@ def _listed(score: NDArray[np.float64], p: NDArray[np.float64], holdout: int, mo
     listed = benjamini_hochberg(p, fdr)
     least = math.ceil(len(p) / (fdr * (holdout + 1)) * (1 - 1e-12))
     return Exposure(score, p, listed, float(p[listed].max(initial=0.0)), least, most)
+
+
+@dataclass(frozen=True)
+class Enrichment:
+    """How many of the people whom synthetic faces come nearest to are training people, beside what chance gives."""
+
+    nearest: int
+    """People with the highest scores, of both sides."""
+    training: int
+    expected: float
+    p: float
+    """Exact, one-sided: labels that mean nothing make it hypergeometric."""
+
+
+def enrichment(training: PersonScores, holdout: PersonScores) -> Enrichment:
+    """Of the nearest 2 % of all people, at least ten: how many are training people?
+
+    The list needs many exposed people before it can name one. This asks about all of them at once, and so sees one
+    copied trait in few people. Only people with as many pictures as the holdout's median are compared, over as many.
+    """
+    from scipy.stats import hypergeom
+
+    most = _most_pictures(holdout)
+    ours, others = (side.of(most) for side in (training, holdout))
+    if not len(ours):
+        return Enrichment(0, 0, 0.0, 1.0)
+    pool = np.concatenate([ours, others])
+    cut = np.sort(pool)[-min(max(_FEWEST_NEAREST, len(pool) // 50), len(pool))]
+    nearest, inside = int(np.count_nonzero(pool >= cut)), int(np.count_nonzero(ours >= cut))
+    p = float(hypergeom.sf(inside - 1, len(pool), len(ours), nearest))
+    return Enrichment(nearest, inside, nearest * len(ours) / len(pool), p)
 
 
 @dataclass(frozen=True, eq=False)

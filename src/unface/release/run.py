@@ -24,7 +24,17 @@ from unface.release.check import Overlap, aligned, require_comparable, with_peop
 from unface.release.copies import Copies, count_copies, drawn_people, stranger_thresholds
 from unface.release.crowding import BLOCK, COHORT, crowding
 from unface.release.exchangeable import exchangeability
-from unface.release.exposure import FDR, Exposure, PersonScores, exposed, fused, person_scores, separation
+from unface.release.exposure import (
+    FDR,
+    Enrichment,
+    Exposure,
+    PersonScores,
+    enrichment,
+    exposed,
+    fused,
+    person_scores,
+    separation,
+)
 from unface.release.faces import Faces, Held, compare, faces_of, near_pairs
 from unface.release.membership import Membership, Permuted, measure_membership
 from unface.release.paper import PaperSet, paper_score
@@ -35,6 +45,7 @@ from unface.result.numbers import Estimate, Interval, Share
 from unface.result.release import (
     FEWEST_HOLDOUT,
     CopiesResult,
+    EnrichmentResult,
     ExactCopies,
     ExchangeabilityResult,
     ExposureResult,
@@ -201,6 +212,7 @@ class _Measured:
     scores: tuple[PersonScores, PersonScores]
     membership: Membership
     exposure: Exposure
+    enrichment: Enrichment
     separation: SeparationResult
     copies: list[Copies]
 
@@ -238,6 +250,7 @@ def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: P
         scores,
         measure_membership(nearest, our_count, other_count, seed=plan.seed),
         exposed(*scores),
+        enrichment(*scores),
         _separation(*scores, plan),
         [
             count_copies(one, (near_training, ours, our_count), (near_holdout, others, other_count), seed=plan.seed)
@@ -543,6 +556,12 @@ def _view(one: _Measured, exposing: dict[int, list[tuple[int, float]]]) -> ViewR
             share=one.membership.share, null=one.membership.null, test=_test(one.membership.permuted)
         ),
         exposure=_exposure(one.exposure),
+        enrichment=EnrichmentResult(
+            nearest=one.enrichment.nearest,
+            training=one.enrichment.training,
+            expected=one.enrichment.expected,
+            p=one.enrichment.p,
+        ),
         separation=one.separation,
         copies=[_copies(found, one.view.training) for found in one.copies],
         riskiest=[

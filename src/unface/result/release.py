@@ -77,6 +77,15 @@ class ExposureResult(Frozen):
     smallest_p: float
 
 
+class EnrichmentResult(Frozen):
+    """The people whom synthetic faces come nearest to, of both sides: how many of them are training people."""
+
+    nearest: int = Field(description="the nearest 2 % of all people, at least ten")
+    training: int
+    expected: float = Field(description="training people among them, by chance")
+    p: float = Field(description="exact, one-sided (hypergeometric); of this view alone")
+
+
 class SeparationResult(Frozen):
     """How well the nearest synthetic similarity tells training people from holdout people."""
 
@@ -121,6 +130,7 @@ class ViewResult(Frozen):
     linking: Linking | None = Field(description="null where no real person has two pictures")
     membership: MembershipResult
     exposure: ExposureResult
+    enrichment: EnrichmentResult | None = Field(default=None, description="null in files of earlier versions")
     separation: SeparationResult
     copies: list[CopiesResult]
     riskiest: list[RiskyPicture]
@@ -198,8 +208,25 @@ class ReleaseResult(Frozen):
 
     @property
     def exposure(self) -> ExposureResult:
-        """The one that lists most people: all views together, or the main one."""
-        return max((self.fused or self.main.exposure, self.main.exposure), key=lambda one: one.exposed.numerator)
+        """The one that lists most people: the main view, all together, or a single view that passes the correction."""
+        lists = [self.fused or self.main.exposure, self.main.exposure]
+        return max(lists + [one.exposure for one in self.enriched], key=lambda one: one.exposed.numerator)
+
+    @property
+    def corrected(self) -> dict[str, float]:
+        """By view: the p-value of its enrichment, corrected for the number of views (Holm)."""
+        tests = sorted((one.enrichment.p, one.name) for one in self.views if one.enrichment is not None)
+        found, highest = dict[str, float](), 0.0
+        for rank, (p, name) in enumerate(tests):
+            highest = max(highest, min(p * (len(tests) - rank), 1.0))
+            found[name] = highest
+        return found
+
+    @property
+    def enriched(self) -> list[ViewResult]:
+        """Views whose nearest people are training people, after the correction: one copied trait is enough."""
+        corrected = self.corrected
+        return [one for one in self.views if corrected.get(one.name, 1.0) < SURE]
 
     @property
     def comparable(self) -> bool:
@@ -220,6 +247,13 @@ class ReleaseResult(Frozen):
             found.append(
                 f"{percent(member.share.value)} of the synthetic faces are nearest to a training person, where "
                 f"{percent(member.null)} is chance (p = {member.test.p:.2g})"
+            )
+        for view in self.enriched:
+            near = view.enrichment
+            assert near is not None
+            found.append(
+                f"by {view.name}, {near.training:,} of the {near.nearest:,} people nearest to synthetic faces "
+                f"are training people, where {near.expected:.1f} is chance (p = {self.corrected[view.name]:.2g})"
             )
         sure = [one for one in self.main.copies if one.test.p < SURE]
         if sure:
@@ -253,7 +287,7 @@ class ReleaseResult(Frozen):
             case "exposes people":
                 return (
                     f"Do not publish this set as it is: it exposes {exposure.exposed.numerator:,} of its "
-                    f"{count(people, 'training person', 'training people')}. On average at most "
+                    f"{count(people, 'training person', 'training people')}{self._alone(exposure)}. On average at most "
                     f"{percent(exposure.fdr)} of those listed are listed by accident."
                 )
             case "leaks":
@@ -274,6 +308,12 @@ class ReleaseResult(Frozen):
             f"No evidence that this set exposes its training people. With this holdout, people are listed from "
             f"{count(exposure.least, 'exposed person', 'exposed people')} on; fewer can go unseen."
         )
+
+    def _alone(self, exposure: ExposureResult) -> str:
+        """The view that a list is of, where it is neither the main one nor all together."""
+        if exposure is self.fused or exposure is self.main.exposure:
+            return ""
+        return next(f" by {one.name} alone" for one in self.views if one.exposure is exposure)
 
     @property
     def valid(self) -> bool:
