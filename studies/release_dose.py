@@ -3,15 +3,19 @@
     python -m studies.release_dose PICTURES SAMPLES KEEP [--random FOLDER] [--record WHERE]
 
 PICTURES holds CelebA's aligned pictures as <person>/<picture>. SAMPLES holds what each generator drew: a folder or zip
-whose name contains n250, n1000, n5000 or n20000. The people of T_n are the first n / 5 in order of sha256(name), five
-pictures each; the holdout is as many people after the first 4,000. At most --people of each side are compared. Real
-pictures get the generator's crop at 64² first, so that all three sets are alike. KEEP holds vectors, so that a second
-call encodes nothing again. --random: FOLDER with generated faces that never saw CelebA (arcface-mbf_random.parquet) and
-arcface-mbf_celeba9k.parquet, the negative control; and for retrieval <encoder>_celeba9k and <encoder>_copies.parquet.
+whose name contains n250, n1000, n5000 or n20000, and beside it n250_result.json with the steps it was trained for. The
+people of T_n are the first n / 5 in order of sha256(name), five pictures each; the holdout are people from the 7,001st
+on, whom no generator saw. At most --people of each side are compared. Real pictures get the generator's crop at 64²
+first, so that all three sets are alike. "pixels" are the pictures themselves at 16², less their mean. KEEP holds
+vectors, so that a second call encodes nothing again.
+
+--random: FOLDER with generated faces that never saw CelebA (arcface-mbf_random.parquet) and arcface-
+mbf_celeba9k.parquet, the negative control; and for retrieval <encoder>_celeba9k and <encoder>_copies.parquet.
 """
 
 import argparse
 import hashlib
+import json
 import re
 import zipfile
 from collections.abc import Iterator
@@ -22,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from studies.measured import Cell, Table, Value, markdown, write_findings
+from studies.measured import Cell, Table, markdown, write_findings
 from unface import EmbeddingSet, load_encoder, read_embeddings
 from unface.data import decode, write_embeddings
 from unface.encode import framed
@@ -30,13 +34,14 @@ from unface.prior.train import CELEBA_CROP, CELEBA_FACE
 from unface.release import Labelled, retrieval_risk
 from unface.release.paper import PaperSet, paper_score
 from unface.release.run import Plan, release
-from unface.result.release import ReleaseResult
 from unface.result.words import in_percent, interval
 
 DOSES = (250, 1_000, 5_000, 20_000)
-ENCODERS = ("arcface-mbf", "mobilenet-v2")
+PIXELS = "pixels"
+ENCODERS = ("arcface-mbf", PIXELS, "sscd-int8")
 FARS = (1e-4, 1e-5)
-EACH, AFTER, SIDE = 5, 4_000, 64
+EACH, AFTER, SIDE, BATCH = 5, 7_000, 64, 128
+SLOW = {"sscd-int8": (200, 500)}  # people of each side, and faces of each generator
 RECOGNISERS = ("arcface-mbf",)
 Picture = NDArray[np.uint8]
 
@@ -48,8 +53,8 @@ def main() -> None:
     given.add_argument("samples", type=Path)
     given.add_argument("keep", type=Path)
     given.add_argument("--random", type=Path)
-    given.add_argument("--people", type=int, default=1_000, help="of each side, at most")
-    given.add_argument("--samples-of", type=int, default=2_000, help="faces of each generator, at most")
+    given.add_argument("--people", type=int, default=500, help="of each side, at most")
+    given.add_argument("--samples-of", type=int, default=1_000, help="faces of each generator, at most")
     given.add_argument("--record", metavar="WHERE")
     asked = given.parse_args()
     asked.keep.mkdir(parents=True, exist_ok=True)
@@ -60,16 +65,17 @@ def main() -> None:
         print(f"no samples of generators trained on {', '.join(map(str, missing))} pictures", flush=True)
     rows: list[list[Cell]] = []
     for encoder in ENCODERS if samples else ():
-        real = {side: _real(asked.keep, side, people, encoder) for side, people in sides.items()}
+        most, faces = SLOW.get(encoder, (asked.people, asked.samples_of))
+        real = {side: _real(asked.keep, side, people[:most], encoder) for side, people in sides.items()}
         for n, path in samples.items():
-            drawn = _drawn(asked.keep, n, path, encoder, asked.samples_of)
-            names = {side: {one.name for one in sides[side][: n // EACH]} for side in sides}
-            training, holdout = _distinct(*(_of(real[side], names[side]) for side in ("training", "holdout")))
-            done = release(drawn, training, holdout, plan=Plan(far=FARS)).result
-            rows.append([encoder, n, *_row(done, _paper(drawn, training, holdout))])
-            print(*markdown(_table(rows[-1:])), done.verdict, sep="\n", flush=True)
+            drawn = _drawn(asked.keep, n, path, encoder, faces)
+            first = {one.name for one in sides["training"][: n // EACH]}
+            rows.append(
+                [encoder, n, *_trained(asked.samples, n), *_row(drawn, _of(real["training"], first), real["holdout"])]
+            )
+            print(*markdown(_table(rows[-1:])), sep="\n", flush=True)
     if asked.random is not None:
-        rows.append(["arcface-mbf", "none of them", *_control(asked.random, asked.people)])
+        rows.append(["arcface-mbf", "none of them", None, None, *_control(asked.random, asked.people)])
     tables = {"dose": _table(rows)}
     if asked.random is not None:
         tables["retrieval"] = Table(columns=RETRIEVAL, rows=_retrieval(asked.random))
@@ -80,49 +86,65 @@ def main() -> None:
         write_findings("release", command=command, where=asked.record, tables=tables)
 
 
-def _row(result: ReleaseResult, paper: tuple[float, float] | None) -> list[Cell]:
-    main = result.main
-    share, exposed, copies = main.membership.share, main.exposure.exposed, main.copies[-1]
-    linking = None if main.linking is None else main.linking.tar.value
-    cells: list[Value] = [
+def _row(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -> list[Cell]:
+    training, holdout = _distinct(training, holdout)
+    result = release(drawn, training, holdout, plan=Plan(far=FARS)).result
+    print(result.verdict, *(finding.text for finding in result.findings), sep="\n", flush=True)
+    main, vectors = result.main, PaperSet(training.unit().vectors, drawn.unit().vectors, holdout.unit().vectors)
+    (paper,) = paper_score({"face": vectors}, training.identities, holdout.identities)
+    member, exposed, copies, auc = main.membership, main.exposure.exposed, main.copies[0], main.separation.auc
+    share = [short(100 * one) for one in (member.share.value, member.share.low, member.share.high)]
+    return [
         result.synthetic.rows,
         result.training.people,
-        linking,
-        f"{in_percent(share.value)} {interval(share.low, share.high)}",
-        short(main.membership.test.p),
-        f"{exposed.numerator} ({exposed.denominator and in_percent(exposed.value)} %)",
+        result.holdout.people,
+        None if main.linking is None else short(main.linking.tar.value),
+        [*share],
+        short(100 * member.null),
+        short(member.test.p),
+        exposed.numerator,
         copies.copies.numerator,
         short(copies.expected),
-        short(main.separation.auc.value),
-        *((None, None) if paper is None else paper),
+        short(copies.test.p),
+        [short(auc.value), short(auc.low), short(auc.high)],
+        short(paper.average_precision),
+        short(paper.fresh),
+        short(paper.fresh_auc),
     ]
-    return [*cells]
 
 
 def _table(rows: list[list[Cell]]) -> Table:
     columns = {
         "encoder": "",
         "trained on pictures": "",
+        "steps": ",",
+        "times each picture was seen": ".0f",
         "faces drawn": ",",
-        "people a side": ",",
+        "training people": ",",
+        "holdout people": ",",
         "links real people": ".0%",
-        "nearest in training, %": "",
+        "nearest in training, %": ".1f",
+        "chance, %": ".1f",
         "p": ".2g",
-        "exposed people": "",
-        f"copies at FAR {FARS[-1]:g}".replace("e-05", "e-5"): ",",
+        "exposed people": ",",
+        f"copies at FAR {FARS[0]:g}".replace("0.0001", "1e-4"): ",",
         "expected": ".3g",
-        "AUC": ".3f",
+        "p of copies": ".2g",
+        "AUC, training over holdout people": ".3f",
         "paper's mAP, members": ".3f",
         "paper's mAP, fresh people": ".3f",
+        "paper's AUC, members over fresh people": ".3f",
     }
     return Table(columns=columns, rows=rows)
 
 
-def _paper(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -> tuple[float, float]:
-    """The score of paper 003 for members, and with people who were not trained on in their place."""
-    vectors = PaperSet(training.unit().vectors, drawn.unit().vectors, holdout.unit().vectors)
-    (face,) = paper_score({"face": vectors}, training.identities, holdout.identities)
-    return short(face.average_precision), short(face.fresh)
+def _trained(folder: Path, n: int) -> tuple[int | None, float | None]:
+    """Steps of a generator, and how often it saw each picture."""
+    path = next(folder.rglob(f"n{n}_result.json"), None)
+    if path is None:
+        return None, None
+    steps = int(json.loads(path.read_text(encoding="utf-8"))["steps"])
+    return steps, short(steps * BATCH / n)
 
 
 def _control(folder: Path, people: int) -> list[Cell]:
@@ -130,9 +152,7 @@ def _control(folder: Path, people: int) -> list[Cell]:
     real = read_embeddings(folder / "arcface-mbf_celeba9k.parquet")
     names = sorted(real.names, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
     drawn = read_embeddings(folder / "arcface-mbf_random.parquet", identity=None)
-    training, holdout = _distinct(*(_of(real, set(names[start : start + people])) for start in (0, AFTER)))
-    plan = Plan(far=FARS)
-    return _row(release(drawn, training, holdout, plan=plan).result, _paper(drawn, training, holdout))
+    return _row(drawn, *(_of(real, set(names[start : start + people])) for start in (0, AFTER)))
 
 
 def _retrieval(folder: Path, people: int = 1_000) -> list[list[Cell]]:
@@ -177,19 +197,23 @@ def _distinct(training: EmbeddingSet, holdout: EmbeddingSet) -> tuple[EmbeddingS
 
 def _real(keep: Path, side: str, people: list[Path], encoder: str) -> EmbeddingSet:
     """Pictures of real people as the generator saw them: cut to its square, at 64², as JPEG."""
-    left, top, size = CELEBA_CROP
 
     def pictures() -> Iterator[tuple[str, str, Picture]]:
         for person in people:
             for path in sorted(person.iterdir())[:EACH]:
-                image = Image.fromarray(decode(path.read_bytes()))
-                box = (left, top, left + size, top + size)
-                small = image.resize((SIDE, SIDE), Image.Resampling.BILINEAR, box=box)
-                content = BytesIO()
-                small.save(content, "JPEG", quality=95, subsampling=0)
-                yield f"{person.name}/{path.name}", person.name, decode(content.getvalue())
+                yield f"{person.name}/{path.name}", person.name, small(path)
 
     return _encoded(keep / f"{side}{len(people)}_{encoder}.parquet", pictures(), encoder)
+
+
+def small(path: Path) -> Picture:
+    """A picture of CelebA as the generator saw it."""
+    left, top, size = CELEBA_CROP
+    image = Image.fromarray(decode(path.read_bytes()))
+    cut = image.resize((SIDE, SIDE), Image.Resampling.BILINEAR, box=(left, top, left + size, top + size))
+    content = BytesIO()
+    cut.save(content, "JPEG", quality=95, subsampling=0)
+    return decode(content.getvalue())
 
 
 def _drawn(keep: Path, n: int, path: Path, encoder: str, most: int) -> EmbeddingSet:
@@ -202,7 +226,7 @@ def _drawn(keep: Path, n: int, path: Path, encoder: str, most: int) -> Embedding
                 yield file.name, file.name, decode(file.read_bytes())
             return
         with zipfile.ZipFile(path) as archive:
-            for name in sorted(archive.namelist())[:most]:
+            for name in sorted(name for name in archive.namelist() if name.endswith(".jpg"))[:most]:
                 yield name, name, decode(archive.read(name))
 
     return _encoded(keep / f"n{n}_{most}_{encoder}.parquet", pictures(), encoder)
@@ -212,18 +236,24 @@ def _encoded(path: Path, pictures: Iterator[tuple[str, str, Picture]], name: str
     """Encode, or read what an earlier call has encoded."""
     if path.exists():
         return read_embeddings(path)
-    encoder = load_encoder(name, accept_licence=True, threads=1)
     ids, people, vectors, waiting = [], [], [], []
+    encoder = None if name == PIXELS else load_encoder(name, accept_licence=True, threads=1)
     for row, (picture_id, person, picture) in enumerate(pictures):
         ids.append(picture_id)
         people.append(person)
+        if encoder is None:
+            coarse = np.asarray(
+                Image.fromarray(picture).resize((SIDE // 4, SIDE // 4), Image.Resampling.BOX), np.float32
+            )
+            vectors.append((coarse - coarse.mean()).reshape(1, -1))
+            continue
         waiting.append(framed(_face(picture) if name in RECOGNISERS else picture, encoder.card.input))
         if len(waiting) == 32:
             vectors.append(encoder.encode(waiting))
             waiting = []
         if row % 1000 == 999:
             print(path.name, row + 1, flush=True)
-    if waiting:
+    if waiting and encoder is not None:
         vectors.append(encoder.encode(waiting))
     made = EmbeddingSet.from_arrays(np.concatenate(vectors), people, ids=ids, source=path.stem)
     write_embeddings(made, path)

@@ -1,10 +1,12 @@
 """Pictures for ``studies.release_planted``: real people and planted pictures, encoded trait by trait.
 
-    python -m studies.release_pictures PICTURES OUT.npz
+    python -m studies.release_pictures PICTURES OUT.npz [AFTER]
 
 PICTURES holds <person>/<picture>; people in order of sha256(name): training from the first 4,000, the clean set from
-the next 2,000, holdout from those after 7,000. A picture's face and landmarks are found once and serve every trait.
-OUT holds for each part vectors (n, traits, d) and people (n,); planted pictures name the training person they are of.
+the next 2,000, holdout from those after 7,000; the first AFTER people of each part are left out. With AFTER = 600
+nobody is in both draws: the method was chosen on the first, and is measured on the second. A picture's face and
+landmarks are found once and serve every trait. OUT holds for each part vectors (n, traits, d) and people (n,); planted
+pictures name the training person they are of.
 """
 
 import hashlib
@@ -68,25 +70,28 @@ class Reader:
 def main() -> None:
     """Encode all parts."""
     folder, out = Path(sys.argv[1]), Path(sys.argv[2])
+    after = int(sys.argv[3]) if len(sys.argv) > 3 else 0
     people = sorted(folder.iterdir(), key=lambda person: hashlib.sha256(person.name.encode()).hexdigest())
-    pictures = [sorted(person.iterdir()) for person in people]
+    pictures = {
+        part: [sorted(person.iterdir()) for person in people[start + after : start + after + 600]]
+        for part, start in STARTS.items()
+    }
     reader = Reader()
     arrays: dict[str, NDArray[np.generic]] = {}
     for part, count, each in (("training", TRAINING, EACH), ("clean", CLEAN, 1), ("holdout", HOLDOUT, EACH)):
-        start = STARTS[part]
-        keep(arrays, part, reader, ((n, read(pictures[start + n][k])) for n in range(count) for k in range(each)))
+        keep(arrays, part, reader, ((n, read(pictures[part][n][k])) for n in range(count) for k in range(each)))
     for kind in COPIES:
-        keep(arrays, kind, reader, ((n, altered(kind, read(pictures[n][0]))) for n in range(DONORS)))
+        keep(arrays, kind, reader, ((n, altered(kind, read(pictures["training"][n][0]))) for n in range(DONORS)))
     for trait in ANCHORS:
         keep(arrays, f"{trait} transplant", reader, transplants(trait, pictures, reader))
     arrays["failed"] = np.array([f"{count} {why}" for why, count in sorted(reader.failed.items())])
     np.savez(out, **arrays)  # type: ignore[arg-type]  # NumPy's types take names of arrays for its own options
 
 
-def transplants(trait: str, pictures: list[list[Path]], reader: Reader) -> Pictures:
+def transplants(trait: str, pictures: dict[str, list[list[Path]]], reader: Reader) -> Pictures:
     """Onto clean people, the first picture of each donor."""
     for n in range(DONORS):
-        host, donor = read(pictures[STARTS["clean"] + n][0]), read(pictures[n][0])
+        host, donor = read(pictures["clean"][n][0]), read(pictures["training"][n][0])
         to, of = reader.seen(host), reader.seen(donor)
         if to is not None and of is not None:
             yield n, transplant(trait, host, to[1], donor, of[1])

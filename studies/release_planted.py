@@ -4,8 +4,9 @@
 
 EMBEDDINGS holds arcface-mbf_celeba9k.parquet, arcface-mbf_copies.parquet (altered copies of pictures of the first 1,600
 people) and arcface-mbf_random.parquet (generated faces), the first two also for sscd-int8; TRAITS.npz is what
-``studies.release_pictures`` wrote. People in order of sha256(name): of the first 1,600 some are training, 2,000 from
-the 4,001st on are for clean sets, the holdout is drawn from the others.
+``studies.release_pictures PICTURES OUT.npz 600`` wrote. People in order of sha256(name). The method (what is usual at a
+place, and the squares in the joint list) was chosen on the first 200, on 600 from the 4,001st and 600 from the 7,001st
+on. None of them is used here.
 """
 
 import argparse
@@ -21,8 +22,9 @@ from scipy.stats import kstest
 from studies.measured import Cell, Table, Value, markdown, write_findings
 from unface import EmbeddingSet, read_embeddings, verify
 from unface.faces import TRAITS
-from unface.release import exposed, fused, measure_membership, person_scores
-from unface.release.crowding import crowding
+from unface.release import enrichment, exposed, fused, measure_membership, person_scores
+from unface.release.copies import drawn_people
+from unface.release.crowding import COHORT, crowding
 from unface.release.exposure import Exposure, PersonScores
 from unface.release.paper import PaperSet, paper_score
 from unface.seeds import stream
@@ -30,10 +32,11 @@ from unface.seeds import stream
 Vectors = NDArray[np.float32]
 SPLITS, SPLIT = 200, 400  # of nothing planted: how many, and people a side (and synthetic faces)
 SHARES = (0.01, 0.05, 0.20)
-REPEATS, TRAIT_REPEATS = 20, 10
-TRAINING, HOLDOUT, CLEAN = 500, 1500, 1000
-FIRST_COPIED, FIRST_CLEAN, FIRST_HOLDOUT = 1600, 4000, 7000
+REPEATS, TRAIT_REPEATS = 20, 20
+TRAINING, HOLDOUT, CLEAN, EACH = 500, 1500, 1000, 3
+COPIED, FIRST_FRESH, FIRST_CLEAN, LAST_CLEAN, FIRST_HOLDOUT = range(200, 1600), 1600, 4600, 6000, 7600
 SURE = 0.01
+VIEWS, DRAWN = range(len(TRAITS)), 500  # DRAWN: faces in a set with planted traits
 LISTS = (*TRAITS, "all together", *(f"{trait}, similarity alone" for trait in TRAITS[1:]))
 
 
@@ -62,26 +65,28 @@ def on_vectors(folder: Path) -> tuple[dict[str, Table], dict[str, Cell]]:
     people = {name: People.read(folder / f"{name}_celeba9k.parquet") for name in ("arcface-mbf", "sscd-int8")}
     random = read_embeddings(folder / "arcface-mbf_random.parquet").unit().vectors
     real = people["arcface-mbf"]
-    p, listed = null(real, random)
+    p, nearest, listed = null(real, random)
     figures: dict[str, Cell] = {
         "null_splits": SPLITS,
         "null_people": SPLIT,
         "null_ks": short(kstest(p, "uniform").statistic),
         "null_ks_p": short(kstest(p, "uniform").pvalue),
         "null_below_5": short(float((p <= 0.05).mean())),
+        "null_nearest_below_5": short(float((nearest <= 0.05).mean())),
+        "null_nearest_below_1": short(float((nearest < SURE).mean())),
         "null_listing": short(float((listed > 0).mean())),
         "null_quantiles": [short(value) for value in np.quantile(p, (0.1, 0.25, 0.5, 0.75, 0.9))],
     }
+    print(figures, flush=True)
     rows: dict[bool, list[list[Cell]]] = {False: [], True: []}
     for name, real in people.items():
         copies = People.read(folder / f"{name}_copies.parquet")
-        clean = random if name == "arcface-mbf" else real.some(range(FIRST_CLEAN, FIRST_CLEAN + 2000), 1).vectors
+        clean = random if name == "arcface-mbf" else real.some(range(FIRST_CLEAN, LAST_CLEAN), 1).vectors
         words = "generated faces" if name == "arcface-mbf" else "other real people"
         for one_holdout in (True, False) if name == "arcface-mbf" else (True,):
-            for kind in ("exact copies", "altered copies"):
-                for share in SHARES:
-                    found = planted_copies(real, copies, clean, kind, share, one_holdout=one_holdout)
-                    rows[one_holdout].append([name, words, kind, share, *found])
+            found = planted_copies(real, copies, clean, one_holdout=one_holdout)
+            rows[one_holdout] += [[name, words, *row] for row in found]
+            print(name, one_holdout, *found, sep="\n", flush=True)
     columns = {
         "encoder": "",
         "clean set": "",
@@ -90,7 +95,8 @@ def on_vectors(folder: Path) -> tuple[dict[str, Table], dict[str, Cell]]:
         "people": "",
         "of them listed": ".0%",
         "of the listed, not planted": ".1%",
-        "runs with p < 0.01": ".0%",
+        "runs where the permutation test has p < 0.01": ".0%",
+        "runs where the nearest people have p < 0.01": ".0%",
     }
     score = paper_table(people["arcface-mbf"], random, People.read(folder / "arcface-mbf_copies.parquet"))
     tables = {
@@ -124,7 +130,7 @@ class People:
         parts = np.split(first, np.cumsum(np.bincount(faces.identities))[:-1])
         return cls(faces, [parts[code] for code in order])
 
-    def some(self, people: Sequence[int], each: int = 5) -> Some:
+    def some(self, people: Sequence[int], each: int = EACH) -> Some:
         """The first pictures of some people."""
         rows = [self.rows[one][:each] for one in people]
         return Some(
@@ -168,44 +174,62 @@ def membership_p(training: Side, holdout: Side, ours: Some, others: Some, seed: 
     return measure_membership(nearest, count, rest, seed=seed).permuted.p
 
 
-def null(real: People, random: Vectors) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """(splits,) p-values and numbers of people listed where nobody was trained on: random people, random faces."""
-    p, listed = np.empty(SPLITS), np.empty(SPLITS, dtype=np.int64)
+def usual(ours: Some, others: Some) -> tuple[Vectors, Vectors]:
+    """What is usual at the place of each training and of each holdout picture, as ``unface release`` computes it."""
+    whose = np.concatenate([ours.people, others.people + int(ours.people.max()) + 1])
+    both = np.concatenate([ours.vectors, others.vectors])
+    drawn = drawn_people(whose, COHORT, 0)
+    found = crowding([both], whose, both[drawn], whose[drawn])
+    return found[: len(ours.people)], found[len(ours.people) :]
+
+
+def null(real: People, random: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """(splits,) where nobody was trained on, random people and random faces: p-values of the permutation test and of
+    the nearest people, and how many people are listed."""
+    p, nearest, listed = np.empty(SPLITS), np.empty(SPLITS), np.empty(SPLITS, dtype=np.int64)
+    people = np.r_[COPIED, FIRST_FRESH:4000, FIRST_CLEAN:7000, FIRST_HOLDOUT : len(real.rows)]
     for number in range(SPLITS):
-        rng = stream(number, "release null")
-        chosen = rng.permutation(len(real.rows))[: 2 * SPLIT].tolist()
+        rng = stream(number, "release null", "above usual")
+        chosen = rng.permutation(people)[: 2 * SPLIT].tolist()
         faces = random[rng.permutation(len(random))[:SPLIT]]
         ours, others = real.some(chosen[:SPLIT]), real.some(chosen[SPLIT:])
         sides = Side.of(ours, faces), Side.of(others, faces)
         p[number] = membership_p(*sides, ours, others, number)
-        listed[number] = exposed(*scored(*sides, ours, others, number)).people
-    return p, listed
+        above = [side.above(one) for side, one in zip(sides, usual(ours, others), strict=True)]
+        scores = scored(above[0], above[1], ours, others, number)
+        nearest[number], listed[number] = enrichment(*scores).p, exposed(*scores).people
+    return p, nearest, listed
 
 
-def planted_copies(
-    real: People, copies: People, clean: Vectors, kind: str, share: float, *, one_holdout: bool
-) -> list[Cell]:
-    """How many people, the share of them listed, of the listed who were not planted, of runs where the test is sure."""
-    if any(real.name(person) != copies.name(person) for person in range(FIRST_COPIED)):
+def planted_copies(real: People, copies: People, clean: Vectors, *, one_holdout: bool) -> list[list[Cell]]:
+    """By kind and share: how many people, the share of them listed, of the listed who were not planted, of runs where
+    the permutation test is sure, and where the nearest people are."""
+    if any(real.name(person) != copies.name(person) for person in COPIED):
         raise SystemExit("copies: not of the first 1,600 people in order of sha256(name)")
     # The rate of false discoveries is an average over holdouts; with one for all runs it is that holdout's.
     last = real.some(range(FIRST_HOLDOUT, len(real.rows)))
-    fresh = np.r_[FIRST_COPIED:FIRST_CLEAN, FIRST_HOLDOUT : len(real.rows)]
-    count, outcomes = round(share * CLEAN), []
+    fresh = np.r_[FIRST_FRESH:4000, FIRST_HOLDOUT : len(real.rows)]
+    outcomes: dict[tuple[str, float], list[tuple[float, float, bool, bool]]] = {}
     for repeat in range(REPEATS):
-        rng = stream(repeat, "release planted", kind)
-        chosen = rng.permutation(FIRST_COPIED)[:TRAINING].tolist()
+        rng = stream(repeat, "release planted", "above usual")
+        chosen = rng.permutation(COPIED)[:TRAINING].tolist()
         ours = real.some(chosen)
         others = last if one_holdout else real.some(rng.permutation(fresh)[:HOLDOUT].tolist())
-        base = clean[rng.permutation(len(clean))[: CLEAN - count]]
-        picked = rng.permutation(TRAINING)[:count]
-        source = real if kind == "exact copies" else copies
-        planted = np.stack([source.some([chosen[one]], 1).vectors[0] for one in picked.tolist()])
-        faces = np.concatenate([base, planted])
-        sides = Side.of(ours, faces), Side.of(others, faces)
-        found = exposed(*scored(*sides, ours, others, repeat))
-        outcomes.append((*outcome(found, picked), membership_p(*sides, ours, others, repeat) < SURE))
-    return [count, *summary(outcomes)]
+        ordinary = usual(ours, others)
+        for kind in ("exact copies", "altered copies"):
+            for share in SHARES:
+                count = round(share * CLEAN)
+                base = clean[rng.permutation(len(clean))[: CLEAN - count]]
+                picked = rng.permutation(TRAINING)[:count]
+                source = real if kind == "exact copies" else copies
+                planted = np.stack([source.some([chosen[one]], 1).vectors[0] for one in picked.tolist()])
+                faces = np.concatenate([base, planted])
+                sides = Side.of(ours, faces), Side.of(others, faces)
+                above = [side.above(one) for side, one in zip(sides, ordinary, strict=True)]
+                scores = scored(above[0], above[1], ours, others, repeat)
+                sure = membership_p(*sides, ours, others, repeat) < SURE, enrichment(*scores).p < SURE
+                outcomes.setdefault((kind, share), []).append((*outcome(exposed(*scores), picked), *sure))
+    return [[kind, share, round(share * CLEAN), *summary(found)] for (kind, share), found in outcomes.items()]
 
 
 def outcome(found: Exposure, planted: NDArray[np.int64]) -> tuple[float, float]:
@@ -214,22 +238,22 @@ def outcome(found: Exposure, planted: NDArray[np.int64]) -> tuple[float, float]:
     return float(true.sum() / len(planted)), float((~true).mean()) if len(true) else 0.0
 
 
-def summary(outcomes: Sequence[tuple[float, float, bool]]) -> list[Cell]:
+def summary(outcomes: Sequence[tuple[float, ...]]) -> list[Cell]:
     """Means over repeats, the first two with the 95 % interval of the mean."""
-    power, accident, sure = (np.array(column, dtype=float) for column in zip(*outcomes, strict=True))
+    power, accident, *sure = (np.array(column, dtype=float) for column in zip(*outcomes, strict=True))
     draws = stream(0, "release repeats").integers(0, len(power), (2000, len(power)))
     ends = [np.quantile(one[draws].mean(axis=1), (0.025, 0.975)) for one in (power, accident)]
     means: list[Cell] = [
         [short(one.mean()), *map(short, two)] for one, two in zip((power, accident), ends, strict=True)
     ]
-    return [*means, short(sure.mean())]
+    return [*means, *(short(one.mean()) for one in sure)]
 
 
 def paper_table(real: People, random: Vectors, copies: People) -> Table:
     """The paper's score on the same people, whole faces: clean, with copies, and with real people as "synthetic"."""
-    ours, fresh = real.some(range(1000)), real.some(range(FIRST_HOLDOUT, FIRST_HOLDOUT + 1000))
+    ours, fresh = real.some(range(1000), 5), real.some(range(FIRST_HOLDOUT, FIRST_HOLDOUT + 1000), 5)
     altered = copies.some(range(400), 1).vectors
-    strangers = real.some(range(FIRST_CLEAN, FIRST_CLEAN + 2000), 1).vectors
+    strangers = real.some(range(4000, 6000), 1).vectors
     exact = real.some(range(400), 1).vectors
     sets = {
         "generated faces": random[:2000],
@@ -276,6 +300,7 @@ def on_traits(path: Path) -> tuple[dict[str, Table], dict[str, Cell]]:
         "traits_training": len(np.unique(sides[0].people)),
         "traits_holdout": len(np.unique(sides[1].people)),
         "traits_clean": len(vectors["clean"]),
+        **unplanted(vectors["clean"], *sides),
     }
     return tables, figures
 
@@ -327,45 +352,87 @@ def mean_average_precision(vectors: Vectors, people: NDArray[np.int64]) -> float
 def transplanted(
     vectors: Mapping[str, Vectors], whose: Mapping[str, NDArray[np.int64]], ours: Some, others: Some
 ) -> Table:
-    """Share of planted people that each trait lists, and all traits together."""
+    """Share of planted people that each trait lists, and all traits together; and runs where the verdict changes."""
     names = np.unique(whose["training"])
     rows: list[list[Cell]] = []
     clean = vectors["clean"]
-    size = 500
-    pooled = np.concatenate([ours.people, others.people + int(ours.people.max()) + 1])
-    both = np.concatenate([ours.vectors, others.vectors])
-    each = [np.ascontiguousarray(both[:, number]) for number in range(len(TRAITS))]
-    crowded = [crowding([one], pooled, one, pooled) for one in each]
+    views = [
+        tuple(Some(np.ascontiguousarray(one.vectors[:, at]), one.people) for one in (ours, others)) for at in VIEWS
+    ]
+    ordinary = [usual(*view) for view in views]
     for kind in [name for name in vectors if name not in ("training", "holdout", "clean")]:
         usable = np.flatnonzero(np.isin(whose[kind], names))
+        right = {kind.removesuffix(" transplant")} & set(TRAITS) or set(TRAITS)
         for share in SHARES:
-            count = round(share * size)
-            outcomes: dict[str, list[tuple[float, float, bool]]] = {name: [] for name in LISTS}
+            count = round(share * DRAWN)
+            outcomes: dict[str, list[tuple[float, ...]]] = {name: [] for name in LISTS}
+            changed = []
             for repeat in range(TRAIT_REPEATS):
                 rng = stream(repeat, "release transplants", kind)
-                base = clean[rng.permutation(len(clean))[: size - count]]
+                base = clean[rng.permutation(len(clean))[: DRAWN - count]]
                 picked = usable[rng.permutation(len(usable))[:count]]
                 people = np.searchsorted(names, whose[kind][picked])
                 scores: tuple[dict[str, PersonScores], dict[str, PersonScores]] = ({}, {})
-                for number, trait in enumerate(TRAITS):
-                    faces = np.concatenate([base[:, number], vectors[kind][picked, number]])
-                    mine, rest = (
-                        Some(np.ascontiguousarray(one.vectors[:, number]), one.people) for one in (ours, others)
-                    )
+                for at, trait in enumerate(TRAITS):
+                    faces = np.concatenate([base[:, at], vectors[kind][picked, at]])
+                    mine, rest = views[at]
                     sides = Side.of(mine, faces), Side.of(rest, faces)
                     raw = exposed(*scored(*sides, mine, rest, repeat))
-                    usual = crowded[number][: len(mine.people)], crowded[number][len(mine.people) :]
-                    above = sides[0].above(usual[0]), sides[1].above(usual[1])
-                    scores[0][trait], scores[1][trait] = scored(*above, mine, rest, repeat)
+                    above = [side.above(one) for side, one in zip(sides, ordinary[at], strict=True)]
+                    scores[0][trait], scores[1][trait] = scored(above[0], above[1], mine, rest, repeat)
                     found = exposed(scores[0][trait], scores[1][trait])
-                    outcomes[trait].append((*outcome(found, people), False))
+                    outcomes[trait].append(outcome(found, people))
                     if trait != "face":
-                        outcomes[f"{trait}, similarity alone"].append((*outcome(raw, people), False))
-                outcomes["all together"].append((*outcome(fused(*scores), people), False))
+                        outcomes[f"{trait}, similarity alone"].append(outcome(raw, people))
+                outcomes["all together"].append(outcome(fused(*scores), people))
+                sure = enriched(scores)
+                changed.append((bool(sure), bool(sure) and sure <= right))
             done = [summary(outcomes[name]) for name in LISTS]
-            rows.append([kind, share, count, *(power for power, *_ in done), done[len(TRAITS)][1]])
+            verdicts = [short(float(np.mean(column))) for column in zip(*changed, strict=True)]
+            rows.append([kind, share, count, *(power for power, *_ in done), done[len(TRAITS)][1], *verdicts])
     first, last = {"planted": "", "share of the set": ".0%", "people": ""}, {"of all listed, not planted": ".1%"}
-    return Table(columns={**first, **dict.fromkeys(LISTS, ".0%"), **last}, rows=rows)
+    verdict = {"verdict changes": ".0%", "by the right trait alone": ".0%"}
+    return Table(columns={**first, **dict.fromkeys(LISTS, ".0%"), **last, **verdict}, rows=rows)
+
+
+def enriched(scores: tuple[Mapping[str, PersonScores], Mapping[str, PersonScores]]) -> set[str]:
+    """Traits whose nearest people are training people, after Holm's correction, as ``ReleaseResult.enriched``."""
+    tests = sorted((enrichment(scores[0][trait], scores[1][trait]).p, trait) for trait in TRAITS)
+    found: set[str] = set()
+    for rank, (p, trait) in enumerate(tests):
+        if p * (len(tests) - rank) >= SURE:
+            break
+        found.add(trait)
+    return found
+
+
+def unplanted(clean: Vectors, ours: Some, others: Some) -> dict[str, Cell]:
+    """People dealt anew to training and holdout: how often anything is found by traits where nothing is there."""
+    count, total = int(ours.people.max()) + 1, int(ours.people.max() + others.people.max()) + 2
+    people = np.concatenate([ours.people, others.people + count])
+    both = np.concatenate([ours.vectors, others.vectors])
+    best = []
+    for at in VIEWS:
+        one = np.ascontiguousarray(both[:, at])
+        best.append((clean[:DRAWN, at] @ one.T).max(axis=0) - crowding([one], people, one, people))
+    sure, listing, together = [], [], []
+    for number in range(SPLITS):
+        place = stream(number, "release traits null").permutation(total)[people]  # the first are training
+        inside = place < count
+        scores: tuple[dict[str, PersonScores], dict[str, PersonScores]] = ({}, {})
+        for trait, values in zip(TRAITS, best, strict=True):
+            scores[0][trait] = person_scores(values[inside], place[inside], count, seed=number, side="training")
+            scores[1][trait] = person_scores(
+                values[~inside], place[~inside] - count, total - count, seed=number, side="holdout"
+            )
+        sure.append(bool(enriched(scores)))
+        listing.append(exposed(scores[0]["face"], scores[1]["face"]).people > 0)
+        together.append(fused(*scores).people > 0)
+    return {
+        "traits_null_verdict": short(float(np.mean(sure))),
+        "traits_null_listing": short(float(np.mean(listing))),
+        "traits_null_together": short(float(np.mean(together))),
+    }
 
 
 def short(number: float) -> float:

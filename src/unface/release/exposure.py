@@ -143,7 +143,7 @@ def _listed(score: NDArray[np.float64], p: NDArray[np.float64], holdout: int, mo
 
 @dataclass(frozen=True)
 class Enrichment:
-    """How many of the people whom synthetic faces come nearest to are training people, beside what chance gives."""
+    """How many of the people nearest to synthetic faces are training people, beside what chance gives."""
 
     nearest: int
     """People with the highest scores, of both sides."""

@@ -78,7 +78,7 @@ class ExposureResult(Frozen):
 
 
 class EnrichmentResult(Frozen):
-    """The people whom synthetic faces come nearest to, of both sides: how many of them are training people."""
+    """The people nearest to synthetic faces, of both sides: how many of them are training people."""
 
     nearest: int = Field(description="the nearest 2 % of all people, at least ten")
     training: int
