@@ -344,9 +344,8 @@ class Bench:
 
     def before_diffusion(self, case: Case) -> Case:
         """The same people before an attacker with the diffusion prior, whose pictures are cut otherwise."""
-        from unface.invert.view import View, Window
+        from unface.invert.view import View, window_of
         from unface.prior.diffusion import load_diffusion
-        from unface.prior.train import CELEBA_FACE
 
         if self.diffusion is None:
             raise UnfaceError("a diffusion prior is needed; name its folder with --diffusion")
@@ -354,7 +353,7 @@ class Bench:
             self.kept["diffusion"] = load_diffusion(self.diffusion, self.device)
         key = f"diffusion view {case.encoder}"
         if key not in self.kept:
-            self.kept[key] = View(self.encoder(case.encoder), face=Window(*CELEBA_FACE), device=self.device)
+            self.kept[key] = View(self.encoder(case.encoder), face=window_of(self.diffusion), device=self.device)
         return replace(case, prior=self.kept["diffusion"], view=self.kept[key])
 
     def _judges(self, encoder: str) -> tuple[str, ...]:

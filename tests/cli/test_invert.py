@@ -18,6 +18,7 @@ from unface.erase import RandomSubspace
 from unface.models import card
 from unface.result.inversion import InversionResult
 
+DECODER = "decoder:steps=2,batch=4,generated=2,width=64"
 LITTLE = "alsuv:pool=2,starts=1,steps=1,averaged=1,drop_at=1"
 
 
@@ -61,10 +62,15 @@ def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(
     again = invert(people, tmp_path / "out", *options)
     assert (again.code, again.err.count("\n")) == (1, 1)
     assert "--force" in again.err
-    shown = invert(people, tmp_path / "out", "--judge", "sface", "--attack", LITTLE, "--show-faces", "--force")
+    weights_here("edgeface-s")
+    options = ("--judge", "sface", "--attack", LITTLE, "--attack", DECODER, "--own", "edgeface-s")
+    shown = invert(people, tmp_path / "out", *options, "--show-faces", "--force")
     assert shown.code == 0, shown.err
+    learned = InversionResult.load(tmp_path / "out" / "inversion.json").cells[1]
+    assert learned.attack == DECODER
+    assert {"pictures of train people", "a face prior"} <= set(learned.knows)
     page = (tmp_path / "out" / "faces.html").read_text(encoding="utf-8")
-    assert page.count("<img") == 4
+    assert page.count("<img") == 6
     assert not [path.name for path in people.iterdir() if path.name in page]
 
 

@@ -1,6 +1,7 @@
 """If these fail, an attack optimises another encoder, window or projection than the one that made the targets."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from unface.encode import aligned, framed, space_of
 from unface.erase import Projection, RandomSubspace
 from unface.errors import UnfaceError
 from unface.invert import Ledger, Threat
-from unface.invert.view import FFHQ, View, as_pictures
+from unface.invert.view import FFHQ, View, Window, as_pictures, window_of
+from unface.prior.diffusion import CELEBA_FACE
 from unface.seeds import stream
 
 
@@ -90,6 +92,16 @@ def test_bad_encoders_and_projections_are_refused_in_one_line() -> None:
     other = replace(projection(), space=Space("sface", None, DIM, normalised=True))
     with pytest.raises(UnfaceError, match=r"fitted in .*sface"):
         View(ToyEncoder(), other)
+
+
+def test_a_diffusion_prior_says_where_its_faces_are(tmp_path: Path) -> None:
+    assert window_of("mobilestylegan") == FFHQ
+    assert window_of(tmp_path) == Window(*CELEBA_FACE)
+    (tmp_path / "training.json").write_text('{"face": [0.1, 0.2, 0.7]}')
+    assert window_of(tmp_path) == Window(0.1, 0.2, 0.7)
+    (tmp_path / "training.json").write_text('{"face": [0.5, 0.2, 0.7]}')
+    with pytest.raises(UnfaceError, match="expected left, top and side"):
+        window_of(tmp_path)
 
 
 def test_pictures_are_rounded_to_bytes() -> None:

@@ -20,6 +20,11 @@ def test_the_page_has_the_heat_map_the_budget_and_escapes_names() -> None:
     assert "<b>mine" not in page
 
 
+def test_a_search_that_does_not_say_its_steps_is_left_out_of_the_budget() -> None:
+    page = render_inversion(result(cell("alsuv", 20).model_copy(update={"settings": {}})))
+    assert page.count('class="chart"') == 1
+
+
 def test_the_terminal_shows_the_same_in_eighty_columns() -> None:
     console = Console(file=StringIO(), width=80)
     print_inversion(result(cell("alsuv", 62), cell("alsuv", 4, "isp")), console)

@@ -12,6 +12,8 @@ _HOMES = {
     "AttributeSwap": "unface.auditing.attribute_swap",
     "Bench": "unface.auditing.bench",
     "Exposures": "unface.auditing.exposure",
+    "Inversion": "unface.auditing.inversion",
+    "Inverter": "unface.auditing.inversion.run",
     "Maps": "unface.auditing.maps",
     "Protocol": "unface.auditing.protocol",
     "Search": "unface.auditing.search",
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from unface.auditing.fit import fit_certified as fit_certified
     from unface.auditing.fit import fit_streamed as fit_streamed
     from unface.auditing.fit import is_streamed as is_streamed
+    from unface.auditing.inversion import Inversion as Inversion
+    from unface.auditing.inversion.run import Inverter as Inverter
     from unface.auditing.maps import Maps as Maps
     from unface.auditing.protocol import Protocol as Protocol
     from unface.auditing.refit import fit_audited as fit_audited

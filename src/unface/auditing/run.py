@@ -56,7 +56,6 @@ from unface.result.words import count
 
 # Measured, beside those of the file: the set as given, curated, erased, and in double precision where it is fitted.
 _BYTES_OF_A_NUMBER = 28
-_NEVER_MEASURED = "template inversion"
 _SEVERITIES = ("invalid", "warning", "note")
 
 
@@ -358,7 +357,6 @@ def _concluded(
             "not_measured": [
                 *bench.not_measured,
                 *(missing for part in readers for missing in part.not_measured(numbers)),
-                _NEVER_MEASURED,
             ],
         }
     )

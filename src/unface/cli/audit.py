@@ -13,8 +13,10 @@ from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
     from unface.auditing import Protocol
-    from unface.data import EmbeddingSet, Space
+    from unface.data import EmbeddingSet, ImageSet, Space
+    from unface.encode import Encoder
     from unface.erase import Projection
+    from unface.faces import Detector
     from unface.gate import Policy
     from unface.result.audit import AuditResult
     from unface.result.parts import Part
@@ -70,6 +72,9 @@ def audit(
     ),
     attribution: bool = typer.Option(
         False, "--attribution", help="With pictures: does similarity rest on faces or on what is around them?"
+    ),
+    inversion: bool = typer.Option(
+        False, "--inversion", help="With pictures: can vectors be turned back into faces? Takes hours on a CPU."
     ),
     album: list[str] = typer.Option(
         [],
@@ -135,7 +140,8 @@ def audit(
     _refuse_idle(
         source,
         bool(encoders),
-        faces=not attribution or (bool(encoders) and detector != "none"),
+        faces={"--attribution": attribution, "--inversion": inversion},
+        detected=bool(encoders) and detector != "none",
         vectors={"--vector-column": vector_column != "vector", "--context": context}
         | {"--bad-rows": bad_rows != "fail", "--sample": sample},
         pictures={"--detector": detector, "--accept-licence": accept_licence, "--augment": augment},
@@ -224,15 +230,16 @@ def audit(
             result = run(embeddings, protocol, _translation(translate, source, identity_column, id_column), progress)
         show_audit(result, out, rules, force=force, json=json, quiet=quiet)
         return
-    from unface.attribute import swap_by_landmarks
-    from unface.auditing import Attribution, Subjects, Translate, require_people
+    from unface.auditing import Translate, require_people
+    from unface.cli.invert import Inverting
     from unface.cli.pictures import FOLDER, encoded, load_all
     from unface.encode import space_of, with_copies
 
     detector = detector or "yunet"
     results = {}
     with progress_bars(quiet=quiet or json) as progress:
-        wanted = list(dict.fromkeys([*encoders, translate])) if translate else encoders
+        inverting = Inverting(encoders if inversion else [], accept_licence=accept_licence)
+        wanted = inverting.beside(encoders, translate)
         loaded, faces = load_all(
             wanted,
             detector,
@@ -241,6 +248,7 @@ def audit(
             threads=threads,
             progress=progress,
         )
+        inverting.load(dict(zip(wanted, loaded.items(), strict=True)), faces, protocol)
         folders = {name: out / name if len(encoders) > 1 else out for name in list(loaded)[: len(encoders)]}
         for folder in folders.values():
             require_no_audit(folder, force=force)
@@ -257,10 +265,11 @@ def audit(
         templates = Translate(vectors(list(loaded)[wanted.index(translate)])) if translate else None
         for name, folder in folders.items():
             embeddings = vectors(name)
-            more: list[Part] = [] if templates is None or loaded[name].name == translate else [templates]
-            if attribution and faces is not None:
-                swap_name, swap = swap_by_landmarks()
-                more.append(Attribution(Subjects(pictures, loaded[name], faces, swap, swap_name)))
+            more: list[Part] = [
+                *([] if templates is None or loaded[name].name == translate else [templates]),
+                *(_attribution(pictures, loaded[name], faces) if attribution else []),
+                *inverting.parts(name, vectors, folder),
+            ]
             results[name] = (run(embeddings, _around_faces(protocol, embeddings, detector), more, progress), folder)
             if len(folders) > 1:
                 keep(*results[name], rules, force=force)  # if the next one fails, this one is kept
@@ -268,6 +277,7 @@ def audit(
         show_audit(*results.popitem()[1], rules, force=force, json=json, quiet=quiet)
     else:
         show_side_by_side(results, out, rules, json=json, quiet=quiet)
+    inverting.finish(folders.values())
 
 
 def _ruled(
@@ -337,17 +347,21 @@ def _saver(
 
 
 def _refuse_idle(
-    source: str, with_encoder: bool, *, faces: bool, vectors: dict[str, object], pictures: dict[str, object]
+    source: str,
+    with_encoder: bool,
+    *,
+    faces: dict[str, bool],
+    detected: bool,
+    vectors: dict[str, object],
+    pictures: dict[str, object],
 ) -> None:
     """An option that this SRC has no use for is a mistake."""
     from unface.data import is_store
 
     if with_encoder and is_store(source):
         raise UnfaceError("--encoder: is for pictures, and SRC is a store of vectors; leave it out")
-    if not faces:
-        raise UnfaceError(
-            "--attribution needs pictures to find faces in: give them as SRC, with --encoder and a detector"
-        )
+    for option in (option for option, asked in faces.items() if asked and not detected):
+        raise UnfaceError(f"{option} needs pictures to find faces in: give them as SRC, with --encoder and a detector")
     idle, why = pictures, "for pictures, with --encoder"
     if with_encoder:
         idle, why = vectors, "for a SRC of vectors, and --encoder says that it holds pictures"
@@ -361,6 +375,15 @@ def _require_spaces(projections: "Sequence[Projection]", spaces: "Sequence[Space
     for one in projections:
         for space in spaces:
             one.require_space(space)
+
+
+def _attribution(pictures: "ImageSet", encoder: "Encoder", faces: "Detector | None") -> "list[Part]":
+    from unface.attribute import swap_by_landmarks
+    from unface.auditing import Attribution, Subjects
+
+    assert faces is not None, "refused without a detector"
+    swap_name, swap = swap_by_landmarks()
+    return [Attribution(Subjects(pictures, encoder, faces, swap, swap_name))]
 
 
 def _translation(what: str | None, source: str, identity: str, id_column: str) -> "list[Part]":

@@ -1,6 +1,7 @@
 """``unface invert``: whether stored vectors can be turned back into faces, before and after erasure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +14,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from unface.auditing import Protocol
     from unface.data import EmbeddingSet, ImageSet
+    from unface.encode import Encoder
     from unface.erase import Projection
+    from unface.faces import Detector
     from unface.invert import Attack
     from unface.invert.material import Material
     from unface.invert.run import Case, Inverted
     from unface.progress import Progress
+    from unface.result.parts import Part
 
 NOBODY = "nobody"
 _PERMISSIVE, _RESTRICTED = "sface", "edgeface-s"
 _FOR_THRESHOLDS = 80  # generated people beside the targets
-_POOL_ON_CPU = 200
+POOL_ON_CPU = 200
+_AUDITED_ON_CPU = 4  # people, minutes each in every space
 GALLERY = "faces.html"
 
 
@@ -86,7 +92,7 @@ def invert(
 
     require_no_inversion(out, force=force)
     bare = _is_vectors(source)
-    chosen = list(attack) or ["translate" if bare else "alsuv" if device != "cpu" else f"alsuv:pool={_POOL_ON_CPU}"]
+    chosen = list(attack) or ["translate" if bare else "alsuv" if device != "cpu" else f"alsuv:pool={POOL_ON_CPU}"]
     attacks = [load_attack(name) for name in chosen]
     loaded = {path.stem: Projection.load(path) for path in projection}
     with progress_bars(quiet=quiet or json) as progress:
@@ -98,7 +104,7 @@ def invert(
             case, material = _case(
                 pictures,
                 encoder,
-                _judges(judge, encoder, own, accept_licence=accept_licence),
+                judges_of(judge, encoder, own, accept_licence=accept_licence),
                 own,
                 attacks,
                 loaded,
@@ -134,6 +140,74 @@ def invert(
     show(partial(print_inversion, done.result), path, beside, json=json, quiet=quiet)
 
 
+class Inverting:
+    """``unface audit --inversion``: one attack on vectors of each encoder, judged as here; nothing for no encoders."""
+
+    def __init__(self, encoders: Sequence[str], *, accept_licence: bool) -> None:
+        self._accept = accept_licence
+        self._by_encoder = {name: judges_of([], name, None, accept_licence=accept_licence) for name in encoders}
+        self._loaded: dict[str, tuple[str, Encoder]] = {}
+
+    def beside(self, encoders: Sequence[str], translate: str | None) -> list[str]:
+        """Everything to load: the audited encoders first, then what is translated into, then the judges."""
+        judges = [judge for several in self._by_encoder.values() for judge in several]
+        others = [translate, *judges] if translate else judges
+        return [*encoders, *dict.fromkeys(name for name in others if name not in encoders)]
+
+    def load(
+        self, encoders: "Mapping[str, tuple[str, Encoder]]", faces: "Detector | None", protocol: "Protocol"
+    ) -> None:
+        """Everything that can be refused is, before a picture is encoded; encoders come with their folders' names."""
+        if not self._by_encoder:
+            return
+        from unface.invert.view import View, require_size
+        from unface.prior import load_prior
+
+        assert faces is not None, "refused without a detector"
+        on_cpu = protocol.device == "cpu"
+        self._loaded, self._faces, self._device = dict(encoders), faces, protocol.device
+        self._views = {name: View(encoders[name][1], device=protocol.device) for name in self._by_encoder}
+        self._prior = load_prior(
+            device=protocol.device, accept_licence=self._accept, threads=protocol.threads, head=on_cpu
+        )
+        for view in self._views.values():
+            require_size(self._prior, view)
+        self._pool, self._targets = (POOL_ON_CPU, _AUDITED_ON_CPU) if on_cpu else (2000, 20)
+
+    def parts(self, folder: str, vectors: "Callable[[str], EmbeddingSet]", out: Path) -> "list[Part]":
+        """The part of an audit in ``out``; ``vectors`` encodes the audited pictures, by an encoder's folder."""
+        encoder = next((name for name in self._by_encoder if self._loaded[name][0] == folder), None)
+        if encoder is None:
+            return []
+        from unface.auditing import Inversion, Inverter
+        from unface.invert import load_attack
+        from unface.invert.measure import embed_faces
+        from unface.judge import EncoderRecogniser
+        from unface.output.place import place_at
+
+        judges = {name: self._loaded[name] for name in self._by_encoder[encoder]}
+        recognisers = {name: EncoderRecogniser(one, self._device) for name, (_, one) in judges.items()}
+        inverter = Inverter(
+            self._views[encoder],
+            self._prior,
+            load_attack(f"alsuv:pool={self._pool}"),
+            {name: vectors(place) for name, (place, _) in judges.items()},
+            lambda made: embed_faces(made, recognisers, self._faces),
+            place_at(out),
+            self._targets,
+            self._pool,
+        )
+        return [Inversion(inverter)]
+
+    def finish(self, folders: Iterable[Path]) -> None:
+        """Once audits are written: drop what a killed one would have gone on with."""
+        from unface.invert.run import finish
+        from unface.output.place import place_at
+
+        for folder in folders if self._by_encoder else ():
+            finish(place_at(folder))
+
+
 def _is_vectors(source: str) -> bool:
     """Whether a file holds vectors and no pictures."""
     path = Path(source)
@@ -151,7 +225,7 @@ def _is_vectors(source: str) -> bool:
     return "vector" in columns and "image" not in columns
 
 
-def _judges(given: Sequence[str], encoder: str, own: str | None, *, accept_licence: bool) -> list[str]:
+def judges_of(given: Sequence[str], encoder: str, own: str | None, *, accept_licence: bool) -> list[str]:
     """Never the attacked encoder, never the attacker's own recogniser."""
     asked = names(list(given))
     for name in asked:
@@ -161,14 +235,16 @@ def _judges(given: Sequence[str], encoder: str, own: str | None, *, accept_licen
     usual = [name for name in (_PERMISSIVE, *([_RESTRICTED] if accept_licence else [])) if name not in (encoder, own)]
     chosen = asked or usual
     if not chosen:
-        raise UnfaceError(f"{encoder}: nobody is left to judge; name a recogniser with --judge")
+        raise UnfaceError(
+            f"{encoder}: nobody is left to judge; pass --accept-licence for {_RESTRICTED}, or name one with --judge"
+        )
     return chosen
 
 
 def _controls(attacks: "Sequence[Attack]", device: str) -> int:
     """As many random faces as the search starts from."""
     pools = [int(one.settings["pool"]) for one in attacks if one.settings.get("pool")]
-    return max(pools, default=_POOL_ON_CPU if device == "cpu" else 2000)
+    return max(pools, default=POOL_ON_CPU if device == "cpu" else 2000)
 
 
 def _pictures(
@@ -215,10 +291,10 @@ def _case(
     from unface.encode import space_of
     from unface.invert import Generator, Need
     from unface.invert.indirect import FEWEST, Translate
-    from unface.invert.material import assign, require_learners
+    from unface.invert.material import assign, in_frame, require_learners
     from unface.invert.measure import embed_faces
     from unface.invert.run import Case
-    from unface.invert.view import View, require_size, require_space
+    from unface.invert.view import View, require_size, require_space, window_of
     from unface.judge import EncoderRecogniser
     from unface.prior import load_prior
 
@@ -235,8 +311,9 @@ def _case(
     for projection in projections.values():
         require_space(projection, space_of(by_name[encoder]))
     needs = frozenset[Need]().union(*(one.needs for one in attacks))
-    view = View(by_name[encoder], device=device) if needs & {Need.GRADIENTS, Need.SCORES} else None
-    second = View(by_name[own], device=device) if own is not None and Need.PRIOR in needs else None
+    face = window_of(prior)
+    view = View(by_name[encoder], face=face, device=device) if needs & {Need.GRADIENTS, Need.SCORES} else None
+    second = View(by_name[own], face=face, device=device) if own is not None and Need.PRIOR in needs else None
     drawn: Generator | None = None
     if Need.PRIOR in needs:
         if Path(prior).is_dir():
@@ -272,8 +349,10 @@ def _case(
         seed=seed,
         threads=threads,
     )
+    by_id, taught = {image.id: image for image in pictures}, [str(one) for one in material.train_set.ids]
     recognisers = {name: EncoderRecogniser(by_name[name], device) for name in judges}
     assert found is not None, "none is refused by the recognisers that judge"
+    window = (face.left, face.top, face.side)
     case = Case(
         encoder,
         sets[encoder].space,
@@ -285,7 +364,9 @@ def _case(
         view=view,
         prior=drawn,
         second=second,
-        train=material.train,
+        train=replace(
+            material.train, pictures=lambda rows: in_frame([by_id[taught[row]] for row in rows], found, window)
+        ),
         template_jury={} if material.own is None else {material.own.name: material.own},
     )
     return case, material

@@ -55,12 +55,16 @@ class Preset:
 class Decoder:
     """``decoder``; ``decoder:refine=100,size=128`` with changes of the preset."""
 
-    needs = frozenset({Need.GRADIENTS, Need.TRAIN})
     batch = _AT_ONCE
 
     def __init__(self, preset: str = "") -> None:
         self.name = f"decoder:{preset}" if preset else "decoder"
         self.preset = read_preset(preset)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A prior only where generated faces are learned from."""
+        return frozenset({Need.GRADIENTS, Need.TRAIN, *([Need.PRIOR] if self.preset.generated else [])})
 
     @property
     def settings(self) -> Mapping[str, float | str]:

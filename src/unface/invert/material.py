@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.data import EmbeddingSet
+from unface.data import EmbeddingSet, ImageRef, decode
 from unface.erase import FitError, LabelFreePCA, Projection, RandomSubspace, fit_projection
 from unface.errors import UnfaceError
+from unface.faces import ARCFACE_112, Detector, align_face, main_face
 from unface.invert.measure import Juror, People
 from unface.invert.ports import Train
 from unface.result.inversion import TargetPeople
 from unface.seeds import stream
+from unface.threads import parallel_map
 
 FEWEST = 2
 """Targets; with one there would be no stranger to mistake it for."""
@@ -104,6 +106,28 @@ def assign(
             notes=list(attacked.notes),
         ),
     )
+
+
+def in_frame(
+    images: Sequence[ImageRef], detector: Detector, face: tuple[float, float, float], size: int = 128
+) -> NDArray[np.uint8]:
+    """(n, size, size, 3): photographs as a prior would show them, with the aligned face at ``face`` of its frame.
+
+    ``face`` is left, top and side as shares. Of a photograph without a face it is the square in the middle.
+    """
+    from PIL import Image, ImageOps
+
+    left, top, side = face
+    template = ARCFACE_112 * (side * size / 112) + np.array([left, top]) * size
+
+    def cut(image: ImageRef) -> NDArray[np.uint8]:
+        picture = decode(image.read())
+        found = main_face(detector.detect(picture), picture.shape)
+        if found is None:
+            return np.asarray(ImageOps.fit(Image.fromarray(picture), (size, size), Image.Resampling.BILINEAR))
+        return align_face(picture, found.landmarks, template, size)
+
+    return np.stack(parallel_map(cut, images))
 
 
 def require_learners(people: int, targets: int, fewest: int, attack: str) -> None:

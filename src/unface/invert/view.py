@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from copy import copy, deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.invert.ports import Generator, Ledger
 from unface.models import Input
+from unface.prior.diffusion import face_in
 
 _AT_ONCE = 64
 _COARSEST = 6  # pixels of the encoder for each of the prior's
@@ -39,6 +41,13 @@ class Window:
 # Of FFHQ's own alignment, which StyleGAN's family was trained on: the face as recognisers of 112 px expect it.
 FFHQ = Window(28 / 256, 31 / 256, 200 / 256)
 WHOLE = Window(0.0, 0.0, 1.0)
+
+
+def window_of(prior: str | Path) -> Window:
+    """Where a prior shows the face: a diffusion prior's folder says so, every other is of FFHQ's alignment."""
+    return Window(*face_in(prior)) if Path(prior).is_dir() else FFHQ
+
+
 # Share of the 112 px window that encoders of other alignments see of it: their crops are wider.
 _WIDER = {"arcface112": 1.0, "chip150": 1.25, "box160": 1.3}
 

@@ -27,7 +27,14 @@ from torch.nn import functional
 from unface.data import BadPicture, decode, read_images
 from unface.errors import UnfaceError
 from unface.output.write import staged, write_file
-from unface.prior.diffusion import DiffusionPrior, Schedule, load_diffusion, save_diffusion
+from unface.prior.diffusion import (
+    CELEBA_FACE,
+    TRAINING,
+    DiffusionPrior,
+    Schedule,
+    load_diffusion,
+    save_diffusion,
+)
 from unface.prior.load import require_device
 from unface.prior.steps import BLOCK, Steps
 from unface.prior.unet import UNet, UNetConfig
@@ -36,11 +43,6 @@ from unface.threads import available_cores
 
 CELEBA_CROP = (15, 40, 148)
 """Left, top and side of the square of CelebA's aligned 178 × 218 pictures that the recipe learns."""
-CELEBA_FACE = (6.56 / 64, 7.55 / 64, 50.65 / 64)
-"""Left, top and side, as shares of that square, of ArcFace's aligned crop in it.
-
-Measured: the median of YuNet's five points over 300 people, brought to ArcFace's template by scale and shift alone.
-"""
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,17 @@ class Training(Steps):
     """
 
     def __init__(
-        self, recipe: Recipe, pictures: NDArray[np.uint8], device: str = "cpu", unet: UNet | None = None
+        self,
+        recipe: Recipe,
+        pictures: NDArray[np.uint8],
+        device: str = "cpu",
+        unet: UNet | None = None,
+        face: Sequence[float] = CELEBA_FACE,
     ) -> None:
         size = recipe.unet.size
         if pictures.ndim != 4 or pictures.shape[1:] != (3, size, size) or not len(pictures):
             raise UnfaceError(f"pictures have shape {pictures.shape}; expected (1 or more, 3, {size}, {size})")
-        self.recipe = recipe
+        self.recipe, self.face = recipe, list(face)
         self.data = {"pictures": len(pictures), "sha256": hashlib.sha256(pictures.tobytes()).hexdigest()}
         self._pictures = torch.from_numpy(pictures).to(device)
         self._kept = recipe.schedule.kept().float().to(device)
@@ -94,7 +101,7 @@ class Training(Steps):
         folder.mkdir(parents=True, exist_ok=True)
         save_diffusion(folder, self.recipe.unet, self.recipe.schedule, self.averaged())
         self.save_state(folder)
-        write_file(folder / "training.json", (json.dumps(self.summary(), indent=2) + "\n").encode())
+        write_file(folder / TRAINING, (json.dumps(self.summary(), indent=2) + "\n").encode())
 
     def summary(self) -> dict[str, Any]:
         """What ``training.json`` says; no names, no paths."""
@@ -102,6 +109,7 @@ class Training(Steps):
         return {
             "recipe": asdict(self.recipe),
             "data": self.data,
+            "face": self.face,
             "steps": self.step,
             "pictures_seen": self.step * self.recipe.batch,
             "seconds": round(self.seconds, 1),
@@ -216,6 +224,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--crop", type=int, nargs=3, metavar=("LEFT", "TOP", "SIDE"), help="CelebA 178 × 218: 15 40 148"
     )
+    parser.add_argument(
+        "--face",
+        type=float,
+        nargs=3,
+        metavar=("LEFT", "TOP", "SIDE"),
+        default=CELEBA_FACE,
+        help="where ArcFace's crop lies in the pictures, as shares of their side [default: as in CelebA's crop]",
+    )
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop training after so many")
     parser.add_argument("--batch", type=int, default=128)
@@ -231,7 +247,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         require_device(given.device)
         recipe = Recipe(batch=given.batch, learning_rate=given.learning_rate, flips=given.flips, seed=given.seed)
         crop = None if given.crop is None else tuple(given.crop)
-        training = Training(recipe, read_pictures(given.pictures, recipe.unet.size, crop, given.people), given.device)
+        pictures = read_pictures(given.pictures, recipe.unet.size, crop, given.people)
+        training = Training(recipe, pictures, given.device, face=given.face)
         training.resume(given.out)
         if given.device != "cpu":
             training.unet.compile(dynamic=False)

@@ -32,6 +32,7 @@ BUILT_IN = (
     "maps",
     "attribute_swap",
     "translate",
+    "inversion",
     "utility",
     "attribution",
 )
