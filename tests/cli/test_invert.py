@@ -140,3 +140,6 @@ def test_an_encoder_without_gradients_is_named_with_others_that_have_some(people
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "encoder 'dlib' has no gradients" in done.err
     assert "arcface-mbf" in done.err
+    audited = run("audit", people, "--encoder", "dlib", "--inversion", "--accept-licence", "--out", tmp_path / "audit")
+    assert (audited.code, audited.err) == (1, done.err)
+    assert not (tmp_path / "audit").exists()
