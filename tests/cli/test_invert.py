@@ -48,8 +48,11 @@ def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(
     space = Space("arcface-mbf", card("arcface-mbf").sha256, 512, normalised=True)
     replace(eraser.projection_, space=space, kind="isp").save(tmp_path / "mine.safetensors")
     options = ("--judge", "sface", "--attack", LITTLE, "--projection", tmp_path / "mine.safetensors")
-    done = invert(people, tmp_path / "out", *options)
-    assert done.code == 0, done.err
+    (tmp_path / "policy.toml").write_text('[[require]]\ninverted_max = 0.05\nfar = 1e-2\nspace = "mine"\n')
+    done = invert(people, tmp_path / "out", *options, "--policy", tmp_path / "policy.toml")
+    assert done.code == 4, done.err
+    assert done.out.startswith("Inconclusive: 1 of 1 rule could not be evaluated")
+    assert "1 of 1 rule could not be evaluated" in (tmp_path / "out" / "inversion.html").read_text(encoding="utf-8")
     result = InversionResult.load(tmp_path / "out" / "inversion.json")
     assert [cell.space for cell in result.cells] == ["raw", "mine", "random 100"]
     assert [one.name for one in result.judges] == ["sface"]

@@ -75,8 +75,9 @@ def test_the_operator_is_told_whom_to_enrol_and_only_then_is_anything_asked(
 def test_a_built_in_target_needs_no_enrolment_and_templates_are_kept_on_request(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    done = validate(folders, tmp_path, "encoder:sface", "--save-templates", "--json")
-    assert (done.code, done.err) == (0, "")
+    done = validate(folders, tmp_path, "encoder:sface", "--save-templates", "--json", "--policy", policy(tmp_path))
+    assert (done.code, done.err) == (4, ""), "the policy's verdict: FAR 1e-3 cannot be resolved with so few people"
+    assert "Inconclusive" in (tmp_path / "validation.html").read_text(encoding="utf-8")
     found = json.loads(done.out)
     assert found["target"] == {
         "name": "encoder:sface",
@@ -86,14 +87,25 @@ def test_a_built_in_target_needs_no_enrolment_and_templates_are_kept_on_request(
         "authorised_by": None,
     }
     assert (tmp_path / "templates.parquet").is_file()
-    gated = run("gate", tmp_path, "--policy", policy(tmp_path))
-    assert gated.code == 4, "FAR 1e-3 cannot be resolved with so few people"
+    assert run("gate", tmp_path, "--policy", policy(tmp_path)).code == 4
 
 
-def policy(folder: Path) -> Path:
+def policy(folder: Path, rule: str = 'attack = "worst"\nfar = 1e-3\nqueries = 14\nsuccess_max = 0.05') -> Path:
     path = folder / "policy.toml"
-    path.write_text('[[require]]\nattack = "worst"\nfar = 1e-3\nqueries = 14\nsuccess_max = 0.05\n')
+    path.write_text(f"[[require]]\n{rule}\n")
     return path
+
+
+def test_a_policy_about_another_result_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    rules = policy(tmp_path, "far = 1e-4\ntar_max = 0.01")
+    for command in (
+        ("validate", "--target", "encoder:sface", "--enrol", "nobody"),
+        ("invert", "nobody", "--encoder", "a"),
+    ):
+        done = run(*command, "--out", tmp_path / "out", "--policy", rules)
+        assert done.code == 1
+        assert done.err.endswith("rule 1 is about what 'unface audit' writes; leave it to 'unface gate'\n")
+        assert not (tmp_path / "out").exists()
 
 
 def test_enrolled_pictures_without_a_face_are_named_before_anything_is_sent(

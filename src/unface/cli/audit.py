@@ -30,9 +30,7 @@ def audit(
     ),
     out: Path = options.OUT,
     config: Path | None = options.CONFIG,
-    policy: Path | None = typer.Option(
-        None, "--policy", help="TOML file of rules; exit 0 if they hold, 3 if one fails, 4 if inconclusive."
-    ),
+    policy: Path | None = options.POLICY,
     encoder: list[str] = typer.Option([], "--encoder", help="Encode pictures first; several stand side by side."),
     detector: str | None = typer.Option(
         None, "--detector", help="With --encoder: yunet, scrfd-500m, or none for aligned pictures [default: yunet]."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import ACCEPT_LICENCE, CONFIG, QUIET, SEED, THREADS, names
+from unface.cli.options import ACCEPT_LICENCE, CONFIG, POLICY, QUIET, SEED, THREADS, names
 from unface.errors import UnfaceError
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def invert(
     out: Path = typer.Option(
         Path("unface-inversion"), "--out", help="Folder for inversion.json and its page; made if missing."
     ),
+    policy: Path | None = POLICY,
     config: Path | None = CONFIG,
     seed: int = SEED,
     threads: int | None = THREADS,
@@ -80,8 +81,9 @@ def invert(
     """
     from functools import partial
 
-    from unface.cli.show import progress_bars, show
+    from unface.cli.show import progress_bars, show_decided
     from unface.erase import Projection
+    from unface.gate import decide, policy_for
     from unface.invert import load_attack
     from unface.invert.material import spaces_of
     from unface.invert.run import finish
@@ -91,6 +93,7 @@ def invert(
     from unface.result.inversion import INVERSION_PAGE, require_no_inversion
 
     require_no_inversion(out, force=force)
+    rules = policy_for(policy, "unface invert")
     bare = _is_vectors(source)
     chosen = list(attack) or ["translate" if bare else "alsuv" if device != "cpu" else f"alsuv:pool={POOL_ON_CPU}"]
     attacks = [load_attack(name) for name in chosen]
@@ -133,11 +136,12 @@ def invert(
             progress=progress,
         )
     path = done.result.save(out)
-    beside = {write_inversion(done.result, out / INVERSION_PAGE): "the page"}
+    decision = None if rules is None else decide(done.result, rules)
+    beside = {write_inversion(done.result, out / INVERSION_PAGE, decision): "the page"}
     if show_faces and pictures is not None:
         beside[_gallery(done, pictures, material, out / GALLERY)] = "faces of people, to be kept at home"
     finish(place)
-    show(partial(print_inversion, done.result), path, beside, json=json, quiet=quiet)
+    show_decided(partial(print_inversion, done.result), decision, path, beside, json=json, quiet=quiet)
 
 
 class Inverting:

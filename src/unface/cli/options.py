@@ -87,6 +87,9 @@ def miss_of(gate: str | None, miss: float | None) -> float:
 CONFIG = typer.Option(
     None, "--config", help="TOML file of these options by name, as far = [1e-3].", callback=_read_config, is_eager=True
 )
+POLICY = typer.Option(
+    None, "--policy", help="TOML file of rules; exit 0 if they hold, 3 if one fails, 4 if inconclusive."
+)
 OUT = typer.Option(..., "--out", help="Folder for audit.json and report.html; made if missing.")
 FORCE = typer.Option(False, "--force", help="Overwrite what is there.")
 JSON = typer.Option(False, "--json", help="Print audit.json on standard output instead of the table.")

@@ -13,6 +13,7 @@ from unface.cli.options import (
     CONFIG,
     ID_COLUMN,
     IDENTITY_COLUMN,
+    POLICY,
     QUIET,
     SEED,
     THREADS,
@@ -63,7 +64,7 @@ def release(
         ["1e-4,1e-5,1e-6"], "--far", help="False-accept rates of copies, repeated or with commas."
     ),
     k: list[str] = typer.Option(["1,2,5"], "--k", help="Nearest faces of retrieval risk, repeated or with commas."),
-    policy: Path | None = typer.Option(None, "--policy", help="TOML file of rules; the exit code is the gate's."),
+    policy: Path | None = POLICY,
     vector_column: list[str] = typer.Option(
         ["vector"], "--vector-column", help="Columns of vectors, one for each trait; the first is the face."
     ),
@@ -91,7 +92,7 @@ def release(
     listed at a false-discovery rate of 5 %.
     """
     from unface.cli.show import progress_bars
-    from unface.gate import decide, print_gate, read_policy
+    from unface.gate import decide, policy_for
     from unface.release.check import NO_HOLDOUT
     from unface.release.run import Plan, measure_release
     from unface.result.release import require_no_release
@@ -103,7 +104,7 @@ def release(
             raise UnfaceError(f"{option}: needs the pictures; give pictures and --encoder")
     traits = _traits(trait, with_pictures=bool(encoder))
     require_no_release(out, force=force)
-    rules = None if policy is None else read_policy(policy)
+    rules = policy_for(policy, "unface release")
     rates, neighbours = numbers(far, "--far"), whole_numbers(k, "--k")
     for one in rates:
         if not 0 < one < 1:
@@ -128,12 +129,6 @@ def release(
     faces = _faces(done, pictures) if show_faces else []
     verdict = None if rules is None else decide(done.result, rules)
     _show(done, out, faces, verdict, json=json, quiet=quiet)
-    if verdict is not None:
-        if not (quiet or json):
-            from rich.console import Console
-
-            print_gate(verdict, Console())
-        raise typer.Exit(verdict.exit_code)
 
 
 def _traits(given: list[str], *, with_pictures: bool) -> dict[str, dict[str, str]]:
@@ -272,7 +267,7 @@ def _show(
     """Files first, then the table or the JSON."""
     from functools import partial
 
-    from unface.cli.show import show
+    from unface.cli.show import show_decided
     from unface.report.release import print_release, write_release
     from unface.result.release import EXPOSED_FILE, RELEASE_PAGE
 
@@ -280,4 +275,4 @@ def _show(
     path = result.save(out, done.exposed)
     page = write_release(result, out / RELEASE_PAGE, faces, decision=decision)
     listed = {out / EXPOSED_FILE: done.exposed.about} if done.exposed.rows else {}
-    show(partial(print_release, result), path, {**listed, page: "the page"}, json=json, quiet=quiet)
+    show_decided(partial(print_release, result), decision, path, {**listed, page: "the page"}, json=json, quiet=quiet)

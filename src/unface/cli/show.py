@@ -70,6 +70,29 @@ def show(
             print_safely(console, Text(f"{file}: {about}"), soft_wrap=True)
 
 
+def show_decided(
+    table: "Callable[[Console], None]",
+    decision: "GateResult | None",
+    path: Path,
+    beside: Mapping[Path, str],
+    *,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """The same with a policy's verdict above the table; its exit code ends the command."""
+
+    def verdict_first(console: "Console") -> None:
+        if decision is not None:
+            from unface.gate import print_decision
+
+            print_decision(decision, console)
+        table(console)
+
+    show(verdict_first, path, beside, json=json, quiet=quiet)
+    if decision is not None:
+        raise typer.Exit(decision.exit_code)
+
+
 def show_side_by_side(results: Results, out: Path, policy: "Policy | None" = None, *, json: bool, quiet: bool) -> None:
     """One page and one table that set audits, each kept in a folder of its own, beside each other.
 

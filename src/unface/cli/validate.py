@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import CONFIG, QUIET, SEED, THREADS, names
+from unface.cli.options import CONFIG, POLICY, QUIET, SEED, THREADS, names
 from unface.errors import UnfaceError, printable
 
 if TYPE_CHECKING:
     from unface.faces import Detector
+    from unface.gate import Policy
     from unface.judge import Recogniser
     from unface.progress import Progress
     from unface.validate import Faces
@@ -75,6 +76,7 @@ def validate(
     out: Path = typer.Option(
         Path("unface-validation"), "--out", help="Folder for validation.json, validation.html and the ledger."
     ),
+    policy: Path | None = POLICY,
     config: Path | None = CONFIG,
     seed: int = SEED,
     threads: int | None = THREADS,
@@ -89,6 +91,7 @@ def validate(
     """
     from unface.cli.show import progress_bars
     from unface.faces import load_detector
+    from unface.gate import policy_for
     from unface.judge import load_recogniser
     from unface.result.validation import require_no_validation
     from unface.validate.attacks import load_attack
@@ -100,6 +103,7 @@ def validate(
     from unface.validate.targets import Enrollable, HttpForm, open_target
 
     require_no_validation(out, force=force)
+    rules = policy_for(policy, "unface validate")
     form = HttpForm(score_path, body, _pairs(field, "--field"), _pairs(header_env, "--header-env"), timeout)
     own = encoder or (_RESTRICTED[0] if accept_licence else _PERMISSIVE)
     with progress_bars(quiet=quiet or json) as progress:
@@ -137,7 +141,7 @@ def validate(
         )
         plan = Plan(budget, names(attack), rate or (None if opened.local else _REMOTE_RATE), seed)
         done = run(case, plan, out / LEDGER_FILE, progress=progress)
-    _show(done, out, save_templates=save_templates, json=json, quiet=quiet)
+    _show(done, out, rules, save_templates=save_templates, json=json, quiet=quiet)
 
 
 def _pairs(given: list[str], option: str) -> dict[str, str]:
@@ -221,23 +225,29 @@ def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTar
     )
 
 
-def _show(done: "Validated", out: Path, *, save_templates: bool, json: bool, quiet: bool) -> None:
+def _show(
+    done: "Validated", out: Path, rules: "Policy | None", *, save_templates: bool, json: bool, quiet: bool
+) -> None:
     """Files first, then the table or the JSON; a target that stopped answering is said last."""
     from functools import partial
 
-    from unface.cli.show import show
+    from unface.cli.show import show_decided
+    from unface.gate import decide
     from unface.report.validation import print_validation, write_validation
     from unface.result.validation import VALIDATION_PAGE
     from unface.validate.ledger import LEDGER_FILE
 
     result = done.result
     path = result.save(out)
-    page = write_validation(result, out / VALIDATION_PAGE)
+    decision = None if rules is None else decide(result, rules)
+    page = write_validation(result, out / VALIDATION_PAGE, decision=decision)
     beside = {out / LEDGER_FILE: "every question, to be kept at home", page: "the page"}
     if save_templates:
         beside = {done.save_templates(out / "templates.parquet"): "recovered templates: biometric data", **beside}
-    show(partial(print_validation, result), path, beside, json=json, quiet=quiet)
-    if result.asked.ended is not None:
+    stopped = result.asked.ended is not None
+    verdict = None if stopped else decision  # an error says more than a verdict on what there is
+    show_decided(partial(print_validation, result), verdict, path, beside, json=json, quiet=quiet)
+    if stopped:
         raise UnfaceError(
             f"{result.target.name}: stopped answering after {result.asked.counted:,} questions ({result.asked.ended}); "
             f"{path} holds what there is, and the same command with --force continues"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from unface.errors import UnfaceError
 from unface.gate.judge import maker
-from unface.gate.policy import ImprovementRule, LeakageRule, Policy, Rule, UtilityRule
+from unface.gate.policy import ImprovementRule, LeakageRule, Policy, Rule, UtilityRule, read_policy
 from unface.gate.rules import listed
 from unface.result.words import rate
 
@@ -34,6 +34,20 @@ def require_asked(policy: Policy, path: Path, asked: Asked) -> None:
             raise UnfaceError(f"--policy {path}: rule {number} {why}")
 
 
+def policy_for(path: Path | None, command: str) -> Policy | None:
+    """The policy, if one is given; a rule about what another command writes is refused."""
+    if path is None:
+        return None
+    policy = read_policy(path)
+    for number, rule in enumerate(policy.require, 1):
+        if maker(rule) != command:
+            raise UnfaceError(f"--policy {path}: rule {number} is about what '{maker(rule)}' writes; {_LEAVE}")
+    return policy
+
+
+_LEAVE = "leave it to 'unface gate'"
+
+
 def needed_far(policy: Policy) -> list[float]:
     """False-accept rates that the rules about TAR name."""
     return [rule.far for rule in policy.require if isinstance(rule, LeakageRule | ImprovementRule)]
@@ -48,7 +62,7 @@ def needed_k(policy: Policy) -> list[int]:
 def _not_measured(rule: Rule, asked: Asked) -> str | None:
     """What is wrong with one rule, and what to do."""
     if not isinstance(rule, LeakageRule | ImprovementRule | UtilityRule):
-        return f"is about what '{maker(rule)}' writes; leave it to 'unface gate'"
+        return f"is about what '{maker(rule)}' writes; {_LEAVE}"
     if rule.space is None and asked.erasers > 1:
         return f"names no space and there will be {asked.erasers} erasers; add space = and the released one's name"
     if not isinstance(rule, UtilityRule):
