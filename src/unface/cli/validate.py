@@ -27,7 +27,10 @@ _BESIDE = 300  # generated faces more than are asked with, to set thresholds: FA
 
 def validate(
     target: str = typer.Option(
-        ..., "--target", help="https://HOST/PATH/{person}, command:PROGRAM {person}, module:function or encoder:NAME."
+        ...,
+        "--target",
+        help="https://HOST/PATH/{person}, command:PROGRAM {person}, module:function, encoder:NAME or "
+        "ppfr:SCHEME/VARIANT/NAME.",
     ),
     enrol: str = typer.Option(
         ..., "--enrol", metavar="nobody|FOLDER", help="People to enrol: generated ones, or <person>/<picture>."
@@ -93,6 +96,7 @@ def validate(
     from unface.faces import load_detector
     from unface.gate import policy_for
     from unface.judge import load_recogniser
+    from unface.protect.server import open_server
     from unface.result.validation import require_no_validation
     from unface.validate.attacks import load_attack
     from unface.validate.ledger import LEDGER_FILE, is_begun
@@ -114,11 +118,16 @@ def validate(
                 loaded[name] = load_recogniser(name, accept_licence=accept_licence, threads=threads, progress=progress)
             return loaded[name]
 
+        def built_in(text: str) -> "Embed":
+            kind, _, name = text.partition(":")
+            face = recogniser(name) if kind == "encoder" else open_server(name, recogniser, seed=seed)
+            return embedder(face, load_detector(accept_licence=accept_licence))
+
         opened = open_target(
             target,
             decisions_only=decisions_only,
             form=form,
-            embed=lambda name: embedder(recogniser(name), load_detector(accept_licence=accept_licence)),
+            embed=built_in,
         )
         require_authorised(opened, authorised_by)
         detector = load_detector(accept_licence=accept_licence)

@@ -16,6 +16,7 @@ from scipy.linalg import eigvals_banded
 from scipy.sparse.linalg import SuperLU, splu
 
 from unface.protect.frequency import BLOCK, YCBCR, FrontEnd, Scheme
+from unface.seeds import stream
 
 WHITE = 255.0
 VISIBLE = 1e-6
@@ -128,6 +129,22 @@ class SchemeFrontEnd:
         colours = np.linalg.svd(YCBCR, compute_uv=False)
         return Spectrum(np.outer(colours, self.plane_spectrum(number).values).ravel())
 
+    def null_space(self, number: int) -> NDArray[np.float64]:
+        """(lost, size²) orthonormal pictures of one plane that a map does not show; by inverse iteration."""
+        gram, pixels = self._gram(number), self.size**2
+        largest = float(abs(gram).sum(axis=0).max())
+        factor, count = self._factor(number, 0.0), 4
+        while True:
+            basis = stream(0, "protect", "null space").standard_normal((pixels, count))
+            for _ in range(4):
+                basis = np.linalg.qr(factor.solve(np.linalg.qr(basis)[0]))[0]
+            energies, axes = np.linalg.eigh(basis.T @ (gram @ basis))
+            null = energies <= VISIBLE**2 * largest
+            if count == pixels or not null.all():
+                found: NDArray[np.float64] = (basis @ axes[:, null]).T
+                return found
+            count = min(2 * count, pixels)
+
     def reconstruct(
         self, pictures: NDArray[np.float64], guesses: NDArray[np.float64], random: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -164,11 +181,15 @@ class SchemeFrontEnd:
             back += bases[down].T @ line
         return back
 
-    def _factor(self, number: int, ridge: float) -> SuperLU:
-        """AᵀA + ridge, factored: it is sparse, since a block touches three pixels of a line at most."""
-        gram = sum(
+    def _gram(self, number: int) -> sparse.csr_array:
+        """AᵀA of one plane."""
+        return sum(
             sparse.kron(_sparse(self._grams[down]), _sparse(sums)) for down, sums in self._across(number).items()
         )
+
+    def _factor(self, number: int, ridge: float) -> SuperLU:
+        """AᵀA + ridge, factored: it is sparse, since a block touches three pixels of a line at most."""
+        gram = self._gram(number)
         floor = VISIBLE**2 * float(abs(gram).sum(axis=0).max())
         key = number, max(ridge, floor)
         if key not in self._factors:

@@ -28,7 +28,7 @@ def embedded_case() -> Case:
     asked = taken(people, np.flatnonzero(is_asked))
     calibrate = taken(people, np.flatnonzero(people.identities >= asked_until))
     rows = dict(zip((picture.sha256 for picture in people.pictures), people.vectors[ENCODER], strict=True))
-    target = EncoderTarget(ENCODER, lambda given: np.stack([rows[picture.sha256] for picture in given]))
+    target = EncoderTarget(f"encoder:{ENCODER}", lambda given: np.stack([rows[picture.sha256] for picture in given]))
     return Case(
         OpenedTarget(target, "built-in", True, "embedded", ENCODER),
         enrolled,

@@ -4,6 +4,7 @@ module:function                    called as function(person, [picture, …]) ->
 command:PROGRAM ARGUMENT {person}  picture on standard input, score on standard output
 https://host/score/{person}        POST of the picture, score in the JSON that comes back
 encoder:sface                      an encoder of unface: cosine to the enrolled picture
+ppfr:dctdp/as-attacked/sface       the same behind a front end of privacy-preserving face recognition
 """
 
 import hashlib
@@ -77,7 +78,7 @@ def open_target(
     form: HttpForm | None = None,
     embed: Callable[[str], Embed] | None = None,
 ) -> OpenedTarget:
-    """The target that ``text`` names; nothing is asked yet. ``embed`` makes a built-in encoder from its name.
+    """The target that ``text`` names; nothing is asked yet. ``embed`` makes a built-in one from ``text``.
 
     Other packages register a function of the text after the colon under the entry point ``unface.targets``; its target
     has the attribute ``local = True`` if it runs on this machine.
@@ -107,16 +108,16 @@ def open_target(
     if scheme == "command":
         program = CommandTarget(rest, decisions_only=decisions_only, timeout=form.timeout)
         return OpenedTarget(program, "command", True, sha256)
-    if scheme == "encoder":
+    if scheme in ("encoder", "ppfr"):
         if embed is None:
             raise UnfaceError(f"{text}: there are no pictures to encode here")
-        built_in = EncoderTarget(rest, embed(rest), decisions_only=decisions_only)
-        return OpenedTarget(built_in, "built-in", True, sha256, rest)
+        built_in = EncoderTarget(text, embed(text), decisions_only=decisions_only)
+        return OpenedTarget(built_in, "built-in", True, sha256, rest.rpartition("/")[2])
     if rest.isidentifier() and all(part.isidentifier() for part in scheme.split(".")):
         return OpenedTarget(FunctionTarget(scheme, rest, decisions_only=decisions_only), "function", True, sha256)
     raise UnfaceError(
-        f"{without_secrets(text)!r}: not a target; give https://HOST/PATH, command:PROGRAM, module:function or "
-        "encoder:NAME"
+        f"{without_secrets(text)!r}: not a target; give https://HOST/PATH, command:PROGRAM, module:function, "
+        "encoder:NAME or ppfr:SCHEME/VARIANT/NAME"
     )
 
 
@@ -188,9 +189,9 @@ class EncoderTarget:
     batch = _BATCH
 
     def __init__(
-        self, encoder: str, embed: Embed, *, decisions_only: bool = False, threshold: float | None = None
+        self, name: str, embed: Embed, *, decisions_only: bool = False, threshold: float | None = None
     ) -> None:
-        self.name, self.decisions_only = f"encoder:{encoder}", decisions_only
+        self.name, self.decisions_only = name, decisions_only
         if decisions_only and threshold is None:
             raise UnfaceError(f"{self.name}: decides nothing by itself; leave --decisions-only out")
         self._threshold = threshold

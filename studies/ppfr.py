@@ -1,0 +1,520 @@
+"""Does privacy-preserving face recognition hold against a user who sees only scores: systems × attacks × questions.
+
+    python -m studies.ppfr accuracy LFW pairs.txt SYSTEM --out OUT [--folds 10]
+    python -m studies.ppfr encode PICTURES SYSTEM --out OUT
+    python -m studies.ppfr attack EMBEDDINGS SYSTEM --out OUT [--attacker sface]
+    python -m studies.ppfr map2v EMBEDDINGS PICTURES SYSTEM --out OUT --attack published [--attack …] [--device cuda]
+    python -m studies.ppfr table OUT [--record WHERE]
+
+SYSTEM is SCHEME/VARIANT/RECOGNISER, as dctdp/as-attacked/arcface-mbf: a front end, least squares, a recogniser
+(unface.protect.server); or SCHEME/VARIANT/FOLDER, a server by studies.ppfr_distil. LFW is
+github.com/georg-jung/lfw-pairs-aligned; EMBEDDINGS holds <recogniser>_celeba20.parquet as ``unface encode`` writes
+them, PICTURES the same pictures. Accuracy comes first: a system below 97 % is refused.
+
+Each finished piece is a line of OUT/rows.jsonl and is not repeated; rows hold counts alone. The ledgers of ``map2v``
+are in OUT too, and a run that ends at ``--seconds`` goes on by the same command.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from studies.measured import Cell, Table, markdown, write_findings
+from studies.validation import FAR, QUERIES, SPLITS, Sets, Split, percents, read_sets, rounded
+from unface import EmbeddingSet, read_embeddings
+from unface.data import ImageSet, decode, read_images, write_embeddings
+from unface.errors import UnfaceError
+from unface.faces import Detector, load_detector
+from unface.judge import face_frames, load_recogniser
+from unface.prior import load_prior
+from unface.protect.frequency import scheme
+from unface.protect.pair_sets import read_pairs, ten_fold
+from unface.protect.server import ReconstructingServer, Server, require_recognition, same_answers
+from unface.seeds import stream
+from unface.validate.judges import Embed, VectorJudge
+from unface.validate.ledger import Binding, opened_ledger
+from unface.validate.map2v import IMPROVED, PUBLISHED, Map2V
+from unface.validate.material import embedder
+from unface.validate.measure import Counts, Curve, ceiling_counts, judge_recovered, people_share, pooled
+from unface.validate.nobody import GeneratedFaces
+from unface.validate.oracle import Pace, Replayed, Session
+from unface.validate.ports import Knowledge, Picture, Recovered, TemplateJudge
+from unface.validate.targets import EncoderTarget
+
+BATCH = 32
+SHOWN = (50, 200, 500, 2000)
+JUDGES = ("sface", "arcface-mbf", "edgeface-s")
+ENOUGH = 200
+"""Photographs that the improved search asks with."""
+SEARCHES = {
+    "published": PUBLISHED,
+    "without an ensemble": dataclasses.replace(PUBLISHED, ensemble=1),
+    "without W+": dataclasses.replace(PUBLISHED, space="w"),
+    "antithetic": dataclasses.replace(PUBLISHED, antithetic=True),
+    "improved": IMPROVED,
+}
+CLIMBED = {
+    "system": "",
+    "search": "",
+    "targets": "",
+    "questions": ",",
+    "server's score": ".3f",
+    "other pictures accepted at FAR 1e-3, %": ".0f",
+}
+Row = dict[str, Any]
+"""A finished piece, as rows.jsonl holds it."""
+
+
+def main() -> None:
+    """One verb."""
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = given.add_subparsers(dest="verb", required=True)
+    made = {}
+    for name, paths in (
+        ("accuracy", ("lfw", "pairs")),
+        ("encode", ("pictures",)),
+        ("attack", ("embeddings",)),
+        ("map2v", ("embeddings", "pictures")),
+    ):
+        verb = made[name] = verbs.add_parser(name)
+        for path in paths:
+            verb.add_argument(path, type=Path)
+        verb.add_argument("system")
+        verb.add_argument("--out", type=Path, required=True)
+    made["accuracy"].add_argument("--folds", type=int, default=10)
+    for verb in (made["attack"], made["map2v"]):
+        verb.add_argument("--attacker", default="sface")
+    climb = made["map2v"]
+    climb.add_argument("--attack", action="append", choices=list(SEARCHES), required=True)
+    climb.add_argument("--targets", type=int, default=20)
+    climb.add_argument("--pool", type=int, default=500)
+    climb.add_argument("--budget", type=int, default=7300)
+    climb.add_argument("--seconds", type=float, default=1e9)
+    climb.add_argument("--device", default="cpu")
+    table = verbs.add_parser("table")
+    table.add_argument("out", type=Path)
+    table.add_argument("--record", metavar="WHERE")
+    asked = given.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    {"accuracy": accuracy, "encode": encode, "attack": attack, "map2v": map2v, "table": print_tables}[asked.verb](asked)
+
+
+def system_of(text: str, device: str = "cpu") -> Server:
+    """A server by SCHEME/VARIANT/RECOGNISER, or SCHEME/VARIANT/FOLDER of studies.ppfr_distil."""
+    name, variant, last = parts_of(text)
+    chosen, recogniser = scheme(name, variant), load_recogniser(base_of(text), device=device, accept_licence=True)
+    if not Path(last).is_dir():
+        return ReconstructingServer(chosen, recogniser)
+    from studies.ppfr_distil import DistilledServer
+
+    return DistilledServer(Path(last), recogniser.wanted, device)
+
+
+def parts_of(text: str) -> list[str]:
+    parts = text.split("/", 2)
+    if len(parts) != 3:
+        raise UnfaceError(f"system {text!r}: expected SCHEME/VARIANT/RECOGNISER")
+    return parts
+
+
+def base_of(text: str) -> str:
+    """The recogniser that a server is, or was taught by: it may not judge."""
+    folder = Path(parts_of(text)[2])
+    if not folder.is_dir():
+        return str(folder)
+    with safe_open(folder / "server.safetensors", framework="numpy") as file:
+        return str(json.loads(file.metadata()["recipe"])["teacher"])
+
+
+def accuracy(asked: argparse.Namespace) -> None:
+    """LFW by the 10-fold rule; with fewer folds each threshold comes from the others that are used."""
+    pairs, mated, folds = read_pairs(asked.pairs.read_text(encoding="utf-8"))
+    used = folds < asked.folds
+    wanted = {name for pair, here in zip(pairs, used, strict=True) if here for name in pair}
+    images = read_images(asked.lfw)
+    images = images.take([row for row, image in enumerate(images) if Path(image.id).stem in wanted])
+    server = system_of(asked.system)
+    vectors, ids = embedded(server, images, None)
+    row = {Path(name).stem: at for at, name in enumerate(ids)}
+    places = np.array([(row[a], row[b]) for (a, b), here in zip(pairs, used, strict=True) if here])
+    scores = np.einsum("pd,pd->p", vectors[places[:, 0]], vectors[places[:, 1]]).astype(np.float64)
+    found = ten_fold(scores, mated[used], folds[used])
+    error = float(found.std(ddof=1) / np.sqrt(len(found)))
+    append(
+        asked.out,
+        {"verb": "accuracy", "system": asked.system, "folds": len(found), "mean": float(found.mean()), "error": error},
+    )
+    print(f"{asked.system}: {found.mean():.4%} ± {error:.4%} on {len(found)} folds", flush=True)
+
+
+def encode(asked: argparse.Namespace) -> None:
+    """What the server makes of every picture."""
+    require_accuracy(asked.out, asked.system)
+    path = server_file(asked.out, asked.system)
+    if path.exists():
+        return
+    images, server = read_images(asked.pictures), system_of(asked.system)
+    vectors, ids = embedded(server, images, load_detector(accept_licence=True))
+    owner = {image.id: image.identity for image in images}
+    found = EmbeddingSet.from_arrays(vectors, [owner[name] for name in ids], ids=ids, source="server")
+    write_embeddings(found, path)
+    print(f"{asked.system}: {len(ids)} of {len(images)} pictures", flush=True)
+
+
+# ---- attacks that ask with photographs, worked out on vectors
+
+
+def attack(asked: argparse.Namespace) -> None:
+    """`scores`, best-of-n and shuffled scores on 190 people in five splits, as in studies.validation."""
+    require_accuracy(asked.out, asked.system)
+    base = base_of(asked.system)
+    sets = with_server(read_sets(asked.embeddings, "celeba20"), base, server_file(asked.out, asked.system))
+    splits = [Split(sets, None, number) for number in range(SPLITS)]
+    for name in ("scores", "best-of-n", "scores, shuffled"):
+        key: Row = {"verb": "attack", "system": asked.system, "attacker": asked.attacker, "attack": name}
+        if not any(key.items() <= row.items() for row in rows_of(asked.out)):
+            append(asked.out, {**key, **attacked(splits, base, asked.attacker, name)})
+            print(asked.system, name, flush=True)
+
+
+def with_server(sets: Sets, base: str, path: Path) -> Sets:
+    """The server's vectors in the place of its recogniser's own, of the pictures that all have."""
+    server = read_embeddings(path).unit()
+    row = {str(one): at for at, one in enumerate(server.ids)}
+    kept = {name: np.array([str(one) in row for one in found.ids]) for name, found in sets.items()}
+    sets = {name: found.take(np.flatnonzero(kept[name])) for name, found in sets.items()}
+    ids = [str(one) for one in sets[base].ids]
+    return {**sets, base: replace(sets[base], vectors=server.vectors[[row[one] for one in ids]])}
+
+
+def attacked(splits: Sequence[Split], base: str, attacker: str, name: str) -> Row:
+    """Success at FAR 1e-3 by judges that are neither server nor attacker's target; PSI and PSII by each system."""
+    curves, scored, real = list[Curve](), dict[str, list[Score]](), list[tuple[Counts, Counts]]()
+    for split in splits:
+        knowledge, attacks = split.attacker(attacker)
+        answers = split.scores(base)
+        if name.endswith("shuffled"):
+            order = stream(split.number, "studies", "ppfr", "shuffled").permutation(answers.shape[1])
+            answers = answers[:, order]
+        made = attacks[name.partition(",")[0]]
+        asked = knowledge.pictures[: answers.shape[1]]
+        recovered = [made.run(Replayed(asked, row), knowledge, QUERIES) for row in answers]
+        everybody = split.judges("", attacker)
+        judges = [judge for judge in everybody if judge.name != base]
+        curve = Curve.of(judge_recovered(made.settings, recovered, split.enrolled, judges), split.number)
+        curves.append(curve)
+        real.append(ceiling_counts(split.enrolled, judges))
+        for judge in everybody:
+            scored.setdefault(judge.name, []).append(privacy_scores(split, judge, recovered, curve.chosen))
+    whole = pooled(curves)
+    at, every = whole.verdicts.fars.index(FAR), list(range(len(whole.verdicts.judges)))
+    accepted, compared = (np.concatenate(parts, axis=-1) for parts in zip(*real, strict=True))
+    strangers = whole.counts("stranger")[:, at].sum(axis=(0, 2)) / whole.verdicts.compared[2].sum()
+    return {
+        "people": int(whole.verdicts.same.shape[-1]),
+        "queries": list(QUERIES),
+        "judges": list(whole.verdicts.judges),
+        **{
+            kind: [percents(whole.share(kind, every, at, n)) for n in range(len(QUERIES))] for kind in ("same", "other")
+        },
+        "chance": [rounded(100 * one) for one in strangers],
+        "ceiling": percents(people_share(accepted[:, at].sum(axis=0), compared.sum(axis=0), 0)),
+        "privacy": {judge: summed(parts) for judge, parts in scored.items()},
+    }
+
+
+@dataclass(frozen=True)
+class Score:
+    """What PSI and PSII are made of, after each number of questions: accepted of compared; and impostors rejected."""
+
+    same: NDArray[np.int64]
+    other: NDArray[np.int64]
+    compared: tuple[int, int]
+    rejected: float
+
+
+def privacy_scores(
+    split: Split, judge: TemplateJudge, recovered: Sequence[Recovered], chosen: NDArray[np.int64]
+) -> Score:
+    """Map²V's unit: at the threshold with the largest TAR − FAR on calibrate people."""
+    people = split.calibrate
+    vectors = people.vectors[judge.name]
+    cosines = vectors @ vectors.T
+    upper = np.triu(np.ones(cosines.shape, bool), 1)
+    mated = people.identities[:, None] == people.identities
+    threshold, rejected = best_split(cosines[upper & mated], cosines[upper & ~mated])
+    rows = [split.enrolled.rows(at) for at in range(len(recovered))]
+    same, other = np.zeros((2, len(QUERIES)), np.int64)
+    for at in range(len(QUERIES)):
+        picked = [one.templates[chosen[at, person], at] for person, one in enumerate(recovered)]
+        pictures = [one.pictures[0][at] if one.pictures else None for one in recovered]
+        accepted = judge.compare(np.stack(picked), pictures, split.enrolled) >= threshold
+        same[at] = sum(int(accepted[person, mine[0]]) for person, mine in enumerate(rows))
+        other[at] = sum(int(accepted[person, mine[1:]].sum()) for person, mine in enumerate(rows))
+    return Score(same, other, (len(rows), sum(len(mine) - 1 for mine in rows)), rejected)
+
+
+def best_split(mated: NDArray[np.float32], impostor: NDArray[np.float32]) -> tuple[float, float]:
+    """The threshold argmax(TAR − FAR), and the share of impostor pairs below it."""
+    scores = np.concatenate([mated, impostor])
+    order = np.argsort(-scores, kind="stable")
+    is_mated = order < len(mated)
+    gained = np.cumsum(is_mated) / len(mated) - np.cumsum(~is_mated) / len(impostor)
+    threshold = float(scores[order[int(np.argmax(gained))]])
+    return threshold, float((impostor < threshold).mean())
+
+
+def summed(parts: Sequence[Score]) -> list[list[float]]:
+    """[PSI, PSII] after each number of questions, in percent."""
+    rejected = float(np.mean([one.rejected for one in parts]))
+    first, second = (sum(one.compared[at] for one in parts) for at in (0, 1))
+    same, other = sum(one.same for one in parts), sum(one.other for one in parts)
+    return [
+        [rounded(50 * (hit / first + rejected)), rounded(50 * (more / second + rejected))]
+        for hit, more in zip(same, other, strict=True)  # type: ignore[arg-type]
+    ]
+
+
+# ---- Map²V, which asks the server itself
+
+
+def map2v(asked: argparse.Namespace) -> None:
+    """One row for each attack and target; a person who was begun goes on from the ledger."""
+    require_accuracy(asked.out, asked.system)
+    began, base = time.monotonic(), base_of(asked.system)
+    server, detector = system_of(asked.system, asked.device), load_detector(accept_licence=True)
+    split = Split(
+        with_server(read_sets(asked.embeddings, "celeba20"), base, server_file(asked.out, asked.system)), None, 0
+    )
+    images = {image.id: image for image in read_images(asked.pictures)}
+    ids = [str(one) for one in split.people[base].ids]
+
+    def sent(picture: Picture) -> Picture:
+        name = ids[int(picture.name)]
+        return Picture(name, images[name].read())
+
+    recognisers = {
+        name: load_recogniser(name, device=asked.device, accept_licence=True)
+        for name in split.asked.vectors
+        if name in JUDGES and name != base
+    }
+    embed = {name: embedder(one, detector) for name, one in recognisers.items()}
+    judges = [replace_embed(one, embed) for one in split.judges(base, asked.attacker) if one.name in embed]
+    faces = ENOUGH if asked.budget >= ENOUGH else asked.budget
+    generator = Once(GeneratedFaces(load_prior(device=asked.device, accept_licence=True, head=asked.device == "cpu")))
+    knowledge = Knowledge(
+        tuple(sent(one) for one in split.asked.pictures[:faces]),
+        split.asked.vectors[asked.attacker][:faces],
+        asked.attacker,
+        0,
+        generator,
+        embed[asked.attacker],
+    )
+    target = EncoderTarget(f"ppfr:{asked.system}", embedder(server, detector))
+    firsts = [sent(split.enrolled.pictures[split.enrolled.rows(at)[0]]) for at in range(asked.targets)]
+    target.enrol({str(at): one for at, one in enumerate(firsts)})
+    stages = [n for n in (*QUERIES, 5000) if n < asked.budget] + [asked.budget]
+    for name in asked.attack:
+        made = Map2V(dataclasses.replace(SEARCHES[name], pool=asked.pool))
+        path = asked.out / f"ledger_{asked.system.replace('/', '_')}_{name}.jsonl"
+        binding = Binding(target.name, "", "", "", None)
+        with opened_ledger(path, binding) as ledger:
+            session = Session(target, ledger, Pace())
+            for person in range(asked.targets):
+                key = {
+                    "verb": "map2v",
+                    "system": asked.system,
+                    "attack": name,
+                    "person": person,
+                    "budget": asked.budget,
+                }
+                if any(key.items() <= row.items() for row in rows_of(asked.out)):
+                    continue
+                if time.monotonic() - began > asked.seconds:
+                    return
+                found = made.run(session.person(person, str(person), asked.budget), knowledge, stages)
+                repeated(server, session, person, knowledge.pictures[:1] or firsts)
+                append(asked.out, {**key, **judged(found, judges, split, person, target, stages)})
+                print(asked.system, name, person, f"{time.monotonic() - began:.0f} s", flush=True)
+
+
+def judged(
+    found: Recovered,
+    judges: Sequence[TemplateJudge],
+    split: Split,
+    person: int,
+    target: EncoderTarget,
+    stages: list[int],
+) -> Row:
+    """Accepted at FAR 1e-3 by each judge; and the server's own score, computed here and asked nobody."""
+    rows = split.enrolled.rows(person)
+    pictures = [one for one in found.pictures[0] if one is not None]
+    row: Row = {"queries": stages, "score": [rounded(one) for one in target.score(str(person), pictures)], "judges": {}}
+    for judge in judges:
+        threshold = next(one.cosine for one in judge.thresholds if one.far == FAR)
+        accepted = judge.compare(found.templates[0], found.pictures[0], split.enrolled) >= np.float32(threshold)
+        row["judges"][judge.name] = {
+            "same": accepted[:, rows[0]].astype(int).tolist(),
+            "other": accepted[:, rows[1:]].sum(axis=1).astype(int).tolist(),
+            "of": len(rows) - 1,
+        }
+    return row
+
+
+def repeated(server: Server, session: Session, person: int, pictures: Sequence[Picture]) -> None:
+    """A server that claims to be deterministic has to give the same answer at the end."""
+    oracle = session.person(person, str(person), len(pictures))
+    first, again = oracle.ask(pictures), session.repeat(person, str(person), pictures)
+    if server.deterministic and not np.allclose(first, again, atol=1e-6, equal_nan=True):
+        raise UnfaceError(f"{server.name}: changed its answers during the run by {np.abs(first - again).max():.2g}")
+
+
+class Once:
+    """A generator that draws a pool once for all attacks and people of a run."""
+
+    def __init__(self, generator: GeneratedFaces) -> None:
+        self.name, self.sample, self._generator = generator.name, generator.sample, generator
+        self._drawn: dict[bytes, tuple[Picture, ...]] = {}
+
+    def pictures(self, latents: NDArray[np.float64]) -> tuple[Picture, ...]:
+        if len(latents) < BATCH:
+            return self._generator.pictures(latents)
+        key = hashlib.sha256(latents.tobytes()).digest()
+        if key not in self._drawn:
+            self._drawn[key] = self._generator.pictures(latents)
+        return self._drawn[key]
+
+
+def replace_embed(judge: TemplateJudge, embed: Mapping[str, Embed]) -> TemplateJudge:
+    assert isinstance(judge, VectorJudge), "make_judges makes them"
+    return replace(judge, embed=embed[judge.name])
+
+
+# ---- tables
+
+
+def print_tables(asked: argparse.Namespace) -> None:
+    """Of all rows; ``--record`` keeps them for docs/validate.md."""
+    tables = made_tables(rows_of(asked.out))
+    for table in tables.values():
+        print("\n".join([*markdown(table), ""]))
+    if asked.record:
+        write_findings("ppfr", command="python -m studies.ppfr", where=asked.record, tables=tables)
+
+
+def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
+    """Accuracy, success of attacks that ask with photographs, PSI / PSII by system, and Map²V."""
+    accuracies: list[list[Cell]] = [
+        [row["system"], row["folds"], rounded(100 * row["mean"]), rounded(100 * row["error"])]
+        for row in rows
+        if row["verb"] == "accuracy"
+    ]
+    attacks = [row for row in rows if row["verb"] == "attack"]
+    success: list[list[Cell]] = [
+        [row["system"], row["attack"], *row["other"], row["chance"][-1], row["ceiling"][0]] for row in attacks
+    ]
+    privacy: list[list[Cell]] = [
+        [row["system"], row["attack"], judge, *(scores[QUERIES.index(n)] for n in SHOWN)]
+        for row in attacks
+        for judge, scores in row["privacy"].items()
+    ]
+    questions = {f"n = {n:,}": ".0f" for n in QUERIES}
+    return {
+        "accuracy": Table(columns={"system": "", "folds": "", "LFW, %": ".2f", "±": ".2f"}, rows=accuracies),
+        "success": Table(
+            columns={"system": "", "attack": "", **questions, "chance": ".2f", "ceiling": ".0f"}, rows=success
+        ),
+        "privacy": Table(
+            columns={
+                "system attacked": "",
+                "attack": "",
+                "system validated": "",
+                **{f"n = {n:,}": ".1f/" for n in SHOWN},
+            },
+            rows=privacy,
+        ),
+        "map2v": Table(columns=CLIMBED, rows=climbed([row for row in rows if row["verb"] == "map2v"])),
+    }
+
+
+def climbed(rows: Sequence[Row]) -> list[list[Cell]]:
+    """Over targets: the server's score and what judges accept, at the start, half way and at the end."""
+    made: list[list[Cell]] = []
+    for system, name, budget in dict.fromkeys((row["system"], row["attack"], row["budget"]) for row in rows):
+        some = [row for row in rows if (row["system"], row["attack"], row["budget"]) == (system, name, budget)]
+        for at, n in enumerate(some[0]["queries"]):
+            judges = [judge for row in some for judge in row["judges"].values()]
+            accepted, of = sum(judge["other"][at] for judge in judges), sum(judge["of"] for judge in judges)
+            score = rounded(float(np.mean([row["score"][at] for row in some])))
+            made.append([system, name, len(some), n, score, rounded(100 * accepted / of)])
+    return made
+
+
+# ---- pictures and rows
+
+
+def embedded(server: Server, images: ImageSet, detector: Detector | None) -> tuple[NDArray[np.float32], list[str]]:
+    """(n, d) vectors and ids of pictures with a face; without a detector pictures are faces already."""
+    ids, vectors = list[str](), list[NDArray[np.float32]]()
+    for group in grouped(framed(server, images, detector)):
+        if not vectors:
+            same_answers(server, [group[0][1]])
+        ids += [name for name, _ in group]
+        vectors.append(server.embed([frame for _, frame in group]))
+    return np.concatenate(vectors), ids
+
+
+def framed(server: Server, images: ImageSet, detector: Detector | None) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    for image in images:
+        picture = decode(image.read())
+        frames = (picture,) if detector is None else face_frames(picture, detector, [server.wanted])
+        if frames is not None:
+            yield image.id, frames[0]
+
+
+def grouped(items: Iterable[tuple[str, NDArray[np.uint8]]]) -> Iterator[list[tuple[str, NDArray[np.uint8]]]]:
+    group = []
+    for item in items:
+        group.append(item)
+        if len(group) == BATCH:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+def server_file(out: Path, system: str) -> Path:
+    return out / f"{system.replace('/', '_')}.parquet"
+
+
+def append(out: Path, row: Row) -> None:
+    with (out / "rows.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def rows_of(out: Path) -> list[Row]:
+    path = out / "rows.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def require_accuracy(out: Path, system: str) -> float:
+    """Of the newest row; refused without one, or below 97 %."""
+    found = [row["mean"] for row in rows_of(out) if row["verb"] == "accuracy" and row["system"] == system]
+    if not found:
+        raise UnfaceError(f"{system}: its accuracy on LFW is not known; run python -m studies.ppfr accuracy first")
+    require_recognition(system, found[-1])
+    return float(found[-1])
+
+
+if __name__ == "__main__":
+    main()
