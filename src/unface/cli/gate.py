@@ -23,7 +23,9 @@ MARKDOWN = typer.Option(
 
 def gate(
     audit: Path = typer.Argument(
-        ..., metavar="RESULT.json", help="What 'unface audit', 'validate', 'release' or 'invert' wrote, or its folder."
+        ...,
+        metavar="RESULT.json",
+        help="What 'unface audit', 'validate', 'release', 'invert' or 'certify' wrote, or its folder.",
     ),
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; or give a limit by the flags below."
@@ -57,6 +59,7 @@ def gate(
     from unface.gate import sarif as sarif_log
     from unface.output.taken import require_distinct
     from unface.result.audit import AuditResult, audit_path
+    from unface.result.certificate import CertificateResult, certificate_path
     from unface.result.history import add_to_history
     from unface.result.inversion import InversionResult, inversion_path
     from unface.result.release import ReleaseResult, release_path
@@ -67,13 +70,16 @@ def gate(
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
     validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
-    audit = validation or release or inversion or audit_path(audit)
+    certificate = certificate_path(audit)
+    audit = validation or release or inversion or certificate or audit_path(audit)
     require_distinct([junit, sarif, markdown, history], [audit, policy])
     judged: Readable
     if release:
         judged = ReleaseResult.load(audit)
     elif inversion:
         judged = InversionResult.load(audit)
+    elif certificate:
+        judged = CertificateResult.load(audit)
     elif validation:
         judged = ValidationResult.load(audit)
     else:

@@ -57,8 +57,8 @@ def certify(
     from unface.protect.frequency import scheme as scheme_of
     from unface.protect.measure import measure_certificate, portraits
     from unface.protect.own import load_function, probe
-    from unface.report.certificate import print_certificate
-    from unface.result.certificate import require_no_certificate
+    from unface.report.certificate import print_certificate, write_certificate
+    from unface.result.certificate import CERTIFICATE_PAGE, require_no_certificate
 
     if (scheme is None) == (function is None):
         raise UnfaceError("give --scheme or --function: one of them names the front end")
@@ -96,4 +96,5 @@ def certify(
             progress=progress,
         )
     path = result.save(out)
-    show(partial(print_certificate, result), path, {}, json=json, quiet=quiet)
+    page = write_certificate(result, out / CERTIFICATE_PAGE)
+    show(partial(print_certificate, result), path, {page: "the page"}, json=json, quiet=quiet)

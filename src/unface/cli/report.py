@@ -30,12 +30,15 @@ class Format(StrEnum):
 
 def report(
     audit: Path = typer.Argument(
-        ..., metavar="RESULT.json", help="What 'unface audit', 'validate', 'release' or 'invert' wrote, or its folder."
+        ...,
+        metavar="RESULT.json",
+        help="What 'unface audit', 'validate', 'release', 'invert' or 'certify' wrote, or its folder.",
     ),
     out: Path | None = typer.Option(
         None,
         "--out",
-        help="The page [default: report.html, validation.html, release.html or inversion.html beside it].",
+        help="The page [default: report.html, or validation.html, release.html, inversion.html, certificate.html, "
+        "beside it].",
     ),
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; the page opens with their verdict ('unface gate' exits with it)."
@@ -49,20 +52,27 @@ def report(
     from unface.output.taken import require_distinct, require_new_file
     from unface.report.html import write_report
     from unface.result.audit import REPORT_FILE, AuditResult, audit_path
+    from unface.result.certificate import CERTIFICATE_PAGE, CertificateResult, certificate_path
     from unface.result.inversion import INVERSION_PAGE, InversionResult, inversion_path
     from unface.result.release import RELEASE_PAGE, ReleaseResult, release_path
     from unface.result.validation import VALIDATION_PAGE, ValidationResult, validation_path
 
     validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
-    audit = validation or release or inversion or audit_path(audit)
-    pages = {VALIDATION_PAGE: validation, RELEASE_PAGE: release, INVERSION_PAGE: inversion}
+    certificate = certificate_path(audit)
+    audit = validation or release or inversion or certificate or audit_path(audit)
+    pages = {
+        VALIDATION_PAGE: validation,
+        RELEASE_PAGE: release,
+        INVERSION_PAGE: inversion,
+        CERTIFICATE_PAGE: certificate,
+    }
     usual = next((page for page, found in pages.items() if found), REPORT_FILE)
     page = audit.parent / usual if out is None else out
     rules = None if policy is None else read_policy(policy)
     require_distinct([page, history], [audit, policy])
     require_new_file(page, force=force)
-    if history is not None and inversion:
-        raise UnfaceError("--history: keeps no inversions; leave it out")
+    if history is not None and (inversion or certificate):
+        raise UnfaceError(f"--history: keeps no {'inversions' if inversion else 'certificates'}; leave it out")
     if validation:
         from unface.report.validation import write_validation
 
@@ -78,6 +88,11 @@ def report(
 
         inverted = InversionResult.load(audit)
         written = write_inversion(inverted, page, decision=_decision(inverted, rules))
+    elif certificate:
+        from unface.report.certificate import write_certificate
+
+        certified = CertificateResult.load(audit)
+        written = write_certificate(certified, page, _decision(certified, rules))
     else:
         audited = AuditResult.load(audit)
         written = write_report(audited, page, _added(history, audited), _decision(audited, rules))

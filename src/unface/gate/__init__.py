@@ -3,8 +3,18 @@
 from unface.gate.asked import Asked, needed_far, needed_k, policy_for, require_asked
 from unface.gate.ci import diff_markdown, gate_markdown, junit_xml, sarif, write_ci_file, write_markdown
 from unface.gate.diff import Diff, Difference, Trend, compare
-from unface.gate.judge import GateResult, RuleResult, decide, judge, judge_inversion, judge_release, judge_validation
+from unface.gate.judge import (
+    GateResult,
+    RuleResult,
+    decide,
+    judge,
+    judge_certificate,
+    judge_inversion,
+    judge_release,
+    judge_validation,
+)
 from unface.gate.policy import (
+    CertificateRule,
     CopiesRule,
     ExposedRule,
     ImprovementRule,
@@ -22,6 +32,7 @@ from unface.gate.show import print_decision, print_diff, print_gate
 
 __all__ = [
     "Asked",
+    "CertificateRule",
     "CopiesRule",
     "Diff",
     "Difference",
@@ -43,6 +54,7 @@ __all__ = [
     "diff_markdown",
     "gate_markdown",
     "judge",
+    "judge_certificate",
     "judge_inversion",
     "judge_release",
     "judge_validation",

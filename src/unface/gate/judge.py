@@ -3,8 +3,10 @@
 from dataclasses import asdict, dataclass
 
 from unface.errors import UnfaceError
+from unface.gate.certificate import certificate_words, evaluate_certificate
 from unface.gate.inversion import evaluate_inversion, inversion_words
 from unface.gate.policy import (
+    CertificateRule,
     CopiesRule,
     ExposedRule,
     ImprovementRule,
@@ -19,6 +21,7 @@ from unface.gate.release import evaluate_release, release_words
 from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, inconclusive, listed
 from unface.gate.validation import evaluate_validation, validation_words
 from unface.result.audit import AuditResult
+from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
 from unface.result.inversion import InversionResult
 from unface.result.readings import Readable
@@ -99,6 +102,8 @@ def decide(result: Readable, policy: Policy) -> GateResult:
             return judge_release(result, policy)
         case InversionResult():
             return judge_inversion(result, policy)
+        case CertificateResult():
+            return judge_certificate(result, policy)
     raise UnfaceError(f"no rule is about a file of {result.schema_}; give a result that 'unface gate' takes")
 
 
@@ -107,7 +112,7 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
     unusable = _unusable(result)
     rules = []
     for number, rule in enumerate(policy.require, 1):
-        if isinstance(rule, ValidationRule | ExposedRule | CopiesRule | RiskRule | InversionRule):
+        if isinstance(rule, ValidationRule | ExposedRule | CopiesRule | RiskRule | InversionRule | CertificateRule):
             rules.append(_rule_result(*_in_words(rule, ""), None, evaluate(rule, result.raw, result)))
             continue
         name = rule.space if rule.space is not None else _released(result, number)
@@ -170,6 +175,21 @@ def judge_inversion(result: InversionResult, policy: Policy) -> GateResult:
     return GateResult(_one_line(result.encoder.name), result.people.sha256, len(warnings), tuple(rules))
 
 
+def judge_certificate(result: CertificateResult, policy: Policy) -> GateResult:
+    """The same for a certificate.json."""
+    rules = []
+    for rule in policy.require:
+        if isinstance(rule, CertificateRule):
+            outcome = evaluate_certificate(rule, result)
+        else:
+            outcome = inconclusive(f"this file is a certificate; the rule is about what '{maker(rule)}' wrote")
+        rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
+    warnings = _warnings(result.findings)
+    rules += _on_warnings(policy, warnings, "certificate", None)
+    sha256 = "" if result.pictures is None else result.pictures.sha256
+    return GateResult(_one_line(result.subject), sha256, len(warnings), tuple(rules))
+
+
 def _warnings(findings: list[Finding]) -> list[str]:
     return [f"{finding.about}: {finding.text}" for finding in findings if finding.severity == "warning"]
 
@@ -186,6 +206,8 @@ def _on_warnings(policy: Policy, warnings: list[str], what: str, unusable: Outco
 
 def maker(rule: Rule) -> str:
     """The command whose file a rule is about."""
+    if isinstance(rule, CertificateRule):
+        return "unface protect frequency certify"
     if isinstance(rule, ValidationRule | InversionRule):
         return "unface validate" if isinstance(rule, ValidationRule) else "unface invert"
     return "unface release" if isinstance(rule, ExposedRule | CopiesRule | RiskRule) else "unface audit"
@@ -217,8 +239,8 @@ def _in_words(rule: Rule, space: str) -> tuple[str, str]:
         return validation_words(rule)
     if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
         return release_words(rule)
-    if isinstance(rule, InversionRule):
-        return inversion_words(rule)
+    if isinstance(rule, InversionRule | CertificateRule):
+        return inversion_words(rule) if isinstance(rule, InversionRule) else certificate_words(rule)
     space = rule.space or space
     if isinstance(rule, UtilityRule):
         where = f" on {rule.on}" if rule.on is not None else ""

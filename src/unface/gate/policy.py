@@ -107,8 +107,14 @@ class InversionRule(_Table):
     coarse: Literal["allow"] | None = Field(default=None, description=_COARSE)
 
 
+class CertificateRule(_Table):
+    """Of a certificate: the upper end of the share of reconstructions that are recognised is at most a limit."""
+
+    recognised_max: Share = Field(description="a share above 0 and below 1, such as 0.05 for 5 %")
+
+
 ReleaseRule = ExposedRule | CopiesRule | RiskRule
-Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule | ReleaseRule | InversionRule
+Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule | ReleaseRule | InversionRule | CertificateRule
 
 
 class Gate(_Table):
@@ -139,6 +145,7 @@ _KINDS: dict[str, type[Rule]] = {
     "copies_max": CopiesRule,
     "risk_max": RiskRule,
     "inverted_max": InversionRule,
+    "recognised_max": CertificateRule,
 }
 _Model = TypeVar("_Model", bound=_Table)
 
@@ -173,8 +180,8 @@ def _make_rule(table: object, name: str, place: Place) -> Rule:
     if limit is None:
         raise UnfaceError(
             f"{place(name, '')}: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, "
-            "success_max for a validation, inverted_max for an inversion, or exposed_max, copies_max or risk_max for "
-            "a release"
+            "success_max for a validation, inverted_max for an inversion, recognised_max for a certificate, or "
+            "exposed_max, copies_max or risk_max for a release"
         )
     return _validated(_KINDS[limit], table, name, place)
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from unface.gate.policy import (
+    CertificateRule,
     CopiesRule,
     ExposedRule,
     ImprovementRule,
@@ -96,6 +97,8 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
             outcomes = [inconclusive("this file is an audit; the rule is about what 'unface release' wrote")]
         case InversionRule():
             outcomes = [inconclusive("this file is an audit; inverted_max is about what 'unface invert' wrote")]
+        case CertificateRule():
+            outcomes = [inconclusive("this file is an audit; recognised_max is about what 'unface protect' wrote")]
         case UtilityRule():
             useful = [one for one in space.utility if one.is_usefulness]
             kept = [one for one in useful if one.measure == rule.utility and rule.on in (None, one.on)]

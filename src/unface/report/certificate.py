@@ -1,25 +1,74 @@
-"""A certificate on the terminal, drawn from certificate.json alone."""
+"""A certificate as a page and on the terminal, drawn from certificate.json alone."""
+
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from unface.page.tables import bounded, print_safely, terminal_table
+from unface.gate import GateResult
+from unface.output.write import write_file
+from unface.page.tables import Table, bounded, print_safely, table, terminal_table
+from unface.page.templates import render_page
+from unface.report.opening import certificate_opening
 from unface.result.certificate import CertificateResult, MapResult
 from unface.result.numbers import Mean
 from unface.result.words import rate
+
+_MAPS = ("map", "sent", "rank", "lost", "condition", "under noise", "on pictures")
+
+
+def write_certificate(result: CertificateResult, path: Path, decision: GateResult | None = None) -> Path:
+    """Write the page, whole or not at all."""
+    write_file(path, render_certificate(result, decision).encode(), option="--out")
+    return path
+
+
+def render_certificate(result: CertificateResult, decision: GateResult | None = None) -> str:
+    """The page; the same bytes for the same file and ``decision``, a policy's."""
+    maps = table(
+        "Every map that the front end may draw for a picture", _MAPS, (_cells(m, result.inputs) for m in result.maps)
+    )
+    return render_page(
+        "unface.report:certificate.html.jinja",
+        result=result,
+        opening=certificate_opening(result, decision),
+        maps=maps,
+        pictures=_pictures_table(result),
+        noise=_noise(result),
+    )
+
+
+def _pictures_table(result: CertificateResult) -> Table | None:
+    found = result.pictures
+    if found is None:
+        return None
+    identity = found.identity
+    tar = (
+        [""] * 3 if identity is None else map(bounded, (identity.originals, identity.guesses, identity.reconstructions))
+    )
+    heads = ("picture", "PSNR, dB", *([] if identity is None else [f"linked at FAR {rate(identity.far)}"]))
+    qualities = {"originals": None, "guess: mean of other people": found.guess_psnr, "reconstructions": found.psnr}
+    rows = [
+        (name, _mean(quality), *([share] if share else []))
+        for (name, quality), share in zip(qualities.items(), tar, strict=True)
+    ]
+    return table(f"{found.pictures:,} pictures of {found.people:,} people, protected and solved for", heads, rows)
+
+
+def _noise(result: CertificateResult) -> str:
+    return "no noise" if result.noise is None else f"noise of {result.noise:.3g} grey levels"
 
 
 def print_certificate(result: CertificateResult, console: Console) -> None:
     """The verdict, every map, pictures and findings; eighty columns are enough."""
     print_safely(console, Text(result.verdict, style="bold"))
     variant = "" if result.variant is None else f", {result.variant}"
-    noise = "no noise" if result.noise is None else f"noise of {result.noise:.3g} grey levels"
-    about = f"{result.front_end}{variant}: {result.kind}, {result.size} × {result.size} RGB, {noise}."
+    about = f"{result.front_end}{variant}: {result.kind}, {result.size} × {result.size} RGB, {_noise(result)}."
     print_safely(console, Text(about, style="dim"))
     console.print()
     drawn = terminal_table(None)
     drawn.add_column("map")
-    for head in ("sent", "rank", "lost", "condition", "under noise", "on pictures"):
+    for head in _MAPS[1:]:
         drawn.add_column(head, justify="right")
     for one in result.maps:
         drawn.add_row(*_cells(one, result.inputs))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from unface.gate import GateResult, RuleResult, Verdict, decide, make_policy
 from unface.result.audit import AuditResult, Headline, SpaceResult
+from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
 from unface.result.inversion import InversionResult, inverted
 from unface.result.numbers import Estimate
@@ -332,8 +333,36 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
     return _opening(result, decision, suggestion, "inversion.json", (tested, how_bad), grids, footnote, steps)
 
 
+def certificate_opening(result: CertificateResult, decision: GateResult | None) -> Opening:
+    """Of a front end."""
+    tested = (
+        f"Tested: {result.subject}, a front end that sends numbers in place of {result.size} × {result.size} pictures. "
+        "Can somebody who receives them get the picture back, by linear algebra alone?"
+    )
+    identity = None if result.pictures is None else result.pictures.identity
+    grids, suggestion, steps = [], "", _decided(decision, "call this front end private")
+    if identity is not None:
+        what = f"pictures are linked to another one of the same person, at {one_in(identity.far)}"
+        grids.append(Grid("What least squares gets back", identity.reconstructions.value, what))
+        grids.append(Grid("For comparison: originals", identity.originals.value, what, aside=True))
+        suggestion = "\n".join(
+            [
+                f"# At most {percent(_SUCCESS)} of the reconstructions may be recognised, at {one_in(identity.far)}.",
+                "[[require]]",
+                f"recognised_max = {_SUCCESS:g}",
+            ]
+        )
+    else:
+        steps = ["Find out whether people are recognised in what comes back: certify with --pictures and --encoder."]
+    if result.decision == "hides almost nothing":
+        steps.append("Treat what this front end sends like the picture itself: encrypt it, and do not store it.")
+    footnote = _false_match(identity.far if identity else None)
+    sentences = (tested, result.verdict)
+    return _opening(result, decision, suggestion, "certificate.json", sentences, grids, footnote, steps)
+
+
 def _opening(
-    result: AuditResult | ValidationResult | ReleaseResult | InversionResult,
+    result: AuditResult | ValidationResult | ReleaseResult | InversionResult | CertificateResult,
     decision: GateResult | None,
     suggestion: str,
     file: str,

@@ -9,11 +9,12 @@ from pydantic import Field
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
 from unface.result.file import Finding, Frozen, Run, load_result
-from unface.result.numbers import Mean, Share
-from unface.result.words import count, percent
+from unface.result.numbers import Estimate, Mean, Share
+from unface.result.readings import Reading
+from unface.result.words import count, percent, rate
 
 CERTIFICATE_SCHEMA: Literal["unface.certificate/1"] = "unface.certificate/1"
-CERTIFICATE_FILE = "certificate.json"
+CERTIFICATE_FILE, CERTIFICATE_PAGE = "certificate.json", "certificate.html"
 LOST, CLEAR = 0.01, 30.0
 """A front end that loses at most this share of a picture and leaves at least so many dB hides almost nothing."""
 
@@ -109,6 +110,34 @@ class CertificateResult(Frozen):
             f"the same person, and {percent(found.originals.value)} of originals."
         )
 
+    @property
+    def valid(self) -> bool:
+        """Whether its numbers can be used."""
+        return all(finding.severity != "invalid" for finding in self.findings)
+
+    @property
+    def subject(self) -> str:
+        """The front end, by name."""
+        return self.front_end if self.variant is None else f"{self.front_end} {self.variant}"
+
+    def readings(self) -> list[Reading]:
+        """What ``unface diff`` compares certificates by: how often reconstructions are recognised, and their PSNR."""
+        found = self.pictures
+        identity = None if found is None else found.identity
+        recognised = None if identity is None else identity.reconstructions
+        at = "" if identity is None else f"{identity.encoder}, FAR {rate(identity.far)}"
+        quality = (
+            None if found is None else Estimate(found.psnr.value, found.psnr.low, found.psnr.high, found.psnr.level)
+        )
+        return [
+            Reading("recognised", "", at or "no recogniser", recognised, headline=True),
+            Reading("PSNR of least squares", "", f"{self.size} × {self.size}", quality),
+        ]
+
+    def conditions(self) -> dict[str, str]:
+        """Settings that have to agree for numbers to be comparable."""
+        return {"size": str(self.size), "pictures": "none" if self.pictures is None else self.pictures.sha256[:12]}
+
     def save(self, folder: str | PathLike[str]) -> Path:
         """Write certificate.json; returns its path."""
         write_files(Path(folder), {CERTIFICATE_FILE: self.file_text()}, {})
@@ -120,9 +149,19 @@ class CertificateResult(Frozen):
         return load_result(Path(path), cls, CERTIFICATE_SCHEMA, "unface protect frequency certify")
 
 
+def certificate_path(path: Path) -> Path | None:
+    """The certificate.json that a path means: itself, or the one in a folder; None where it is something else."""
+    file = path / CERTIFICATE_FILE if path.is_dir() else path
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return file if f'"{CERTIFICATE_SCHEMA}"' in opened.read(200) else None
+    except (OSError, ValueError):
+        return None
+
+
 def require_no_certificate(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a certificate, before any work is done for it."""
-    require_new_files(folder, (CERTIFICATE_FILE,), force=force)
+    require_new_files(folder, (CERTIFICATE_FILE, CERTIFICATE_PAGE), force=force)
 
 
 def certificate_schema() -> dict[str, Any]:

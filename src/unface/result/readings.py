@@ -105,6 +105,12 @@ KINDS = {
     "unface.inversion/1": Kind(
         "inversion.json", "inversion.html", "unface invert", "unface.result.inversion:InversionResult"
     ),
+    "unface.certificate/1": Kind(
+        "certificate.json",
+        "certificate.html",
+        "unface protect frequency certify",
+        "unface.result.certificate:CertificateResult",
+    ),
 }
 
 
