@@ -34,21 +34,26 @@ def row(out: str, name: str) -> str:
 def test_the_list_shows_size_licence_place_and_caution(words: tuple[str, ...]) -> None:
     done = unface(*words)
     assert (done.code, done.err) == (0, "")
-    assert row(done.out, "sface").split() == ["sface", "recognition", "128", "38.7", "MB", "index"]
-    assert row(done.out, "sface:").startswith("sface: Apache-2.0; ")
-    assert card("sface").cautions[0] in row(done.out, "sface:")
-    assert "CC BY-NC-SA 4.0 *" in row(done.out, "edgeface-s:")
-    assert "not the official DINOv2" in row(done.out, "dinov2-s-focus:")
-    assert " hub " in row(done.out, "clip-vit-b32")
-    assert " local file only" in row(done.out, "sscd")
+    table, _, notes = done.out.partition("* research only")
+    assert " ".join(row(table, "  sface").split()) == "sface 128 38.7 MB to fetch (index) see below"
+    assert row(notes, "sface").split()[1].startswith("Apache-2.0")
+    assert card("sface").cautions[0] in row(notes, "sface")
+    assert " research *" in row(table, "  edgeface-s")
+    assert "CC BY-NC-SA 4.0" in row(notes, "edgeface-s")
+    assert "not the official DINOv2" in row(notes, "dinov2-s-focus")
+    assert "to fetch (hub)" in row(table, "  clip-vit-b32")
+    assert "to add by hand" in row(table, "  sscd")
     assert "* research only" in done.out
 
 
 def test_the_list_breaks_no_row_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    lines = unface("models").out.split("\n\n")[0].splitlines()
-    assert max(map(len, lines)) <= 80
-    assert len(lines) == 1 + len(cards())
+    out = unface("models").out
+    assert max(map(len, out.splitlines())) <= 80
+    table = [
+        line for line in out.partition("* research only")[0].splitlines() if line.startswith("  ") and line.strip()
+    ]
+    assert [line.split()[0] for line in table] == [card.name for card in cards()], "one line each"
 
 
 def test_a_research_licence_is_shown_and_has_to_be_accepted(research: Card, use: Use) -> None:
@@ -63,7 +68,7 @@ def test_a_research_licence_is_shown_and_has_to_be_accepted(research: Card, use:
     assert (done.code, done.err) == (0, "")
     assert "licence: Apache-2.0" in done.out
     assert weights(research, offline=True).read_bytes() == CONTENT
-    assert "cached" in row(unface("models").out, "tiny")
+    assert " here " in row(unface("models").out, "  tiny")
 
 
 def test_offline_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +106,7 @@ def test_adding_makes_a_model_that_is_listed(tmp_path: Path) -> None:
     assert done.out == "mine: 5 dimensions, 0.0 MB, licence: CC0\n"
     assert card("mine").input.mean == (127.5, 127.5, 127.5)
     assert card("mine").input.std == (127.0, 128.0, 129.0)
-    assert "cached" in row(unface("models").out, "mine")
+    assert " here " in row(unface("models").out, "  mine")
 
 
 def test_an_option_without_effect_is_refused(tmp_path: Path) -> None:

@@ -31,21 +31,36 @@ def list_models() -> None:
     from unface.models import cards, whereabouts
     from unface.page.tables import print_safely
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("name", "family", "dim", "size", "here?"):
-        right = title in ("dim", "size")
-        table.add_column(title, justify="right" if right else "left", no_wrap=right or title == "name")
     console, shown = Console(), cards()
+    table, notes = (Table(box=None, pad_edge=False, padding=(0, 2, 0, 0)) for _ in range(2))
+    for title in ("name", "dim", "size", "where", "licence"):
+        table.add_column(title, justify="right" if title in ("dim", "size") else "left", no_wrap=True)
+    notes.add_column("name", no_wrap=True)
+    notes.add_column("licence, what was measured, cautions")
+    family = ""
     for card in shown:
-        cells = (card.family, str(card.dim or "–"), _size(card.bytes), whereabouts(card))
-        table.add_row(card.name, *(Text(cell) for cell in cells))
+        if card.family != family:
+            family = card.family
+            table.add_row()
+            table.add_row(Text(_FAMILIES.get(family, family), style="bold"))
+        licence = "research *" if card.licence.research_only else "see below"
+        cells = (f"  {card.name}", str(card.dim or "–"), _size(card.bytes), _WHERE[whereabouts(card)], licence)
+        table.add_row(*(Text(cell) for cell in cells))
+        about = "; ".join(filter(None, (card.licence.name, card.measured, *card.cautions)))
+        notes.add_row(Text(card.name), Text(about))
     print_safely(console, table)
-    print_safely(console, Text("\nlicences, what was measured, cautions"))
-    for card in shown:
-        licence = card.licence.name + (" *" if card.licence.research_only else "")
-        about = "; ".join(filter(None, (licence, card.measured, *card.cautions)))
-        print_safely(console, Text(f"{card.name}: {about}"))
-    print_safely(console, Text("* research only, or unclear: pass --accept-licence to fetch it"), style="dim")
+    print_safely(console, Text("\n* research only, or unclear: pass --accept-licence to fetch it\n"), style="dim")
+    print_safely(console, notes)
+
+
+_FAMILIES = {"face tool": "Face tools", "general": "General encoders", "recognition": "Face recognisers"}
+_WHERE = {
+    "cached": "here",
+    "local file": "here, your file",
+    "hub": "to fetch (hub)",
+    "index": "to fetch (index)",
+    "local file only": "to add by hand",
+}
 
 
 @models.command()
