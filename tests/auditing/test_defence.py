@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.auditing.audits import PEOPLE, RANK, looped, named, quick, refusal, renamed, space
+from tests.auditing.audits import PEOPLE, RANK, Steps, looped, named, quick, refusal, renamed, space
 from unface import UnfaceError, make_identities
 from unface.auditing import Protocol, Transfer, fit_certified
 from unface.auditing.attack import Attack
@@ -160,7 +160,10 @@ def defender() -> Defender:
 
 def chosen(tar: float, audited: EmbeddingSet | None = None, ks: tuple[int, ...] = (2,)) -> int:
     rule = RankRule(target=Target(tar, FAR))
-    return choose_rank(rule, "isp", defender(), audited or prepared().embeddings, attack(ks), Silent())
+    steps = Steps()
+    found = choose_rank(rule, "isp", defender(), audited or prepared().embeddings, attack(ks), steps)
+    assert steps.totals == steps.done, "no bar stops before its end"
+    return found
 
 
 @cache

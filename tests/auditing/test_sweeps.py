@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.auditing.audits import STEPS, complete, looped, quick, several, space, tar
+from tests.auditing.audits import STEPS, Steps, complete, looped, quick, several, space, tar
 from unface import make_identities
 from unface.auditing import Sweeps, attack
 from unface.auditing.sweeps import Sweep
@@ -57,7 +57,9 @@ def test_ranks_that_the_fit_identities_do_not_allow_and_the_slow_attackers_are_l
     assert attack._SLOW == ("mlp", "net")
     monkeypatch.setattr(attack, "_SLOW", ("lda",))
     few = make_identities(40, 6, 16, between=2.0, seed=1)
-    result = quick(few, far=0.05, parts=(Sweeps(),))
+    steps = Steps()
+    result = quick(few, far=0.05, parts=(Sweeps(),), progress=steps)
+    assert steps.totals == steps.done, "no bar stops before its end"
     assert ranks_of(only_sweep(result))["isp"] == [2, 3, 4, 8]
     assert ranks_of(only_sweep(result))["random"] == [2, 3, 4, 8, 12]
     assert result.protocol.probe == ["cosine", "lda"]

@@ -503,7 +503,8 @@ def _smallest(
         return seen[rank] <= target.tar
 
     ranks = [*range(step, most, step), most]
-    progress.start("rank by target", len(ranks) + step.bit_length())
+    most_tries = len(ranks) + step.bit_length()
+    progress.start("rank by target", most_tries)
     passed = next((rank for rank in ranks if met(rank)), None)
     if passed is None:
         raise UnfaceError(
@@ -515,6 +516,7 @@ def _smallest(
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if met(middle) else (middle, high)
+    progress.advance("rank by target", most_tries - len(seen))  # found with fewer
     return high
 
 
@@ -553,7 +555,7 @@ def choose_keeper(
     progress.start("keeper by target", len(found))
     failed: dict[float, int] = {}
     seen: list[tuple[float, int, float]] = []
-    for _, kept, mu, projection in found:
+    for tried, (_, kept, mu, projection) in enumerate(found, 1):
         progress.advance("keeper by target")
         if kept >= failed.get(mu, kept + 1):
             continue
@@ -563,6 +565,7 @@ def choose_keeper(
             raise UnfaceError(f"FAR {rate(target.far)} cannot be resolved on these calibrate identities; raise it")
         seen.append((max(tar[target.far] for tar in rates if tar), kept, mu))
         if seen[-1][0] <= target.tar:
+            progress.advance("keeper by target", len(found) - tried)  # the others are worse
             return defender.dim - kept, mu
         failed[mu] = min(kept, failed.get(mu, kept))
     lowest, kept, mu = min(seen)

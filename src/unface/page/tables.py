@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unface.errors import printable
 from unface.result.audit import Point
 from unface.result.numbers import Estimate, Rate, Share
-from unface.result.words import factor, in_percent, interval, percent
+from unface.result.words import ONE_WORD, factor, in_percent, interval, percent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NOT_MEASURED = "not measured"
 _CELL_LETTERS = 200  # of a cell on the terminal
+_HELD = "\ue000"  # a space at which no line may end; of no alphabet
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,29 @@ def space_table(
 
 
 def print_safely(console: "Console", renderable: "RenderableType", **options: Any) -> None:
-    """Print a line or a table whose words may come from anybody's file; see ``printable``."""
-    console.print(_safe(renderable), **options)
+    """Print a line or a table whose words may come from anybody's file; see ``printable``. No number is broken."""
+    safe = _safe(renderable)
+    console.print(safe if options.get("soft_wrap") else _unbroken(safe, console, console.width), **options)
+
+
+def _unbroken(renderable: "RenderableType", console: "Console", width: int) -> "RenderableType":
+    """Text in lines that end outside of numbers; tables keep their cells as they are."""
+    from rich.console import Group
+    from rich.panel import Panel
+    from rich.text import Text
+
+    if isinstance(renderable, Text) and not renderable.no_wrap:
+        held = renderable.copy()
+        held.plain = ONE_WORD.sub(lambda found: found[0].replace(" ", _HELD), held.plain)
+        lines = held.wrap(console, width)
+        for line in lines:
+            line.plain = line.plain.replace(_HELD, " ")
+        return Text("\n", style=renderable.style).join(lines)
+    if isinstance(renderable, Panel):
+        renderable.renderable = _unbroken(renderable.renderable, console, width - 4)
+    elif isinstance(renderable, Group):
+        return Group(*(_unbroken(one, console, width) for one in renderable.renderables))
+    return renderable
 
 
 def _safe(renderable: "RenderableType", most: int = 2_000) -> "RenderableType":

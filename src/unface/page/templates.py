@@ -10,7 +10,7 @@ from importlib.resources import files
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from unface.result.words import count, percent, rate
+from unface.result.words import ONE_WORD, count, percent, rate
 
 
 def render(template: str, **values: object) -> Markup:
@@ -31,20 +31,15 @@ def page_file(name: str) -> str:
     return _source(name).strip()
 
 
-# A rate, a share with its interval, a number of pictures, an option: no line ends inside one.
-_ONE_WORD = re.compile(
-    r"FAR \d[\d.]*(?:e-\d+)?|(?<![\w.#])\d[\d.]*e-\d+|k = \d+|--[a-z][a-z-]+"
-    r"|(?<![\w.#])[~−+]?\d[\d.,]* [%×](?: \[[^\]<]{1,30}\])?"
-)
 _VERBATIM = ("style", "script", "title", "pre", "code", "svg")
 
 
 def _unbroken(page: str) -> str:
-    """The page with each of those in a span that does not wrap; names are escaped, so that every < is ours."""
+    """The page with ``ONE_WORD`` in spans that do not wrap; names are escaped, so that every < is ours."""
     pieces, verbatim = [], ""
     for piece in re.split(r"(<[^>]*>)", page):
         if not piece.startswith("<"):
-            pieces.append(piece if verbatim else _ONE_WORD.sub(r'<span class="one">\g<0></span>', piece))
+            pieces.append(piece if verbatim else ONE_WORD.sub(r'<span class="one">\g<0></span>', piece))
             continue
         tag = re.match(r"</?([a-z]+)", piece)
         name = tag[1] if tag else ""

@@ -110,6 +110,7 @@ def _swept(
         )
     if not points:
         return None
+    bench.progress.advance(f"sweep over {over}", steps - len(points))  # those that could not be fitted
     return Sweep(
         over=over,
         k=head.k,
