@@ -22,6 +22,7 @@ from unface.output.place import OWN, Place
 from unface.progress import Progress, Silent
 from unface.result.file import Clock, Finding, note, warning
 from unface.result.inversion import (
+    NOT_CONVERGED,
     RAW,
     Attacked,
     InversionCell,
@@ -429,7 +430,7 @@ def _findings(case: Case, cells: Sequence[InversionCell], spaces: Mapping[str, P
                 f"{cell.attack} on {cell.space} reached a median cosine of {cell.reached.value:.2f}, less than another "
                 "real picture of the person: where it fails, that says nothing about privacy"
             )
-            found.append(warning("not converged", text))
+            found.append(warning(NOT_CONVERGED, text))
         for point in cell.at:
             if (
                 point.far is not None

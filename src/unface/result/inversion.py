@@ -22,6 +22,8 @@ INVERSION_SCHEMA: Literal["unface.inversion/1"] = "unface.inversion/1"
 INVERSION_FILE = "inversion.json"
 INVERSION_PAGE = "inversion.html"
 RAW = "raw"
+NOT_CONVERGED = "not converged"
+"""What a finding is about where an attack stayed below the cosine of another real picture."""
 
 
 class Attacked(Frozen):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from unface.result.audit import AuditResult
 from unface.result.file import Finding, note, warning
-from unface.result.inversion import InversionResult
+from unface.result.inversion import NOT_CONVERGED, InversionResult
 from unface.result.parts import Option, Part, Section
 from unface.result.readings import AS_GIVEN, Reading
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from unface.auditing.bench import Bench
     from unface.auditing.inversion.run import Inverter
     from unface.invert.run import Case
@@ -64,20 +61,20 @@ class Inversion(Part):
         found = cls.of(result)
         if found is None:
             return []
-        said = [warning(cls.name, one.text) for one in found.findings if one.severity != "note"]
+        said = [
+            warning(cls.name, one.text)
+            for one in found.findings
+            if one.severity == "warning" and one.about not in (NOT_CONVERGED, "controls")
+        ]
+        short = ", ".join(cell.space for cell in found.cells if cell.converged is False)
+        if short:
+            text = f"the attack did not come as near as another real photo ({short}); where it fails, that says nothing"
+            said.append(warning(cls.name, f"{text} about privacy"))
         return [note(cls.name, found.verdict), *said]
 
     @classmethod
     def not_measured(cls, result: AuditResult) -> list[str]:
         return ["template inversion"] if cls.of(result) is None else []
-
-    @classmethod
-    def terminal(cls, result: AuditResult) -> Iterator[Text]:
-        from rich.text import Text
-
-        found = cls.of(result)
-        if found is not None:
-            yield Text(found.verdict)
 
     @classmethod
     def page(cls, result: AuditResult) -> list[Section | str]:
