@@ -120,6 +120,9 @@ def test_a_killed_run_goes_on_and_inverts_nobody_twice(tmp_path: Path) -> None:
     with pytest.raises(UnfaceError, match="was begun with different settings"):
         invert(case, [Killed("pool=100,steps=11", None)], {"raw": None}, place, controls=100)
     result = invert(case, [rest], {"raw": None}, place, controls=100).result
+    over = Killed("pool=100,steps=11", None)
+    invert(case, [over], {"raw": None}, place, controls=100, again=True)
+    assert over.done == [0, 1, 2, 3, 4, 5]
     assert (killed.done, rest.done) == ([0, 1], [2, 3, 4, 5])
     assert result.cells[0].at == whole.cells[0].at
     assert result.cells[0].each.encoder_backward == whole.cells[0].each.encoder_backward == 40

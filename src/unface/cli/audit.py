@@ -236,7 +236,7 @@ def audit(
     detector = detector or "yunet"
     results = {}
     with progress_bars(quiet=quiet or json) as progress:
-        inverting = Inverting(encoders if inversion else [], accept_licence=accept_licence)
+        inverting = Inverting(encoders if inversion else [], accept_licence=accept_licence, force=force)
         wanted = inverting.beside(encoders, translate)
         loaded, faces = load_all(
             wanted,

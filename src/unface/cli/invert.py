@@ -133,6 +133,7 @@ def invert(
             seed=seed,
             controls=_controls(attacks, device),
             keep_pictures=show_faces,
+            again=force,
             progress=progress,
         )
     path = done.result.save(out)
@@ -147,8 +148,8 @@ def invert(
 class Inverting:
     """``unface audit --inversion``: one attack on vectors of each encoder, judged as here; nothing for no encoders."""
 
-    def __init__(self, encoders: Sequence[str], *, accept_licence: bool) -> None:
-        self._accept = accept_licence
+    def __init__(self, encoders: Sequence[str], *, accept_licence: bool, force: bool) -> None:
+        self._accept, self._force = accept_licence, force
         self._by_encoder = {name: judges_of([], name, None, accept_licence=accept_licence) for name in encoders}
         self._loaded: dict[str, tuple[str, Encoder]] = {}
 
@@ -200,6 +201,7 @@ class Inverting:
             place_at(out),
             self._targets,
             self._pool,
+            self._force,
         )
         return [Inversion(inverter)]
 

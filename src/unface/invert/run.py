@@ -100,11 +100,12 @@ def invert(
     seed: int = 0,
     controls: int = 2000,
     keep_pictures: bool = False,
+    again: bool = False,
     progress: Progress | None = None,
 ) -> Inverted:
     """Run every attack on every space; the same call continues a killed run in the same ``place``.
 
-    ``controls`` is how many random faces of the prior the best is taken of.
+    ``controls`` is how many random faces of the prior the best is taken of; ``again`` starts over instead.
     """
     progress, clock = progress or Silent(), Clock()
     for projection in spaces.values():
@@ -114,6 +115,8 @@ def invert(
     for attack in attacks:
         require(attack, first)
     with run_lock(place):
+        if again:
+            finish(place)
         agree(place, plan_of(case, attacks, spaces, seed, keep_pictures=keep_pictures))
         runs: list[CellRun] = []
         progress.start("inverting", len(attacks) * len(spaces) * len(case.people.rows))

@@ -36,6 +36,8 @@ class Inverter:
     targets: int = 20
     pool: int = 2000
     """Random faces that the best is taken of, as a control."""
+    again: bool = False
+    """Start over, whatever is in ``place``."""
 
 
 def case_of(bench: Bench, attacker: Inverter) -> Case:
@@ -85,9 +87,15 @@ def case_of(bench: Bench, attacker: Inverter) -> Case:
 def invert_spaces(bench: Bench, case: Case, attacker: Inverter) -> InversionResult:
     """The raw space, then every eraser's and control's, on the same targets."""
     spaces = {"raw": None, **{defence.name: defence.projection for defence in bench.defences}}
-    seed, progress = bench.attack.plan.seed, bench.progress
     return invert(
-        case, [attacker.attack], spaces, attacker.place, seed=seed, controls=attacker.pool, progress=progress
+        case,
+        [attacker.attack],
+        spaces,
+        attacker.place,
+        seed=bench.attack.plan.seed,
+        controls=attacker.pool,
+        again=attacker.again,
+        progress=bench.progress,
     ).result
 
 
