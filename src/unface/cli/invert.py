@@ -206,7 +206,7 @@ class Inverting:
         return [Inversion(inverter)]
 
     def finish(self, folders: Iterable[Path]) -> None:
-        """Once audits are written: drop what a killed one would have gone on with."""
+        """Once audits are written, drop what a killed one would continue from."""
         from unface.invert.run import finish
         from unface.output.place import place_at
 

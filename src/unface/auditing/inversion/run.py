@@ -41,7 +41,7 @@ class Inverter:
 
 
 def case_of(bench: Bench, attacker: Inverter) -> Case:
-    """The first test people on a picture of whom every judge sees a face."""
+    """The first test people who have a picture on which every judge sees a face."""
     audited, roles = bench.prepared.embeddings, bench.prepared.roles
     judges = {name: vectors.unit() for name, vectors in attacker.judges.items()}
     chosen, first = _targets(audited, roles.test, judges, attacker.targets)
