@@ -2,10 +2,11 @@
 
     python -m studies.validation EMBEDDINGS [--record WHERE]
 
-EMBEDDINGS holds <encoder>_celeba20.parquet and, for generated questions, <encoder>_random.parquet, as `unface encode`
-writes them. All is computed from vectors: a score is
-the cosine of the target's vectors of the asked and the enrolled picture. In five splits a fifth of 190 people is
-enrolled, each person once; of the others some set thresholds, the rest is asked with and teaches the maps of judges.
+EMBEDDINGS holds <encoder>_celeba20.parquet of recognisers, for general encoders <encoder>_celeba9k.parquet (of which
+1,000 people are taken) and, for generated questions, <encoder>_random.parquet, as `unface encode` writes them. All is
+computed from vectors: a score is the cosine of the target's vectors of the asked and the enrolled picture. In five
+splits a fifth of 190 people is enrolled, each person once; of the others some set thresholds, the rest is asked with
+and teaches the maps of judges.
 Prints the tables; ``--record`` keeps them for docs/validate.md, with the machine in words.
 """
 
@@ -50,15 +51,17 @@ def main() -> None:
     given.add_argument("--record", metavar="WHERE")
     asked = given.parse_args()
     folder = asked.embeddings
-    few, random = (read_sets(folder, name) for name in ("celeba20", "random"))
+    few, many, random = (read_sets(folder, name) for name in ("celeba20", "celeba9k", "random"))
+    many = first_people(many, 1000)
     photographed = [Split(few, None, number) for number in range(SPLITS)]
     generated = [Split(few, random, number) for number in range(SPLITS)]
+    others = [Split(many, None, number) for number in range(SPLITS)]
     rows = [
         row
-        for splits, targets in ((photographed, few), (generated, random))
+        for splits, targets in ((photographed, few), (generated, random), (others, many))
         for target in targets
         for attacker in targets
-        if attacker != target and attacker in RECOGNISERS
+        if attacker != target and attacker in RECOGNISERS and (target in GENERAL) == (splits is others)
         for row in attacked(splits, target, attacker)
     ]
     hardening = [row for pair in HARDENED if {*pair} <= set(few) for row in hardened(photographed, *pair)]
@@ -234,6 +237,11 @@ def read_sets(folder: Path, name: str) -> Sets:
     shared = sorted(set.intersection(*({str(one) for one in people.ids} for people in found.values())))
     rows = {encoder: {str(one): row for row, one in enumerate(people.ids)} for encoder, people in found.items()}
     return {encoder: people.take(np.array([rows[encoder][one] for one in shared])) for encoder, people in found.items()}
+
+
+def first_people(sets: Sets, count: int) -> Sets:
+    """Some of a large set."""
+    return {name: found.take(found.identities < count) for name, found in sets.items()}
 
 
 def faces_of(sets: Sets, people: NDArray[np.int64], shuffled: int | None = None) -> Faces:
