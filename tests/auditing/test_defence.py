@@ -288,7 +288,7 @@ def test_one_as_a_float_could_be_dimensions_or_a_share_and_is_refused() -> None:
 def test_two_rules_at_once_are_refused(two: dict[str, Any]) -> None:
     with pytest.raises(UnfaceError) as caught:
         RankRule(rank=3, **two)
-    assert str(caught.value) == "rank, energy and target each decide how many dimensions go; give one of them"
+    assert str(caught.value) == "rank, energy and target each set how many dimensions are removed; give one"
 
 
 @pytest.mark.parametrize(

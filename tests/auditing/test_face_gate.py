@@ -125,7 +125,7 @@ def test_fit_behind_a_gate_is_the_same_in_memory_and_from_a_folder_but_for_who_s
         ),
         (
             replace(make_identities(60, 6, DIM, seed=11), vectors=make_identities(60, 6, DIM, seed=11).vectors + SHIFT),
-            "% of the gate set is taken for faces, so it would spare next to nothing",
+            "% of the gate set is taken for faces, so the gate would let almost nothing through",
         ),
         (THINGS.take(np.arange(19)), "--gate things.parquet: gate: 19 vectors in the gate set; at least 20 are needed"),
     ],
@@ -181,7 +181,7 @@ def test_with_copies_the_gate_lies_lower_and_a_utility_set_that_is_the_gate_set_
     assert use.gate.certificate.taken.value > plain.gate.certificate.taken.value
     told = [finding.text for finding in gated().findings if finding.about == "utility"]
     assert told == [
-        "360 vectors of things.parquet also in the gate set; what is kept there flatters the face gate: measure on "
+        "360 vectors of things.parquet also in the gate set, so utility looks better than it is: measure on "
         "other pictures"
     ]
     fitted = fit_certified(FACES, rank=RANK, gate=THINGS, copies=faded, hold_out=0).gate

@@ -107,7 +107,7 @@ def test_the_identities_said_to_be_needed_do_resolve_it() -> None:
             {"probe": ["cosine", "forest"]},
             "probe 'forest' is not known; choose from cosine, ridge, lda, plda, net, mlp",
         ),
-        ({"probe": "mlp"}, "probe 'mlp' belongs to the paper variant; take 'net', or --variant paper"),
+        ({"probe": "mlp"}, "probe 'mlp' belongs to the paper variant; use 'net', or --variant paper"),
         ({"variant": "mine"}, "variant 'mine' is not known; use unface or paper"),
         ({"bootstrap": "jackknife"}, "bootstrap 'jackknife' is not known; use double-or-nothing or multinomial"),
         ({"device": "tpu"}, "device 'tpu' is not known; use 'cpu' or 'cuda'"),
@@ -169,7 +169,7 @@ def test_a_role_with_one_identity_is_refused() -> None:
     def change(roles: Roles) -> None:
         roles[(roles == "calibrate") & (FEW.identities > 4)] = "fit"
 
-    expected = "faces.parquet: role 'calibrate' has 1 identity of 40; at least 5 are needed to say anything"
+    expected = "faces.parquet: role 'calibrate' has 1 identity of 40; at least 5 are needed for a result"
     assert bare_refusal(with_roles(change), split="role") == expected
 
 

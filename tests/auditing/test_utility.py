@@ -53,7 +53,7 @@ def test_vectors_to_spare_bring_one_more_eraser_and_a_warning_where_usefulness_i
     assert names[2].startswith("utility-")
     assert names[3:] == ["random", "pca"]
     assert [finding.severity for finding in result.findings if finding.about == "utility"] == ["warning"]
-    assert about(result, "utility").startswith(f"{len(things(9))} vectors of 9.npz were also given to be spared")
+    assert about(result, "utility").startswith(f"{len(things(9))} vectors of 9.npz were also given as --spare")
 
 
 def test_usefulness_on_other_vectors_than_those_spared_needs_no_warning() -> None:

@@ -35,7 +35,7 @@ def test_the_vectors_of_a_store_are_replaced_and_the_receipt_tells(folder: Path)
     done = run("--store", "npy:faces.npy", "--receipt", "receipt.json")
     assert (done.code, done.err) == (0, "")
     assert "120 vectors, 5 of 16 dimensions removed (isp); read back" in done.out
-    assert "the same command with --purge removes them" in done.out
+    assert "the same command with --purge removes those" in done.out
     assert np.allclose(stored(), fit_projection(ISP(5), PEOPLE).apply(PEOPLE.vectors), atol=1e-6)
     receipt = json.loads((folder / "receipt.json").read_text())
     assert (receipt["rows"], receipt["raw_purged"], receipt["verified"]["rows"]) == (120, False, 120)
@@ -61,7 +61,7 @@ def test_quiet_says_nothing() -> None:
         (("a.parquet", "b.parquet", "--purge"), "name it with --store"),
         (("a.parquet",), "give SRC and OUT, or --store URL"),
         (("--store", "npy:faces.npy", "--receipt", "faces.npy"), "exists already"),
-        (("--store", "npy:faces.npy", "--receipt", "faces.npy", "--force"), "not a receipt, so --force leaves it"),
+        (("--store", "npy:faces.npy", "--receipt", "faces.npy", "--force"), "not a receipt, so --force keeps it"),
         (("--store", "npy:faces.npy", "--receipt", "p.safetensors", "--force"), "not a receipt"),
         (("--store", "npy:faces.npy", "--vector-column", "embedding"), "leave out --vector-column"),
         (("--store", "npy:faces.npy", "--threads", "1"), "leave out --vector-column and --threads"),

@@ -270,7 +270,7 @@ def test_a_wrong_config_file_is_named(faces: Path, tmp_path: Path, text: str, wo
     [
         (("--detector", "yunet"), "--detector: is for pictures, with --encoder; leave it out"),
         (("--accept-licence",), "--accept-licence: is for pictures, with --encoder; leave it out"),
-        (("--rank", "2", "--energy", "0.5"), "--rank, --energy and --target each decide how many dimensions go"),
+        (("--rank", "2", "--energy", "0.5"), "--rank, --energy and --target each set how many dimensions are removed"),
         (("--eraser", "none", "--rank", "2"), "--rank, --energy or --target: no eraser is fitted in this audit"),
         (("--part", "maps"), "--part maps: is built in; ask for it by its own option"),
         (("--part", "nothing"), "--part nothing: no installed package provides it (entry point unface.parts)"),

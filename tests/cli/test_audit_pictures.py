@@ -224,7 +224,7 @@ def test_an_encoder_named_twice_is_told_as_that(tmp_path: Path, faces: Path) -> 
     [
         (("--far", "often"), "--far: 'often' is not a number"),
         (("--k", "1.5"), "--k: 1.5 is not a whole number"),
-        (("--eraser", "isp,none"), "--eraser none: measures the raw space alone"),
+        (("--eraser", "isp,none"), "--eraser none: measures only the raw space"),
         (("--projection", "nothere.safetensors"), "nothere.safetensors"),
     ],
 )

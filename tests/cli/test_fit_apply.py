@@ -132,7 +132,7 @@ def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_pa
     [
         ("--rank 17", "isp: rank 17 with 16 dimensions; expected 0 to 16"),
         ("--hold-out 0.75 --rank 10", "isp: rank 10 with 10 identities; expected at most 9"),
-        ("--rank 3 --energy 0.5", "--rank, --energy and --target each decide how many dimensions go; give one of them"),
+        ("--rank 3 --energy 0.5", "--rank, --energy and --target each set how many dimensions are removed; give one"),
         ("--energy 2", "isp: energy 2; expected a share of more than 0 and at most 1"),
         ("--target 5", "target '5'; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4"),
         (
@@ -144,7 +144,7 @@ def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_pa
         ("--identity-column who", "faces.parquet: no column 'who'; there is 'id', 'identity', 'vector', 'place'"),
         (
             "--hold-out 0.05",
-            "certificate: 2 identities with two images; at least 4 are needed; raise --hold-out, or take 0 for no "
+            "certificate: 2 identities with two images; at least 4 are needed; raise --hold-out, or use 0 for no "
             "certificate",
         ),
     ],
@@ -195,7 +195,7 @@ def test_fit_never_writes_over_what_it_reads_or_over_itself(faces: Path, tmp_pat
 
 def test_fit_refuses_a_task_that_its_method_would_not_spare(faces: Path, tmp_path: Path) -> None:
     done = unface("fit", faces, "--out", tmp_path / "p.safetensors", "--rank", "3", "--spare", faces)
-    assert line_of(done).startswith("isp: spares no task; leave --spare out, or take --eraser utility-pca")
+    assert line_of(done).startswith("isp: does not preserve a task; leave --spare out, or use --eraser utility-pca")
 
 
 def test_apply_refuses_to_call_parquet_npz(faces: Path, fitted: Path, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_cluster_is_for_folders(raw: Path, tmp_path: Path) -> None:
 
 def test_files_in_folders_are_not_left_out_of_a_fit_in_memory(raw: Path, tmp_path: Path) -> None:
     done = unface("fit", raw, "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3")
-    told = "more/b.parquet: lies in a folder of its own, and what rlace needs is read from one; move it"
+    told = "more/b.parquet: is in a folder of its own, and rlace reads one folder; move it"
     assert line_of(done) == told
     assert not (tmp_path / "p").exists()
 

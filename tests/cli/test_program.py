@@ -84,7 +84,7 @@ def test_the_installed_program_ends_with_the_same_codes(faces: Path, tmp_path: P
 def test_no_eraser_and_one_cannot_both_be_asked_for(faces: Path, tmp_path: Path) -> None:
     done = unface("audit", faces, "--out", tmp_path / "out", *QUICK, "--eraser", "isp")
     assert (done.code, done.out) == (1, "")
-    assert done.err == "unface: --eraser none: measures the raw space alone; leave it out, or the others\n"
+    assert done.err == "unface: --eraser none: measures only the raw space; leave it out, or leave the others out\n"
 
 
 def test_running_out_of_memory_is_one_line(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

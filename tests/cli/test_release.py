@@ -80,7 +80,7 @@ def test_traits_are_views_of_their_own_and_the_papers_score_comes_with_its_contr
     assert found["fused"] is not None
     assert [one["trait"] for one in found["paper"]] == [found["views"][0]["name"], "eyes", "fusion"]
     assert found["paper"][0]["fresh_auc"] == pytest.approx(0.5, abs=0.15)
-    assert "Trait privacy score of paper 003" in done.out
+    assert "Trait privacy score (Leyva et al.)" in done.out
     assert max(len(line) for line in done.out.splitlines() if str(made) not in line) <= 80
     assert 'id="paper"' in (made / "out" / "release.html").read_text(encoding="utf-8")
 

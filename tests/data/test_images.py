@@ -178,7 +178,7 @@ def test_a_damaged_member_of_a_zip_is_a_reason(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"1.jpg": b"x", "2.jpg": b"x"}, "2 pictures lie in no identity's folder, the first is '1.jpg'"),
+        ({"1.jpg": b"x", "2.jpg": b"x"}, "2 pictures are in no identity's folder, the first is '1.jpg'"),
         ({"a/readme.md": b"x"}, "no pictures; expected <identity>/<image>.jpg"),
         ({"c/1.jpg": b"", "identity_CelebA.txt": b"1.jpg 2 3\n"}, "line 1 has 3 words; expected '<image> <identity>'"),
         ({"c/1.jpg": b"", "identity_CelebA.txt": b"1.jpg 2\n1.jpg 3"}, "line 2 gives '1.jpg' a second identity"),

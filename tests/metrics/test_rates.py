@@ -140,9 +140,9 @@ def test_threshold_allowing_counts_from_the_top() -> None:
     [
         ([], [1.0], "there are no mated scores"),
         ([1.0], [], "there are no impostor scores"),
-        ([1.0, math.nan], [1.0], "mated score 1 is nan; drop it or find out why"),
-        ([math.inf], [1.0], "mated score 0 is inf; drop it or find out why"),
-        ([1.0], [math.nan], "impostor score 0 is nan; drop it or find out why"),
+        ([1.0, math.nan], [1.0], "mated score 1 is nan; drop it or correct it"),
+        ([math.inf], [1.0], "mated score 0 is inf; drop it or correct it"),
+        ([1.0], [math.nan], "impostor score 0 is nan; drop it or correct it"),
         (["a"], [1.0], "mated scores have dtype <U1; numbers are needed"),
         ([1.0], [1j], "impostor scores have dtype complex128; numbers are needed"),
     ],

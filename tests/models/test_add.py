@@ -42,7 +42,7 @@ def test_an_onnx_file_gets_a_card_that_finds_it_again(tmp_path: Path, cache: Pat
 
 def test_bytes_as_input_need_no_mean_but_a_size(tmp_path: Path) -> None:
     path = pooling_net(tmp_path / "mine.onnx", ("n", "h", "w", 3), TensorProto.UINT8)
-    assert refused(path, Description()) == "mine.onnx: takes pictures of any size; say which with --size"
+    assert refused(path, Description()) == "mine.onnx: takes pictures of any size; give one with --size"
     made = add_model(path, "mine", Description(size=64))
     assert (made.input.size, made.input.layout, made.input.dtype, made.dim) == (64, "NHWC", "uint8", 5)
 
@@ -92,7 +92,7 @@ def test_weights_without_a_graph_have_to_be_described(suffix: str, tmp_path: Pat
         torch.save({"w": torch.ones(3)}, path)
     else:
         save_file({"w": np.ones(3)}, path)
-    assert "say --architecture, --dim and --size" in refused(path)
+    assert "give --architecture, --dim and --size" in refused(path)
     made = add_model(path, "mine", replace(IMAGENET, size=224, architecture="mobilenet_v2", dim=1280))
     assert (made.architecture, made.dim) == ("mobilenet_v2", 1280)
 
@@ -129,7 +129,7 @@ def test_a_graph_cannot_take_its_weights_from_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("description", "said"),
     [
-        (Description(), "mine.onnx: takes numbers, so say --mean and --std of pixels from 0 to 255"),
+        (Description(), "mine.onnx: takes numbers, so give --mean and --std of pixels from 0 to 255"),
         (replace(IMAGENET, std=(0.229, 0.224, 0.225)), "yours times 255 is 58.395,57.12,57.375"),
         (replace(IMAGENET, std=(1.0, 0.0, 1.0)), "--std has 0; expected numbers above 0"),
         (replace(IMAGENET, size=224), "takes pictures of 16 px, --size says 224"),

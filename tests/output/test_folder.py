@@ -24,7 +24,7 @@ def refused(source: Path, out: Path) -> str:
 
 def test_a_link_in_a_circle_is_refused_before_a_byte_is_written(source: Path, tmp_path: Path) -> None:
     (source / "deep" / "round").symlink_to("..")
-    told = "deep/round: links to a folder that it lies in; remove that link"
+    told = "deep/round: links to a folder that contains it; remove that link"
     assert refused(source, tmp_path / "clean") == told
     assert not (tmp_path / "clean").exists()
 

@@ -25,7 +25,7 @@ def test_the_mean_of_the_ten_nearest_strangers_by_hand() -> None:
         assert found[row] == pytest.approx(strangers[-10:].mean(), abs=1e-5)
     few = usual(made.vectors[:6], made.identities[:6])  # two people: three strangers each
     assert few[0] == pytest.approx((made.vectors[3:6] @ made.vectors[0]).mean(), abs=1e-5)
-    with pytest.raises(UnfaceError, match="among two people or more; one was given"):
+    with pytest.raises(UnfaceError, match="needs two people or more; one was given"):
         usual(made.vectors[:3], made.identities[:3])
 
 

@@ -50,7 +50,7 @@ def test_nothing_planted_is_no_evidence_and_says_what_could_have_been_seen() -> 
     assert result.decision == "no evidence"
     assert result.exposure.exposed.numerator == 0
     assert result.exposure.least == 7, "100 / (0.05 · 301)"
-    assert "from 7 exposed people on" in result.verdict
+    assert "exposure of 7 people or more" in result.verdict
     assert result.main.membership.share.low <= 0.25 <= result.main.membership.share.high
     assert result.exchangeable is not None
     assert result.exchangeable.holds
@@ -302,7 +302,7 @@ def test_exact_vectors_that_the_holdout_shares_as_often_are_no_evidence() -> Non
 def test_a_holdout_that_can_list_nobody_is_said_in_the_verdict() -> None:
     large, small = (measured(sets(0, people=10, holdout=number)) for number in (19, 18))
     assert "too small to list anybody: it has 18 people, and at least 19 are needed" in small.verdict
-    assert "people are listed from 10 exposed people on" in large.verdict
+    assert "exposure of 10 people or more" in large.verdict
 
 
 def test_false_accept_rates_that_cannot_be_resolved_are_named() -> None:

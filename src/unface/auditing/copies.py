@@ -83,9 +83,7 @@ def with_copies(defender: Defender, copies: Copies, given: EmbeddingSet, prepare
     """A defender that has seen copies of fit pictures, and counts those of calibrate pictures that it finds."""
     split = prepared.split
     if defender.task is not None:
-        raise UnfaceError(
-            f"{KEEPER}: keeps what tells copies from pictures, or a task; give copies or --spare, not both"
-        )
+        raise UnfaceError(f"{KEEPER}: learns either from copies or from a task; give copies or --spare, not both")
     held, gallery = copies.of(split, Role.CALIBRATE), pictures_of(given, split, Role.CALIBRATE)
     useful = share_found(held, gallery) if len(held.copies) else None
     return replace(defender, nuisance=copies.of(split, Role.FIT).covariance(), useful=useful)
@@ -98,7 +96,7 @@ def pictures_of(given: EmbeddingSet, split: Split, role: Role) -> EmbeddingSet:
 
 
 def copy_set(copies: Copies, gallery: EmbeddingSet, source: str) -> EmbeddingSet | None:
-    """Copies and the pictures to find them among, as a utility set; None where there are too few to say anything."""
+    """Copies and the pictures to find them among, as a utility set; None where there are too few for a result."""
     there = set(gallery.ids.tolist())
     copies = copies.take(np.array([name in there for name in copies.ids], bool))
     if len(set(copies.ids.tolist())) < 2:

@@ -169,7 +169,7 @@ class RankRule:
 
     def __post_init__(self) -> None:
         if sum(given is not None for given in (self.rank, self.energy, self.target)) > 1:
-            raise UnfaceError("rank, energy and target each decide how many dimensions go; give one of them")
+            raise UnfaceError("rank, energy and target each set how many dimensions are removed; give one")
         if self.rank is not None and self.rank < 1:
             raise UnfaceError(f"rank {self.rank}; an eraser removes at least one dimension")
         if self.keep is not None and (self.rank is not None or self.energy is not None):

@@ -113,16 +113,16 @@ def fit_certified(
     try:
         return replace(projection, certificate=certificate(projection, test.vectors, test.identities))
     except UnfaceError as error:
-        raise UnfaceError(f"{error}; raise --hold-out, or take 0 for no certificate") from None
+        raise UnfaceError(f"{error}; raise --hold-out, or use 0 for no certificate") from None
 
 
 def require_use(method: str, *, spare: bool, copies: bool) -> None:
     """Refuse a task or copies that an eraser has no use for."""
     if spare and method not in (*UTILITY_AWARE, KEEPER):
         able = " or ".join((*UTILITY_AWARE, KEEPER))
-        raise UnfaceError(f"{method}: spares no task; leave --spare out, or take --eraser {able}")
+        raise UnfaceError(f"{method}: does not preserve a task; leave --spare out, or use --eraser {able}")
     if copies and method != KEEPER:
-        raise UnfaceError(f"{method}: learns nothing from copies; leave --copies out, or take --eraser {KEEPER}")
+        raise UnfaceError(f"{method}: does not learn from copies; leave --copies out, or use --eraser {KEEPER}")
     if copies and spare:
         raise UnfaceError(f"{KEEPER}: learns from copies of pictures or from a task; give --copies or --spare")
 

@@ -107,7 +107,7 @@ class Protocol:
         paper = _named(Variant, self.variant, "variant") is Variant.PAPER
         named = (self.probe,) if isinstance(self.probe, str) else self.probe
         if named and "mlp" in named and not paper:
-            raise UnfaceError("probe 'mlp' belongs to the paper variant; take 'net', or --variant paper")
+            raise UnfaceError("probe 'mlp' belongs to the paper variant; use 'net', or --variant paper")
         return pick_probes(named or (PAPER_PROBES if paper else USUAL_PROBES))
 
     def plan(self) -> Plan:
@@ -185,7 +185,7 @@ def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
         if rows.count < fewest:
             raise UnfaceError(
                 f"{given.source}: role '{role}' has {count(rows.count, 'identity', 'identities')} of "
-                f"{len(embeddings.names)}; at least {fewest} are needed to say anything"
+                f"{len(embeddings.names)}; at least {fewest} are needed for a result"
             )
     return Prepared(
         embeddings,

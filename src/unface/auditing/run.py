@@ -240,7 +240,7 @@ def _measured_on_gate_set(gate_set: EmbeddingSet | None, sets: Sequence[Embeddin
     return [
         warning(
             "utility",
-            f"{count(again, 'vector')} of {name} also in the gate set; what is kept there flatters the face gate: "
+            f"{count(again, 'vector')} of {name} also in the gate set, so utility looks better than it is: "
             "measure on other pictures",
         )
         for name, again in shared.items()

@@ -43,7 +43,7 @@ def _version(asked: bool) -> None:
 def _root(
     context: typer.Context,
     memory: str | None = typer.Option(
-        None, "--memory", metavar="SIZE", help="Memory to use at most, as 8G [default: 3/4 of what is available]."
+        None, "--memory", metavar="SIZE", help="Most memory to use, such as 8G [default: 3/4 of what is available]."
     ),
     version: bool = typer.Option(False, "--version", help="Print the version.", callback=_version, is_eager=True),
 ) -> None:

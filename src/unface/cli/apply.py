@@ -23,7 +23,7 @@ def apply(
     store: str | None = typer.Option(
         None, "--store", metavar="URL", help="A store in place: faiss:, npy:, lancedb:, qdrant:, postgresql:."
     ),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what --store would do, and change nothing."),
+    dry_run: bool = typer.Option(False, "--dry-run", help="Show what --store would do, without changing anything."),
     purge: bool = typer.Option(False, "--purge", help="Then remove the raw vectors from the store's own files."),
     lossy_ok: bool = typer.Option(False, "--lossy-ok", help="Rebuild FAISS indexes that hold rounded vectors."),
     receipt: Path | None = typer.Option(None, "--receipt", help="Write what was done to the store as JSON."),
@@ -32,8 +32,8 @@ def apply(
     ),
     vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors)."),
     bad_rows: str = BAD_ROWS,
-    verify: bool = typer.Option(False, "--verify", help="Read everything back and see that it is erased."),
-    ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to work on: auto, HOST:PORT, …"),
+    verify: bool = typer.Option(False, "--verify", help="Read everything back and check that it is erased."),
+    ray: str | None = typer.Option(None, "--ray", help="Ray cluster for folders and URLs: auto, HOST:PORT, …"),
     threads: int | None = THREADS,
     force: bool = FORCE,
     quiet: bool = QUIET,
@@ -171,7 +171,7 @@ def _apply_to_store(
         for line in (done.sentence(), *done.notes):
             typer.echo(printable(line))
         if not done.raw_purged:
-            typer.echo("raw vectors are kept beside; the same command with --purge removes them")
+            typer.echo("raw vectors are kept beside them; the same command with --purge removes those")
 
 
 def _require_receipt(path: Path) -> None:
@@ -186,4 +186,4 @@ def _require_receipt(path: Path) -> None:
     except FileNotFoundError:
         return
     except ValidationError:
-        raise UnfaceError(f"{path}: is there and not a receipt, so --force leaves it; choose another name") from None
+        raise UnfaceError(f"{path}: exists and is not a receipt, so --force keeps it; choose another name") from None

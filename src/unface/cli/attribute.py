@@ -22,7 +22,7 @@ def attribute(
         ..., metavar="IMAGES", help="Folder, zip or tar of <identity>/<image>, CelebA, or Parquet with pictures."
     ),
     encoder: list[str] = typer.Option(..., "--encoder", help="Name of an encoder, repeated or with commas."),
-    projection: list[Path] = typer.Option([], "--projection", help="Measure after this projection too; repeated."),
+    projection: list[Path] = typer.Option([], "--projection", help="Also measure after this projection; repeated."),
     inswapper: Path | None = typer.Option(
         None, "--inswapper", help="inswapper_128.onnx, with w600k_r50.onnx beside it, to swap faces with."
     ),
@@ -40,7 +40,7 @@ def attribute(
     json: bool = typer.Option(False, "--json", help="Print attribution.json instead of the table."),
     quiet: bool = QUIET,
 ) -> None:
-    """Tell whether an encoder's similarity rests on the face or on the background, before and after erasure."""
+    """Measure whether an encoder's similarity rests on the face or on the background, before and after erasure."""
     from unface.attribute import swap_by_inswapper, swap_by_landmarks
     from unface.auditing import Subjects, attribute_pictures
     from unface.cli.pictures import load_all

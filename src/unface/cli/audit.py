@@ -31,7 +31,7 @@ def audit(
     out: Path = options.OUT,
     config: Path | None = options.CONFIG,
     policy: Path | None = options.POLICY,
-    encoder: list[str] = typer.Option([], "--encoder", help="Encode pictures first; several stand side by side."),
+    encoder: list[str] = typer.Option([], "--encoder", help="Encode pictures first; give several to compare them."),
     detector: str | None = typer.Option(
         None, "--detector", help="With --encoder: yunet, scrfd-500m, or none for aligned pictures [default: yunet]."
     ),
@@ -123,7 +123,7 @@ def audit(
 ) -> None:
     """Measure how well identities can be linked from embeddings; erase, and measure again.
 
-    With --policy, the exit code is the verdict: passed (0), failed (3) or inconclusive (4), as of 'unface gate'.
+    With --policy, the exit code is the verdict: passed (0), failed (3) or inconclusive (4), as for 'unface gate'.
     """
     from unface.auditing import Protocol
     from unface.auditing import audit as run_audit
@@ -405,7 +405,7 @@ def _erasers(given: list[str]) -> list[str] | None:
     if not chosen:
         return None
     if "none" in chosen and len(chosen) > 1:
-        raise UnfaceError("--eraser none: measures the raw space alone; leave it out, or the others")
+        raise UnfaceError("--eraser none: measures only the raw space; leave it out, or leave the others out")
     return [] if chosen == ["none"] else chosen
 
 

@@ -38,12 +38,12 @@ def encode(
     batch: int = typer.Option(32, "--batch", min=1, help="Pictures that the encoder takes at a time."),
     threads: int | None = THREADS,
     force: bool = typer.Option(False, "--force", help="Overwrite a finished file, or start an unfinished one again."),
-    json: bool = typer.Option(False, "--json", help="Print what was done as JSON."),
+    json: bool = typer.Option(False, "--json", help="Print a summary as JSON."),
     quiet: bool = QUIET,
 ) -> None:
     """Encode pictures into vectors, with a description of what surrounds each face.
 
-    If it is interrupted, the same command resumes where it stopped.
+    If a run is interrupted, the same command continues it.
     """
     from unface.cli.pictures import load_all
     from unface.cli.show import progress_bars

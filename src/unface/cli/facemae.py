@@ -17,7 +17,7 @@ facemae = typer.Typer(help="Publish a face set that was made from masked picture
 
 _DETECTOR = typer.Option("yunet", "--detector", help="yunet or scrfd-500m; none for faces that are cut out already.")
 _THREADS = typer.Option(
-    None, "--threads", min=1, help="Most cores to use; on a CPU another number may change the last bits."
+    None, "--threads", min=1, help="Most cores to use; on a CPU the number may change the last bits."
 )
 _DEVICE = typer.Option("cpu", "--device", help="cpu or cuda.")
 
@@ -35,7 +35,7 @@ def train(
     mask_ratio: float = typer.Option(0.75, "--mask-ratio", help="Share of each picture that is hidden."),
     hide: str = typer.Option("none", "--hide", help="Always hide eyes or mouth, or none of them."),
     epochs: int | None = typer.Option(None, "--epochs", help="Passes over the pictures [default: the preset's]."),
-    seconds: float = typer.Option(float("inf"), "--seconds", help="Stop after so many seconds; run again to continue."),
+    seconds: float = typer.Option(float("inf"), "--seconds", help="Stop after this many seconds; repeat to continue."),
     detector: str = _DETECTOR,
     accept_licence: bool = ACCEPT_LICENCE,
     device: str = _DEVICE,
@@ -89,7 +89,7 @@ def train(
         if faces.left_out:
             typer.echo("left out: " + ", ".join(f"{count} {reason}" for reason, count in faces.left_out.items()))
         if not done:
-            typer.echo("not finished; give the same command again to go on")
+            typer.echo("not finished; give the same command again to continue")
 
 
 @facemae.command()

@@ -34,7 +34,7 @@ def fit(
     audited: Path | None = typer.Option(
         None, "--from", metavar="AUDIT.JSON", help="Fit again exactly what this audit measured on SRC."
     ),
-    eraser: str | None = typer.Option(None, "--eraser", help="isp, leace, sal and others, as of audit [default: isp]."),
+    eraser: str | None = typer.Option(None, "--eraser", help="isp, leace, sal …, as for audit [default: isp]."),
     rank: int | None = options.RANK,
     energy: float | None = options.ENERGY,
     target: str | None = options.TARGET,
@@ -47,13 +47,13 @@ def fit(
     hold_out: float | None = typer.Option(
         None, "--hold-out", min=0, max=0.9, help="Share of people kept for the certificate; 0: none [default: 0.2]."
     ),
-    onnx: Path | None = typer.Option(None, "--onnx", help="Write the projection as an ONNX model too."),
+    onnx: Path | None = typer.Option(None, "--onnx", help="Also write the projection as an ONNX model."),
     identity_column: str = options.IDENTITY_COLUMN,
     vector_column: str = options.VECTOR_COLUMN,
     sample: int | None = options.SAMPLE,
     bad_rows: str = options.BAD_ROWS,
     seed: int = options.SEED,
-    ray: str | None = typer.Option(None, "--ray", help="Address of a Ray cluster to sum up folders and URLs on."),
+    ray: str | None = typer.Option(None, "--ray", help="Ray cluster for folders and URLs: auto, HOST:PORT, …"),
     threads: int | None = options.THREADS,
     force: bool = options.FORCE,
     quiet: bool = options.QUIET,
@@ -213,4 +213,4 @@ def _require_in_memory(source: str, method: str) -> None:
         raise UnfaceError(f"{method}: needs all vectors in memory; copy them to a folder of this machine first")
     deep = [found.name for found in place_at(source).parquet_files() if "/" in found.name]
     if deep:
-        raise UnfaceError(f"{deep[0]}: lies in a folder of its own, and what {method} needs is read from one; move it")
+        raise UnfaceError(f"{deep[0]}: is in a folder of its own, and {method} reads one folder; move it")

@@ -30,15 +30,15 @@ def gate(
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; or give a limit by the flags below."
     ),
-    tar_max: float | None = typer.Option(None, "--tar-max", help="Share of mated pairs that may be linked, at most."),
+    tar_max: float | None = typer.Option(None, "--tar-max", help="Largest share of pairs that may be linked (TAR)."),
     far: float | None = typer.Option(None, "--far", help="False-accept rate at which --tar-max holds."),
-    k: int | None = typer.Option(None, "--k", help="Support images for each identity [default: each k of the audit]."),
+    k: int | None = typer.Option(None, "--k", help="Pictures of each person to learn from [default: each k]."),
     probe: str | None = typer.Option(None, "--probe", help="Probe that --tar-max is about [default: the worst case]."),
     space: str | None = typer.Option(
         None, "--space", help="Space the flags are about [default: that of the audit's one eraser, or raw]."
     ),
     retained_min: list[str] = typer.Option(
-        [], "--retained-min", metavar="MEASURE=SHARE", help="Usefulness to keep at least, as in knn=0.9; repeated."
+        [], "--retained-min", metavar="MEASURE=SHARE", help="Smallest share to keep, such as knn=0.9; repeated."
     ),
     junit: Path | None = typer.Option(None, "--junit", help="Also write JUnit XML here; replaces an earlier one."),
     sarif: Path | None = typer.Option(None, "--sarif", help="Also write SARIF 2.1.0 here; replaces an earlier one."),
@@ -105,7 +105,7 @@ def diff(
         None,
         "--margin",
         metavar="SHARE",
-        help="Exit 4 where a headline number may be worse by more than this, as 0.01 for 1 point.",
+        help="Exit 4 where a headline number may be worse by more than this, such as 0.01 for 1 point.",
     ),
     markdown: Path | None = MARKDOWN,
     json: bool = typer.Option(False, "--json", help="Print the comparison as JSON instead of the table."),
@@ -113,7 +113,7 @@ def diff(
 ) -> None:
     """Compare two results: no regression (exit 0), worse beyond the interval (3) or inconclusive (4).
 
-    Numbers are paired person by person where exposed.csv lies beside both files; elsewhere the intervals of both files
+    Numbers are paired person by person where exposed.csv is beside both files; elsewhere the intervals of both files
     are added up. Inconclusive: a number of OLD is missing in NEW, the two were measured differently, or one is invalid.
     """
     from unface.gate import compare, diff_markdown, print_diff

@@ -43,7 +43,7 @@ def invert(
     attack: list[str] = typer.Option(
         [], "--attack", help="Attacks by name, repeated; alsuv:paper is a preset [default: alsuv]."
     ),
-    projection: list[Path] = typer.Option([], "--projection", help="Invert vectors erased by this one too; repeated."),
+    projection: list[Path] = typer.Option([], "--projection", help="Also invert after this projection; repeated."),
     judge: list[str] = typer.Option(
         [], "--judge", help="Recognisers that judge [default: sface; with --accept-licence also edgeface-s]."
     ),
@@ -242,7 +242,7 @@ def judges_of(given: Sequence[str], encoder: str, own: str | None, *, accept_lic
     chosen = asked or usual
     if not chosen:
         raise UnfaceError(
-            f"{encoder}: nobody is left to judge; pass --accept-licence for {_RESTRICTED}, or name one with --judge"
+            f"{encoder}: no judge is left; pass --accept-licence for {_RESTRICTED}, or name one with --judge"
         )
     return chosen
 

@@ -36,7 +36,7 @@ def rank_of(rank: int | None, energy: float | None, target: str | None) -> int |
     """The one of the three that was given."""
     given = [value for value in (rank, energy, target) if value is not None]
     if len(given) > 1:
-        raise UnfaceError("--rank, --energy and --target each decide how many dimensions go; give one of them")
+        raise UnfaceError("--rank, --energy and --target each set how many dimensions are removed; give one")
     return given[0] if given else None
 
 
@@ -85,7 +85,7 @@ def miss_of(gate: str | None, miss: float | None) -> float:
 
 
 CONFIG = typer.Option(
-    None, "--config", help="TOML file of these options by name, as far = [1e-3].", callback=_read_config, is_eager=True
+    None, "--config", help="TOML file of these options, such as far = [1e-3].", callback=_read_config, is_eager=True
 )
 POLICY = typer.Option(
     None, "--policy", help="TOML file of rules; exit 0 if they hold, 3 if one fails, 4 if inconclusive."
@@ -97,28 +97,26 @@ HISTORY = typer.Option(
     None, "--history", metavar="FILE", help="Also keep this result's numbers in FILE, one JSON line for each result."
 )
 QUIET = typer.Option(False, "--quiet", help="Print nothing but errors.")
-THREADS = typer.Option(None, "--threads", min=1, help="Threads to use; all cores if not given. Never changes a number.")
-SEED = typer.Option(0, "--seed", min=0, help="Of every random choice.")
+THREADS = typer.Option(None, "--threads", min=1, help="Threads to use [default: all cores]; never changes a result.")
+SEED = typer.Option(0, "--seed", min=0, help="Seed of every random choice.")
 RANK = typer.Option(None, "--rank", min=1, help="Dimensions to remove [default: 3/8 of them].")
 ENERGY = typer.Option(None, "--energy", help="Remove this share of the class means' variance.")
 TARGET = typer.Option(
-    None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, as 0.05@1e-4."
+    None, "--target", help="Smallest rank with a worst case of at most TAR@FAR on calibrate, such as 0.05@1e-4."
 )
 KEEP = typer.Option(None, "--keep", min=1, help="Dimensions that keeper keeps [default: 1/8 of them].")
-MU = typer.Option(None, "--mu", min=0, help="How much people count beside copies, for keeper [default: 0.3].")
-SPARE = typer.Option(None, "--spare", help="Vectors of a task that utility-pca, utility-leace or keeper is to spare.")
-COPIES = typer.Option(None, "--copies", help="Copies of pictures for keeper, with their originals' ids in 'copy_of'.")
+MU = typer.Option(None, "--mu", min=0, help="Weight of people against copies, for keeper [default: 0.3].")
+SPARE = typer.Option(None, "--spare", help="Vectors of a task for utility-pca, utility-leace or keeper to preserve.")
+COPIES = typer.Option(None, "--copies", help="Altered copies for keeper, with the ids of their originals in 'copy_of'.")
 GATE = typer.Option(None, "--gate", help="Vectors without faces: erase only what a gate takes for a face.")
 MISS = typer.Option(None, "--miss", help="Upper bound of the share of faces that --gate may miss [default: 1e-3].")
 AUGMENT = typer.Option(
-    0, "--augment", min=0, help="Make so many altered copies of each picture too, which name it in 'copy_of'."
+    0, "--augment", min=0, help="Also make this many altered copies of each picture, with its id in 'copy_of'."
 )
 IDENTITY_COLUMN = typer.Option("identity", "--identity-column", help="Column of identities.")
 VECTOR_COLUMN = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors).")
 ID_COLUMN = typer.Option("id", "--id-column", help="Column of row ids; rows are numbered without one.")
-SAMPLE = typer.Option(
-    None, "--sample", min=2, help="Read only so many people, drawn at random by --seed, with all their rows."
-)
+SAMPLE = typer.Option(None, "--sample", min=2, help="Read only this many people, drawn by --seed, with all their rows.")
 BAD_ROWS = typer.Option(
     "fail", "--bad-rows", help="Rows with a null, NaN, Inf or zero vector or no identity: fail, drop, or null."
 )

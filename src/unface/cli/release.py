@@ -58,7 +58,7 @@ def release(
         [], "--trait", help="Vectors of a facial trait: NAME=SYNTHETIC,TRAINING,HOLDOUT; repeated."
     ),
     paper: bool = typer.Option(
-        False, "--paper", help="Also the trait privacy score of paper 003, with controls of what it measures."
+        False, "--paper", help="Also compute the trait privacy score of Leyva et al., with controls."
     ),
     far: list[str] = typer.Option(
         ["1e-4,1e-5,1e-6"], "--far", help="False-accept rates of copies, repeated or with commas."
@@ -230,7 +230,7 @@ def _pictures(source: str) -> "tuple[ImageSet, bool]":
     try:
         return read_images(source), True
     except UnfaceError as error:
-        if "lie in no identity's folder" not in str(error):
+        if "in no identity's folder" not in str(error):
             raise
     return read_images(source, identity=None), False
 

@@ -72,7 +72,7 @@ def report(
     require_distinct([page, history], [audit, policy])
     require_new_file(page, force=force)
     if history is not None and (inversion or certificate):
-        raise UnfaceError(f"--history: keeps no {'inversions' if inversion else 'certificates'}; leave it out")
+        raise UnfaceError(f"--history: does not support {'inversions' if inversion else 'certificates'}; leave it out")
     if validation:
         from unface.report.validation import write_validation
 

@@ -15,8 +15,8 @@ def synth(
     images: int = typer.Option(..., "--images", help="Pictures of each."),
     out: Path = typer.Option(..., "--out", help="Folder for <identity>/<image>.jpg and synth.json; new or empty."),
     size: int = typer.Option(256, "--size", help="Height and width of the pictures, 64 to 1024."),
-    seed: int = typer.Option(0, "--seed", help="Of every random choice."),
-    truncation: float = typer.Option(0.8, "--truncation", help="Alike and clean near 0, varied and less so at 1."),
+    seed: int = typer.Option(0, "--seed", help="Seed of every random choice."),
+    truncation: float = typer.Option(0.8, "--truncation", help="Near 0 faces are clean and alike, at 1 varied."),
     judges: list[str] = typer.Option(
         ["arcface-mbf", "sface"], "--judges", help="Recognisers that must agree, two or more, repeated or with commas."
     ),
@@ -26,7 +26,7 @@ def synth(
         None,
         "--threads",
         min=1,
-        help="Most cores to use; on a CPU another number may change a grey level here and there.",
+        help="Most cores to use; on a CPU the number may change single grey levels.",
     ),
     json: bool = typer.Option(False, "--json", help="Print synth.json."),
     quiet: bool = QUIET,

@@ -50,7 +50,7 @@ def read_images(
     name, kind = short_name(path), _kind_of(path)
     if kind == "parquet":
         if identities is not None:
-            raise UnfaceError(f"{name}: Parquet has its identities in a column; leave the list away")
+            raise UnfaceError(f"{name}: Parquet has its identities in a column; leave the list out")
         if identity is None:
             raise UnfaceError(f"{name}: Parquet of pictures needs a column of identities; name it")
         files = parquet_files(path) if path.is_dir() else [path]
@@ -341,7 +341,7 @@ def _owners(paths: Iterable[str], listed: Mapping[str, str] | None, source: str)
             loose.append(path)
     if listed is None and loose:
         raise UnfaceError(
-            f"{source}: {len(loose)} pictures lie in no identity's folder, the first is {loose[0]!r}; arrange them as"
+            f"{source}: {len(loose)} pictures are in no identity's folder, the first is {loose[0]!r}; arrange them as"
             f" <identity>/<image>, or give a list of lines '<image> <identity>' as CelebA's {IDENTITY_LIST}"
         )
     if not owners:

@@ -88,8 +88,8 @@ def fit_gate(
     )
     if certificate.taken.value > _MOST_TAKEN:
         raise UnfaceError(
-            f"gate: {percent(certificate.taken.value)} of the gate set is taken for faces, so it would spare next to "
-            "nothing; give vectors of pictures without faces"
+            f"gate: {percent(certificate.taken.value)} of the gate set is taken for faces, so the gate would let "
+            "almost nothing through; give vectors of pictures without faces"
         )
     return Gate(weights, -threshold, certificate)
 

@@ -454,7 +454,7 @@ def _findings(case: Case, cells: Sequence[InversionCell], spaces: Mapping[str, P
     if len(case.jury) == 1:
         found.append(note("judges", f"one judge alone, {case.jury[0].name}"))
     if not case.facts.generated:
-        found.append(note("people", "real people, as far as unface knows: keep reconstructions at home"))
+        found.append(note("people", "these may be real people: keep reconstructions private"))
     return found
 
 

@@ -81,5 +81,5 @@ def ready_scores(scores: ArrayLike, kind: str) -> NDArray[np.floating]:
         raise UnfaceError(f"there are no {kind} scores")
     if not np.isfinite(flat).all():
         worst = int(np.argmin(np.isfinite(flat)))
-        raise UnfaceError(f"{kind} score {worst} is {flat[worst]}; drop it or find out why")
+        raise UnfaceError(f"{kind} score {worst} is {flat[worst]}; drop it or correct it")
     return flat

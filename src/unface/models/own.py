@@ -83,7 +83,7 @@ def _described(path: Path, name: str, description: Description) -> Card:
     )
     if kind in _NOTHING_BUT_WEIGHTS:
         if description.architecture is None or description.dim is None or description.size is None:
-            raise UnfaceError(f"{path.name}: holds weights without a graph; say --architecture, --dim and --size")
+            raise UnfaceError(f"{path.name}: holds weights without a graph; give --architecture, --dim and --size")
         architecture, dim = description.architecture, description.dim
         pixels = Input(description.size, "NCHW", channels, "float32", *_scale(path, description), alignment, resize)
     else:
@@ -120,7 +120,7 @@ def _described(path: Path, name: str, description: Description) -> Card:
 
 def _scale(path: Path, description: Description) -> tuple[Triple, Triple]:
     if description.mean is None or description.std is None:
-        raise UnfaceError(f"{path.name}: takes numbers, so say --mean and --std of pixels from 0 to 255")
+        raise UnfaceError(f"{path.name}: takes numbers, so give --mean and --std of pixels from 0 to 255")
     if max(description.std) < 1:
         suggested = ",".join(f"{255 * value:g}" for value in description.std)
         raise UnfaceError(f"{path.name}: --std is for pixels from 0 to 255; yours times 255 is {suggested}")
@@ -220,7 +220,7 @@ def _run_onnx(path: Path, size: int | None) -> _Graph:
 def _agreed(path: Path, fixed: object, size: int | None) -> int:
     if not isinstance(fixed, int):
         if size is None:
-            raise UnfaceError(f"{path.name}: takes pictures of any size; say which with --size")
+            raise UnfaceError(f"{path.name}: takes pictures of any size; give one with --size")
         return size
     if size not in (None, fixed):
         raise UnfaceError(f"{path.name}: takes pictures of {fixed} px, --size says {size}")
@@ -267,5 +267,5 @@ def _torch(path: Path) -> Any:
     try:
         import torch
     except ImportError:
-        raise UnfaceError(f"{path.name}: needs PyTorch to be looked into; pip install 'unface[torch]'") from None
+        raise UnfaceError(f"{path.name}: needs PyTorch to be inspected; pip install 'unface[torch]'") from None
     return torch

@@ -358,7 +358,7 @@ def files_below(
     here = (top.st_dev, top.st_ino)
     if here in above:
         # Its files would be there twice, and again below that.
-        raise UnfaceError(f"{before.rstrip('/')}: links to a folder that it lies in; remove that link")
+        raise UnfaceError(f"{before.rstrip('/')}: links to a folder that contains it; remove that link")
     with os.scandir(folder) as children:
         for child in children:
             name = before + child.name

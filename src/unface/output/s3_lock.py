@@ -49,7 +49,7 @@ def s3_lock(place: Place, name: str, busy: UnfaceError, renewed_s: float, abando
     with renewing(renew, pause, lock.drop):
         yield
     if lost.is_set():
-        raise UnfaceError(f"{place.shown}: another process took it over while this one stood still; run it again")
+        raise UnfaceError(f"{place.shown}: another process took it over while this one was paused; run it again")
 
 
 class _Lock:

@@ -27,7 +27,7 @@ def crowding(
 ) -> NDArray[np.float32]:
     """(n,) of unit vectors that come in blocks, with the person of each; ``whose`` are the people of the cohort."""
     if len(np.unique(whose)) < 2:
-        raise UnfaceError("how crowded a place is can only be said among two people or more; one was given")
+        raise UnfaceError("crowding needs two people or more; one was given")
     others = np.ascontiguousarray(cohort.T)
     found: list[NDArray[np.float32]] = []
     first = 0

@@ -168,7 +168,7 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
         findings.append(
             warning(
                 "holdout",
-                f"a classifier tells training from holdout pictures (AUC {exchangeable.auc:.2f}, chance is below "
+                f"a classifier separates training from holdout pictures (AUC {exchangeable.auc:.2f}, chance is below "
                 f"{exchangeable.limit:.2f}): another camera, crop or source; its p-values do not hold",
             )
         )

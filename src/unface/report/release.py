@@ -372,7 +372,7 @@ def _terminal_copies(view: ViewResult) -> TerminalTable:
 
 
 def _terminal_paper(scores: list[PaperResult]) -> TerminalTable:
-    made = terminal_table("Trait privacy score of paper 003, and its controls")
+    made = terminal_table("Trait privacy score (Leyva et al.), and its controls")
     for head in _PAPER_HEADS:
         made.add_column(head, justify="left" if head == "trait" else "right")
     for one in scores:

@@ -305,8 +305,8 @@ class ReleaseResult(Frozen):
                 "needed."
             )
         return (
-            f"No evidence that this set exposes its training people. With this holdout, people are listed from "
-            f"{count(exposure.least, 'exposed person', 'exposed people')} on; fewer can go unseen."
+            f"No evidence that this set exposes its training people. This holdout can only show exposure of "
+            f"{count(exposure.least, 'person', 'people')} or more; fewer can go unnoticed."
         )
 
     def _alone(self, exposure: ExposureResult) -> str:

@@ -184,7 +184,7 @@ def _no_better(name: str, change: Change, other: SpaceResult) -> Finding:
         return warning(name, f"leaves more than {control} of equal rank ({apart})")
     text = f"no measurable difference from {control} of equal rank ({apart})"
     if other.erasure.method == "random":
-        return warning(name, f"{text}: any dimensions would have done as well")
+        return warning(name, f"{text}: removing random dimensions works as well")
     return warning(name, f"{text}: identity labels gave no measurable benefit over PCA")
 
 

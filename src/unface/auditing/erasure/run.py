@@ -45,7 +45,7 @@ def make_defences(
     if methods is None:
         methods = () if made or not can_fit(_USUAL, rule, defender) else _USUAL
     elif defender.task is not None and not methods:
-        raise UnfaceError("--spare: is for an eraser that spares a task, and none is to be fitted; leave it out")
+        raise UnfaceError("--spare: is for an eraser that preserves a task, and none is fitted here; leave it out")
     if defender.task is not None and not any(method in UTILITY_AWARE or method == KEEPER for method in methods):
         methods = (*methods, _USUAL_AWARE)
     fitted = fit_erasers(methods, rule, defender, embeddings, attack, progress)

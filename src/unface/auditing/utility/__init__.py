@@ -75,8 +75,8 @@ class Utility(Part):
         return [
             warning(
                 "utility",
-                f"{count(shared, 'vector')} of {name} were also given to be spared; what is kept there flatters "
-                "erasers that spare a task: measure on other pictures, best of other classes",
+                f"{count(shared, 'vector')} of {name} were also given as --spare, so erasers that preserve a "
+                "task look better than they are: measure on other pictures, best of other classes",
             )
             for name, shared in cls.of(result).spared_again.items()
         ]
