@@ -44,7 +44,7 @@ def require_recognition(name: str, accuracy: float) -> None:
     if not accuracy >= FEWEST_CORRECT:
         raise UnfaceError(
             f"{name}: {percent(accuracy)} on LFW; a server below {percent(FEWEST_CORRECT)} recognises nobody well "
-            "enough to speak of its privacy; train it longer, or take another"
+            "enough to judge its privacy; train it longer, or use another"
         )
 
 

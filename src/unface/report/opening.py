@@ -273,7 +273,7 @@ def release_opening(result: ReleaseResult, decision: GateResult | None, advice: 
     tested = (
         f"Tested: {result.synthetic.name}, {count(result.synthetic.rows, 'synthetic face')} made from photos of "
         f"{people}. Do they show any of these people? For comparison: "
-        f"{count(result.holdout.people or 0, 'person', 'people')} whom the generator never saw."
+        f"{count(result.holdout.people or 0, 'person', 'people')} the generator never saw."
     )
     exposed: Estimate = result.exposure.exposed
     grids, suggestion = [], ""
