@@ -82,7 +82,7 @@ def test_test_people_are_found_in_raw_vectors_and_every_space_of_the_audit_is_at
     assert section.people.calibrate == audited().roles.calibrate
 
 
-def test_it_is_in_the_file_on_the_page_among_the_findings_and_can_be_asked_for_again(tmp_path: Path) -> None:
+def test_it_is_in_the_file_on_the_page_and_among_the_findings(tmp_path: Path) -> None:
     result = audited()
     audited().save(tmp_path)
     kept = AuditResult.load(tmp_path)

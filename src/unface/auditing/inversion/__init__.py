@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from unface.result.audit import AuditResult
 from unface.result.file import Finding, note, warning
 from unface.result.inversion import NOT_CONVERGED, InversionResult
-from unface.result.parts import Option, Part, Section
+from unface.result.parts import Part, Section
 from unface.result.readings import AS_GIVEN, Reading
 
 if TYPE_CHECKING:
@@ -84,10 +84,6 @@ class Inversion(Part):
         from unface.auditing.inversion.page import section
 
         return [section(found)]
-
-    @classmethod
-    def repeat(cls, result: AuditResult) -> list[Option]:
-        return [] if cls.of(result) is None else [Option("--inversion")]
 
 
 PART = Inversion
