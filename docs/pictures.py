@@ -86,7 +86,7 @@ def draw_report(audit: Path) -> None:
     with TemporaryDirectory() as folder, sync_playwright() as tools:
         page_file = write_report(AuditResult.load(audit), Path(folder) / "report.html")
         browser = tools.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 900, "height": 740})
+        page = browser.new_page(viewport={"width": 900, "height": 800})
         page.goto(page_file.as_uri())
         page.screenshot(path=str(HERE / "report.png"))
         browser.close()

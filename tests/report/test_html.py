@@ -92,7 +92,7 @@ def test_what_was_not_measured_is_listed_and_is_no_section() -> None:
     assert not {"compared", "frontier", "erasers", "transfer", "maps", "swaps", "utility"} & set(ids(page))
     assert "After an eraser not measured" in section(page, "verdict")
     absent = "same-shoot pairs apart from identity; several pictures per person on each side; search with one picture; "
-    absent += "who is exposed; templates of a face recogniser; face-context attribution."
+    absent += "who is exposed; templates of a face recogniser; faces made from vectors; face-context attribution."
     assert f"without a part of this page: {absent}" in section(full(), "limits")
 
 

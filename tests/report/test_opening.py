@@ -194,7 +194,7 @@ def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
     failed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.001})).steps
     assert failed[0] == "Do not release these vectors: measured 0.80 % [0.60, 0.90], allowed at most 0.10 %."
     assert "Do not call the erased vectors anonymous." in failed[1]
-    assert failed[2] == f"Look into the warning about {WARNING.about}: {WARNING.text}"
+    assert failed[2] == f"Look into the warning about {WARNING.about}: {WARNING.text}."
     passed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.01})).steps
     assert passed[0].startswith("Keep this result with the release")
     assert not any("anonymous" in step for step in passed)
@@ -210,6 +210,21 @@ def test_the_words_of_the_rules_are_explained_below_them() -> None:
     words = page.one("div", **{"class": "decision failed"}).words
     assert "TAR: share of photo pairs of one person that the attacker matches." in words
     assert "FAR: share of pairs of strangers" in words
+    assert "isp: the vectors after this eraser." in words
+    assert "Failed: at most 1.0 % allowed, 2.6 % [2.4, 2.8] measured TAR in isp at FAR 1e-4" in words, "numbers first"
+
+
+def test_the_footnote_says_what_erasure_is_and_why_this_eraser_is_drawn() -> None:
+    both = audited(
+        raw(),
+        erased("isp", point(0.04, 0.03, 0.05, calibrate_tar=0.04)),
+        erased("leace", point(0.041, 0.03, 0.05, calibrate_tar=0.02)),
+    )
+    assert "Of 2 erasers leace is drawn: it left least on the people set aside" in audit_opening(both, None).footnote
+    decision = gated(both, {"far": 1e-4, "tar_max": 0.5, "space": "isp"})
+    assert "Of 2 erasers isp is drawn: the policy is about it." in audit_opening(both, decision).footnote
+    assert "erasers" not in audit_opening(audited(raw(), erased()), None).footnote
+    assert "Erasure" not in audit_opening(audited(raw()), None).footnote
 
 
 def test_the_tar_adjusted_for_context_is_on_the_terminal_and_in_the_tile() -> None:

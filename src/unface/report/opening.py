@@ -9,7 +9,7 @@ from unface.gate import GateResult, RuleResult, Verdict, decide, make_policy
 from unface.result.audit import AuditResult, Headline, SpaceResult
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
-from unface.result.inversion import InversionResult, inverted
+from unface.result.inversion import RAW, InversionResult, inverted
 from unface.result.numbers import Estimate
 from unface.result.readings import Readable
 from unface.result.release import ReleaseResult
@@ -88,7 +88,9 @@ class Opening:
     def terms(self) -> str:
         """What the words of the rules mean."""
         said = " ".join(f"{rule.rule} {rule.reason}" for rule in self.rules)
-        return " ".join(meaning for word, meaning in _TERMS.items() if re.search(rf"\b{word}\b", said))
+        meanings = [meaning for word, meaning in _TERMS.items() if re.search(rf"\b{word}\b", said)]
+        spaces = dict.fromkeys(rule.space for rule in self.rules if rule.space and rule.space != RAW)
+        return " ".join([*meanings, *(f"{space}: the vectors after this eraser." for space in spaces)])
 
 
 def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
@@ -114,8 +116,20 @@ def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
             grids.append(Grid(f"After erasure{named}", point.tar.value, what))
     suggestion = "" if head is None else _audit_policy(result, head, after)
     steps = _audit_steps(result, head, after, decision)
-    footnote = _false_match(head.far if head and grids else None)
+    footnote = "" if head is None else _VECTOR + _chosen(result, after, decision) + _false_match(head.far)
     return _opening(result, decision, suggestion, "audit.json", (tested, how_bad), grids, footnote, steps)
+
+
+def _chosen(result: AuditResult, after: SpaceResult | None, decision: GateResult | None) -> str:
+    """What erasure is, and why this eraser is drawn where there are several."""
+    if after is None:
+        return ""
+    erasure = "Erasure: removes from the vectors what tells people apart. "
+    if len(result.erased) == 1:
+        return erasure
+    named = decision is not None and any(rule.space == after.name for rule in decision.rules)
+    why = "the policy is about it" if named else "it left least on the people set aside for choosing"
+    return f"{erasure}Of {len(result.erased)} erasers {after.name} is drawn: {why}. "
 
 
 def encoders_opening(audits: Mapping[str, AuditResult], decisions: Mapping[str, GateResult]) -> Opening:
@@ -264,6 +278,10 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
     return _opening(result, decision, suggestion, "validation.json", (tested, result.verdict), grids, footnote, steps)
 
 
+_VECTOR = (
+    "Vector: the numbers that an encoder stores for a photo. Matching: saying that two photos show the same person; it "
+    "does not need the name. "
+)
 _TEMPLATE = "Face template: the numbers by which a face system knows a person. "
 
 
@@ -329,7 +347,7 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         )
     steps += _broken(result.findings)
     steps += _warnings(result.findings)[:2]
-    footnote = _false_match(far if grids else None)
+    footnote = "Vector: the numbers that an encoder stores for a photo. " + _false_match(far if grids else None)
     return _opening(result, decision, suggestion, "inversion.json", (tested, how_bad), grids, footnote, steps)
 
 
@@ -411,11 +429,13 @@ def _decided(decision: GateResult | None, refused: str) -> list[str]:
 
 
 def _broken(findings: Sequence[Finding]) -> list[str]:
-    return [f"Fix {one.about}: {one.text}" for one in findings if one.severity == "invalid"][:1]
+    broken = [one for one in findings if one.severity == "invalid"]
+    return [f"Find out why the check '{one.about}' failed: {one.text.rstrip('.')}." for one in broken[:1]]
 
 
 def _warnings(findings: Sequence[Finding]) -> list[str]:
-    return [f"Look into the warning about {one.about}: {one.text}" for one in findings if one.severity == "warning"]
+    warned = [one for one in findings if one.severity == "warning"]
+    return [f"Look into the warning about {one.about}: {one.text.rstrip('.')}." for one in warned]
 
 
 def _toml(text: str) -> str:
