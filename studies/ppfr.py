@@ -1,8 +1,9 @@
 """Does privacy-preserving face recognition hold against a user who sees only scores: systems × attacks × questions.
 
     python -m studies.ppfr accuracy LFW pairs.txt SYSTEM --out OUT [--folds 10]
-    python -m studies.ppfr encode PICTURES SYSTEM --out OUT
+    python -m studies.ppfr encode EMBEDDINGS PICTURES SYSTEM --out OUT [--targets 60]
     python -m studies.ppfr attack EMBEDDINGS SYSTEM --out OUT [--attacker sface]
+    python -m studies.ppfr intercept EMBEDDINGS SYSTEM --out OUT
     python -m studies.ppfr map2v EMBEDDINGS PICTURES SYSTEM --out OUT --attack published [--attack …] [--device cuda]
     python -m studies.ppfr table OUT [--record WHERE]
 
@@ -22,6 +23,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +32,13 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from studies.measured import Cell, Table, markdown, write_findings
-from studies.validation import FAR, QUERIES, SPLITS, Sets, Split, percents, read_sets, rounded
+from studies.validation import FAR, Sets, Split, percents, read_sets, rounded
 from unface import EmbeddingSet, read_embeddings
 from unface.data import ImageSet, decode, read_images, write_embeddings
 from unface.errors import UnfaceError
 from unface.faces import Detector, load_detector
 from unface.judge import face_frames, load_recogniser
+from unface.judge.template import template_thresholds
 from unface.prior import load_prior
 from unface.protect.frequency import scheme
 from unface.protect.pair_sets import read_pairs, ten_fold
@@ -52,7 +55,10 @@ from unface.validate.ports import Knowledge, Picture, Recovered, TemplateJudge
 from unface.validate.targets import EncoderTarget
 
 BATCH = 32
-SHOWN = (50, 200, 500, 2000)
+QUERIES = (20, 50, 100, 200, 500, 900)
+SHOWN = (50, 200, 900)
+CALIBRATE, PICTURES, ASKED = 40, 4, 10
+"""People who set thresholds; pictures of each of them and of each target; pictures of each person to ask with."""
 JUDGES = ("sface", "arcface-mbf", "edgeface-s")
 ENOUGH = 200
 """Photographs that the improved search asks with."""
@@ -82,8 +88,9 @@ def main() -> None:
     made = {}
     for name, paths in (
         ("accuracy", ("lfw", "pairs")),
-        ("encode", ("pictures",)),
+        ("encode", ("embeddings", "pictures")),
         ("attack", ("embeddings",)),
+        ("intercept", ("embeddings",)),
         ("map2v", ("embeddings", "pictures")),
     ):
         verb = made[name] = verbs.add_parser(name)
@@ -94,9 +101,11 @@ def main() -> None:
     made["accuracy"].add_argument("--folds", type=int, default=10)
     for verb in (made["attack"], made["map2v"]):
         verb.add_argument("--attacker", default="sface")
+    for verb in (made["encode"], made["attack"], made["intercept"], made["map2v"]):
+        verb.add_argument("--targets", type=int, default=60)
     climb = made["map2v"]
     climb.add_argument("--attack", action="append", choices=list(SEARCHES), required=True)
-    climb.add_argument("--targets", type=int, default=20)
+    climb.add_argument("--climbed", type=int, default=20, help="how many of the targets")
     climb.add_argument("--pool", type=int, default=500)
     climb.add_argument("--budget", type=int, default=7300)
     climb.add_argument("--seconds", type=float, default=1e9)
@@ -106,7 +115,15 @@ def main() -> None:
     table.add_argument("--record", metavar="WHERE")
     asked = given.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    {"accuracy": accuracy, "encode": encode, "attack": attack, "map2v": map2v, "table": print_tables}[asked.verb](asked)
+    run = {
+        "accuracy": accuracy,
+        "encode": encode,
+        "attack": attack,
+        "intercept": intercept,
+        "map2v": map2v,
+        "table": print_tables,
+    }
+    run[asked.verb](asked)
 
 
 def system_of(text: str, device: str = "cpu") -> Server:
@@ -163,7 +180,10 @@ def encode(asked: argparse.Namespace) -> None:
     path = server_file(asked.out, asked.system)
     if path.exists():
         return
+    cast = Cast(chosen_rows(read_sets(asked.embeddings, "celeba20"), asked.targets), None, 0, targets=asked.targets)
+    wanted = {str(one) for one in cast.people["arcface-mbf"].ids}
     images, server = read_images(asked.pictures), system_of(asked.system)
+    images = images.take([row for row, image in enumerate(images) if image.id in wanted])
     vectors, ids = embedded(server, images, load_detector(accept_licence=True))
     owner = {image.id: image.identity for image in images}
     found = EmbeddingSet.from_arrays(vectors, [owner[name] for name in ids], ids=ids, source="server")
@@ -175,16 +195,53 @@ def encode(asked: argparse.Namespace) -> None:
 
 
 def attack(asked: argparse.Namespace) -> None:
-    """`scores`, best-of-n and shuffled scores on 190 people in five splits, as in studies.validation."""
+    """`scores`, best-of-n and shuffled scores."""
     require_accuracy(asked.out, asked.system)
     base = base_of(asked.system)
-    sets = with_server(read_sets(asked.embeddings, "celeba20"), base, server_file(asked.out, asked.system))
-    splits = [Split(sets, None, number) for number in range(SPLITS)]
+    cast = cast_of(asked, base)
     for name in ("scores", "best-of-n", "scores, shuffled"):
         key: Row = {"verb": "attack", "system": asked.system, "attacker": asked.attacker, "attack": name}
         if not any(key.items() <= row.items() for row in rows_of(asked.out)):
-            append(asked.out, {**key, **attacked(splits, base, asked.attacker, name)})
+            append(asked.out, {**key, **attacked([cast], base, asked.attacker, name)})
             print(asked.system, name, flush=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Cast(Split):
+    """One split of few pictures, all of which the server has seen."""
+
+    targets: int = 60
+
+    @cached_property
+    def roles(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """See ``Split``."""
+        order = order_of(self.people)
+        last = self.targets + CALIBRATE
+        return order[last:], order[self.targets : last], order[: self.targets]
+
+
+def order_of(sets: Sets) -> NDArray[np.int64]:
+    """Identities by lot: targets first, then those who set thresholds, then those to ask with."""
+    count = len(next(iter(sets.values())).names)
+    return stream(0, "studies", "ppfr", "people").permutation(count)
+
+
+def chosen_rows(sets: Sets, targets: int) -> Sets:
+    """The first pictures of everybody: few of targets, more of those to ask with."""
+    some = next(iter(sets.values()))
+    few = set(order_of(sets)[: targets + CALIBRATE].tolist())
+    kept = [
+        row
+        for person in range(len(some.names))
+        for row in np.flatnonzero(some.identities == person)[: PICTURES if person in few else ASKED]
+    ]
+    return {name: found.take(np.array(kept)) for name, found in sets.items()}
+
+
+def cast_of(asked: argparse.Namespace, base: str) -> Cast:
+    """With the server in its recogniser's place."""
+    sets = chosen_rows(read_sets(asked.embeddings, "celeba20"), asked.targets)
+    return Cast(with_server(sets, base, server_file(asked.out, asked.system)), None, 0, targets=asked.targets)
 
 
 def with_server(sets: Sets, base: str, path: Path) -> Sets:
@@ -285,6 +342,36 @@ def summed(parts: Sequence[Score]) -> list[list[float]]:
     ]
 
 
+# ---- a server that keeps what it receives
+
+
+def intercept(asked: argparse.Namespace) -> None:
+    """Protected pictures, as the server sees them, against the open recogniser's vectors of other pictures.
+
+    No question is asked. For a distilled system this is the attack `distil`: its student is the attacker's network.
+    """
+    require_accuracy(asked.out, asked.system)
+    base = base_of(asked.system)
+    own = chosen_rows(read_sets(asked.embeddings, "celeba20"), asked.targets)
+    plain = Cast(own, None, 0, targets=asked.targets)
+    seen = Cast(with_server(own, base, server_file(asked.out, asked.system)), None, 0, targets=asked.targets)
+    calibrate, people = plain.calibrate, plain.enrolled
+    threshold = next(
+        one.cosine for one in template_thresholds(calibrate.vectors[base], calibrate.identities) if one.far == FAR
+    )
+    rows = [people.rows(at) for at in range(len(people.names))]
+    compared = np.array([len(mine) - 1 for mine in rows])
+    found: Row = {"verb": "intercept", "system": asked.system, "people": len(rows)}
+    for name, cast in (("protected", seen), ("originals", plain)):
+        accepted = cast.enrolled.vectors[base] @ people.vectors[base].T >= np.float32(threshold)
+        others = np.array([accepted[mine[0], mine[1:]].sum() for mine in rows])
+        found[name] = percents(people_share(others, compared, 0))
+        strangers = sum(int(accepted[mine[0]].sum()) - int(accepted[mine[0], mine].sum()) for mine in rows)
+        found[f"{name}, chance"] = rounded(100 * strangers / sum(accepted.shape[1] - len(mine) for mine in rows))
+    append(asked.out, found)
+    print(found, flush=True)
+
+
 # ---- Map²V, which asks the server itself
 
 
@@ -293,9 +380,7 @@ def map2v(asked: argparse.Namespace) -> None:
     require_accuracy(asked.out, asked.system)
     began, base = time.monotonic(), base_of(asked.system)
     server, detector = system_of(asked.system, asked.device), load_detector(accept_licence=True)
-    split = Split(
-        with_server(read_sets(asked.embeddings, "celeba20"), base, server_file(asked.out, asked.system)), None, 0
-    )
+    split = cast_of(asked, base)
     images = {image.id: image for image in read_images(asked.pictures)}
     ids = [str(one) for one in split.people[base].ids]
 
@@ -321,7 +406,7 @@ def map2v(asked: argparse.Namespace) -> None:
         embed[asked.attacker],
     )
     target = EncoderTarget(f"ppfr:{asked.system}", embedder(server, detector))
-    firsts = [sent(split.enrolled.pictures[split.enrolled.rows(at)[0]]) for at in range(asked.targets)]
+    firsts = [sent(split.enrolled.pictures[split.enrolled.rows(at)[0]]) for at in range(asked.climbed)]
     target.enrol({str(at): one for at, one in enumerate(firsts)})
     stages = [n for n in (*QUERIES, 5000) if n < asked.budget] + [asked.budget]
     for name in asked.attack:
@@ -330,7 +415,7 @@ def map2v(asked: argparse.Namespace) -> None:
         binding = Binding(target.name, "", "", "", None)
         with opened_ledger(path, binding) as ledger:
             session = Session(target, ledger, Pace())
-            for person in range(asked.targets):
+            for person in range(asked.climbed):
                 key = {
                     "verb": "map2v",
                     "system": asked.system,
@@ -428,6 +513,11 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
         for row in attacks
         for judge, scores in row["privacy"].items()
     ]
+    intercepted: list[list[Cell]] = [
+        [row["system"], row["people"], row["protected"], row["originals"], row["protected, chance"]]
+        for row in rows
+        if row["verb"] == "intercept"
+    ]
     questions = {f"n = {n:,}": ".0f" for n in QUERIES}
     return {
         "accuracy": Table(columns={"system": "", "folds": "", "LFW, %": ".2f", "±": ".2f"}, rows=accuracies),
@@ -442,6 +532,10 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
                 **{f"n = {n:,}": ".1f/" for n in SHOWN},
             },
             rows=privacy,
+        ),
+        "intercepted": Table(
+            columns={"system": "", "people": "", "protected, %": ".1f", "originals, %": ".1f", "chance, %": ".2f"},
+            rows=intercepted,
         ),
         "map2v": Table(columns=CLIMBED, rows=climbed([row for row in rows if row["verb"] == "map2v"])),
     }

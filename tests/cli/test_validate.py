@@ -144,6 +144,8 @@ def test_a_banned_run_says_so_in_one_line_and_keeps_its_ledger(folders: tuple[Pa
         (("--target", "https://faces.example/", "--enrol", "x"), "does not say who is compared"),
         (("--target", "http://localhost/{person}", "--enrol", "x", "--field", "a"), "'a' is not NAME=VALUE"),
         (("--target", "nothing", "--enrol", "x"), "not a target"),
+        (("--target", "ppfr:dctdp/published/sface", "--enrol", "x"), "nobody measured how well it recognises people"),
+        (("--target", "encoder:sface", "--enrol", "x", "--quiz"), "add --attack map2v or --attack map2v-improved"),
         (("--target", "command:true", "--enrol", "x", "--score-path", "a"), "are for http; leave them out"),
     ],
 )

@@ -12,7 +12,7 @@ from unface.data import Space
 from unface.errors import UnfaceError
 from unface.protect.certificate import SchemeFrontEnd
 from unface.protect.frequency import SCHEMES, scheme
-from unface.protect.server import ReconstructingServer, require_recognition, same_answers
+from unface.protect.server import ReconstructingServer, open_server, require_recognition, same_answers
 from unface.seeds import stream
 
 SIDE = 12
@@ -88,6 +88,15 @@ def test_the_privacy_of_a_server_that_recognises_nobody_is_not_spoken_of(accurac
     with pytest.raises(UnfaceError, match=r"^weak: .* on LFW; a server below 97.0 % recognises nobody well enough"):
         require_recognition("weak", accuracy)
     require_recognition("good", 0.97)
+
+
+def test_a_server_is_opened_by_name_once_its_accuracy_is_known() -> None:
+    server = open_server("duetface/published/arcface-mbf", lambda _: Pixels())
+    assert (server.name, server.deterministic) == ("duetface published pixels", True)
+    with pytest.raises(UnfaceError, match="nobody measured how well it recognises people; choose from dctdp/as-att"):
+        open_server("partialface/published/arcface-mbf", lambda _: Pixels())
+    with pytest.raises(UnfaceError, match="'dctdp': not a server; give SCHEME/VARIANT/RECOGNISER"):
+        open_server("dctdp", lambda _: Pixels())
 
 
 def test_an_encoder_of_whole_pictures_is_no_server() -> None:

@@ -74,6 +74,9 @@ def validate(
     save_templates: bool = typer.Option(
         False, "--save-templates", help="Write what was recovered to templates.parquet: biometric data."
     ),
+    quiz: bool = typer.Option(
+        False, "--quiz", help="Write quiz.html: do people recognise the faces that an attack drew? Shows faces."
+    ),
     accept_licence: bool = typer.Option(False, "--accept-licence", help="Accept weights for research use only."),
     device: str = typer.Option("cpu", "--device", help="cpu or cuda, to generate people on."),
     out: Path = typer.Option(
@@ -107,6 +110,9 @@ def validate(
     from unface.validate.targets import Enrollable, HttpForm, open_target
 
     require_no_validation(out, force=force)
+    generates = any(getattr(load_attack(name), "generates", False) for name in names(attack))
+    if quiz and not generates:
+        raise UnfaceError("--quiz: shows faces that an attack drew; add --attack map2v or --attack map2v-improved")
     rules = policy_for(policy, "unface validate")
     form = HttpForm(score_path, body, _pairs(field, "--field"), _pairs(header_env, "--header-env"), timeout)
     own = encoder or (_RESTRICTED[0] if accept_licence else _PERMISSIVE)
@@ -143,14 +149,30 @@ def validate(
         query_folder = drawing.queries(budget + _BESIDE, out / "queries") if queries == NOBODY else Path(queries)
         asked = _seen(query_folder, seeing, detector, "faces to ask with", threads, progress)
         embed = {name: embedder(one, detector) for name, one in seeing.items()}
-        generates = any(getattr(load_attack(name), "generates", False) for name in names(attack))
         generator = drawing.generator() if generates else None
         case = _case(
             opened, enrolled, asked, own, enrol, queries, authorised_by, budget, seed, threads, embed, generator
         )
         plan = Plan(budget, names(attack), rate or (None if opened.local else _REMOTE_RATE), seed)
         done = run(case, plan, out / LEDGER_FILE, progress=progress)
-    _show(done, out, rules, save_templates=save_templates, json=json, quiet=quiet)
+    more = _write_quiz(done, case, out, seed) if quiz else {}
+    _show(done, out, rules, more, save_templates=save_templates, json=json, quiet=quiet)
+
+
+def _write_quiz(done: "Validated", case: "Case", out: Path, seed: int) -> dict[Path, str]:
+    """The page and its key; both for their owner alone."""
+    from unface.output.write import write_files
+    from unface.report.quiz import render_quiz
+    from unface.validate.quiz import make_quiz
+
+    assert done.faces is not None, "a finished run has them"
+    made = make_quiz(done.faces, done.pictures, case.knowledge.pictures, case.knowledge.encoder, seed)
+    items = [(item.face.content, [one.content for one in item.candidates]) for item in made.items]
+    write_files(out, {}, {"quiz.html": render_quiz(made.sha256, items), "quiz-key.json": made.key()})
+    return {
+        out / "quiz.html": "the quiz; it shows faces",
+        out / "quiz-key.json": "its key, for python -m unface.validate.quiz KEY ANSWERS...",
+    }
 
 
 def _pairs(given: list[str], option: str) -> dict[str, str]:
@@ -235,7 +257,14 @@ def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTar
 
 
 def _show(
-    done: "Validated", out: Path, rules: "Policy | None", *, save_templates: bool, json: bool, quiet: bool
+    done: "Validated",
+    out: Path,
+    rules: "Policy | None",
+    more: dict[Path, str],
+    *,
+    save_templates: bool,
+    json: bool,
+    quiet: bool,
 ) -> None:
     """Files first, then the table or the JSON; a target that stopped answering is said last."""
     from functools import partial
@@ -250,7 +279,7 @@ def _show(
     path = result.save(out)
     decision = None if rules is None else decide(result, rules)
     page = write_validation(result, out / VALIDATION_PAGE, decision=decision)
-    beside = {out / LEDGER_FILE: "every question, to be kept at home", page: "the page"}
+    beside = {out / LEDGER_FILE: "every question, to be kept at home", page: "the page", **more}
     if save_templates:
         beside = {done.save_templates(out / "templates.parquet"): "recovered templates: biometric data", **beside}
     stopped = result.asked.ended is not None

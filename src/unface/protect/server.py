@@ -19,8 +19,20 @@ from unface.seeds import stream
 
 FEWEST_CORRECT = 0.97
 """LFW 10-fold accuracy below which a server is no face recognition, and its privacy is not spoken of."""
-LFW_ACCURACY: dict[tuple[str, str, str], float] = {}
-"""By scheme, variant and recogniser: measured by ``studies.ppfr accuracy``."""
+# Measured by ``studies.ppfr accuracy`` for DCTDP as attacked. Without noise the others hide the same three numbers of a
+# picture, so that their server sees the same (tests/protect/test_server.py).
+_WITHOUT_MEANS = {"arcface-mbf": 0.9952}
+LFW_ACCURACY: dict[tuple[str, str, str], float] = {
+    (name, variant, recogniser): accuracy
+    for name, variant in (
+        ("dctdp", "as-attacked"),
+        ("duetface", "published"),
+        ("duetface", "as-attacked"),
+        ("partialface", "as-attacked"),
+    )
+    for recogniser, accuracy in _WITHOUT_MEANS.items()
+}
+"""LFW 10-fold, by scheme, variant and recogniser."""
 _FACE_COLOUR = (136.0, 108.0, 89.0)  # mean of LFW's aligned faces: stands for what the front end does not send
 
 

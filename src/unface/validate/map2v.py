@@ -89,8 +89,9 @@ class Map2V:
         """After n questions: the latent of the last step that fits; within the pool, the mean of the best so far."""
         if oracle.decisions_only:
             raise UnfaceError(f"{self.name}: follows scores, and this system answers with decisions; leave it out")
-        if self._pool is None or self._pool.knowledge is not knowledge:
-            self._pool = _Pool.drawn(self.name, self.search, knowledge)
+        size = self.search.pool if self.search.from_scores else min(self.search.pool, max(queries))
+        if self._pool is None or self._pool.knowledge is not knowledge or len(self._pool.latents) != size:
+            self._pool = _Pool.drawn(self.name, self.search, knowledge, size)
         reached = self._start(oracle, queries)
         if reached:
             count, start = reached[-1]
@@ -229,11 +230,11 @@ class _Pool:
     regressions: Regressions | None
 
     @classmethod
-    def drawn(cls, name: str, search: Search, knowledge: Knowledge) -> "_Pool":
+    def drawn(cls, name: str, search: Search, knowledge: Knowledge, size: int) -> "_Pool":
         generator = knowledge.generator
         if generator is None:
             raise UnfaceError(f"{name}: draws faces of its own and was given no generator; use unface validate for it")
-        latents = generator.sample(search.pool, knowledge.seed)
+        latents = generator.sample(size, knowledge.seed)
         pool = cls(knowledge, search, generator, latents, generator.pictures(latents), None, None)
         if not search.from_scores:
             return pool

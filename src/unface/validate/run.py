@@ -33,7 +33,7 @@ from unface.validate.ledger import Binding, Ledger, opened_ledger
 from unface.validate.material import FEWEST_PEOPLE, sha256_of, taken
 from unface.validate.measure import WORST, Curve, Verdicts, ceilings, judge_recovered, shared_fars, worst_curve
 from unface.validate.oracle import Asking, Pace, Replayed, Session
-from unface.validate.ports import Attack, Faces, Knowledge, TemplateJudge
+from unface.validate.ports import Attack, Faces, Knowledge, Picture, TemplateJudge
 from unface.validate.targets import Enrollable, OpenedTarget
 
 STAGES = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
@@ -104,6 +104,9 @@ class Validated:
     result: ValidationResult
     templates: NDArray[np.float64]
     names: tuple[str, ...]
+    pictures: tuple[Picture | None, ...] = ()
+    """Of each person the last face that an attack drew; empty where none draws."""
+    faces: Faces | None = None
 
     def save_templates(self, path: Path) -> Path:
         """Write the templates: of the attacker's encoder, one for each person with anything recovered."""
@@ -196,6 +199,7 @@ def _concluded(
     shuffled = stream(plan.seed, "validate", "shuffled").permuted(answers, axis=1)
     results, controls = list[AttackResult](), list[AttackResult]()
     panel, templates = list[Verdicts](), list[NDArray[np.float64]]()
+    drawn: tuple[Picture | None, ...] = ()
     progress.start("attacking", 2 * len(attacks) * len(kept))
     for attack in attacks:
         for given, into in ((answers, results), (shuffled, controls)):
@@ -215,6 +219,8 @@ def _concluded(
             into.append(Curve.of(verdicts, plan.seed).result(attack.name, adaptive=attack.adaptive))
             if given is answers:
                 panel.append(verdicts)
+                if getattr(attack, "generates", False):
+                    drawn = tuple(one.pictures[0][-1] for one in recovered)
                 templates.append(np.stack([one.templates[:, -1] for one in recovered]))  # (people, settings, d)
     again = _repeated(session, case, kept) if any(attack.adaptive for attack in attacks) else []
     worst = worst_curve(panel, plan.seed)
@@ -265,7 +271,8 @@ def _concluded(
         not_measured=_not_measured(case, plan, attacks, hardening, queries),
         run=clock.run(),
     )
-    return Validated(result, np.concatenate(templates, axis=1)[np.arange(len(kept)), worst.chosen[-1]], faces.names)
+    chosen = np.concatenate(templates, axis=1)[np.arange(len(kept)), worst.chosen[-1]]
+    return Validated(result, chosen, faces.names, drawn, faces)
 
 
 def _repeated(session: Session, case: Case, kept: NDArray[np.int64]) -> list[Finding]:
