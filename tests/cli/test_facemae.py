@@ -1,6 +1,8 @@
 """If these fail, ``unface protect facemae`` leaves no release that others read, or ends in more than a line."""
 
 import json
+import pickle
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,11 @@ import pytest
 from PIL import Image
 
 from tests.cli.command import unface as run
+from tests.encode.tiny import write_onnx
 from tests.protect.test_facemae_train import TOY
 from tests.real import weights_here
 from unface.data import read_images
-from unface.protect import facemae
+from unface.protect import facemae, recogniser
 from unface.seeds import stream
 
 QUICK = ("--preset", "tiny", "--loss", "mse", "--mask-ratio", 0.5, "--epochs", 2, "--detector", "none")
@@ -99,3 +102,116 @@ def test_a_recogniser_without_gradients_is_named_with_others_that_have_some(fold
     assert (done.code, done.err.count("\n")) == (1, 1)
     assert "encoder 'dlib' has no gradients" in done.err
     assert "arcface-mbf" in done.err
+
+
+@pytest.fixture
+def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """``out`` is a release of 64 people with two pictures each; its model, mask seed and ``pack.bin`` beside."""
+    monkeypatch.setitem(facemae.PRESETS, "tiny", TOY)
+    quick = recogniser.RecogniserRecipe(size=16, width=0.25, dim=16, epochs=1, batch=32)
+    monkeypatch.setitem(recogniser.RECOGNISERS, "tiny", quick)
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    random = stream(3, "people")
+    for name, people in (("train", 8), ("publish", 64), ("own", 12), ("others", 24)):
+        bases = random.integers(0, 256, (people, 1, 4, 4, 3)).repeat(4, axis=2).repeat(4, axis=3)
+        pictures = np.clip(bases + random.integers(-20, 20, (people, 2, 16, 16, 3)), 0, 255).astype(np.uint8)
+        for person, both in enumerate(pictures):
+            for number, picture in enumerate(both):
+                path = tmp_path / name / f"{name}-{person}" / f"{number}.png"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                Image.fromarray(picture).save(path)
+    files = []
+    for _ in range(20):
+        content = BytesIO()
+        Image.fromarray(random.integers(0, 256, (16, 16, 3), dtype=np.uint8)).save(content, "PNG")
+        files.append(content.getvalue())
+    (tmp_path / "pack.bin").write_bytes(pickle.dumps((files, [number % 2 == 0 for number in range(10)])))
+    run("protect", "facemae", "train", tmp_path / "train", "--out", tmp_path / "model", *QUICK)
+    options = ("--model", tmp_path / "model", "--out", tmp_path / "out", "--licence", "CC0", "--detector", "none")
+    assert run("protect", "facemae", "deploy", tmp_path / "publish", *options).code == 0
+    file = write_onnx(tmp_path / "tiny.onnx")
+    run("models", "add", file, "--name", "toy", "--mean", 127.5, "--std", 128, "--licence", "of-my-own")
+    return tmp_path
+
+
+def audit_of(folder: Path) -> tuple[object, ...]:
+    return (
+        "protect", "facemae", "audit", folder / "out", "--originals", folder / "publish", "--mask-seed",
+        folder / "out.mask-seed", "--model", folder / "model", "--encoder", "toy", "--detector", "none", "--out",
+        folder / "audit",
+    )  # fmt: skip
+
+
+def test_a_release_is_audited_with_all_attackers_and_baselines(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    (released / "policy.toml").write_text(
+        "[[require]]\nutility_min = 0.99\n[[require]]\nrisk_max = 0.9\nk = 2\n", encoding="utf-8"
+    )
+    more = (
+        "--pairs", released / "pack.bin", "--attacker-people", released / "own", "--plain", released / "model",
+        "--nobody", released / "others", "--seeds", 1, "--tuning-steps", 2,
+    )  # fmt: skip
+    done = run(*audit_of(released), *more, "--policy", released / "policy.toml")
+    assert (done.code, done.err) == (3, "")  # the gate's
+    assert max(len(line) for line in done.out.splitlines() if str(released) not in line) <= 80
+    found = json.loads((released / "audit" / "protection.json").read_text(encoding="utf-8"))
+    assert [one["name"] for one in found["methods"]] == [
+        "plain MAE", "originals", "masks", "mean-colour masks", "low-pass", "plain MAE", "people who do not exist",
+    ]  # fmt: skip
+    kinds = [one["kind"] for one in found["methods"][0]["attackers"]]
+    assert kinds == ["recogniser", "trained on the release", "imitation", "fine-tuned"]
+    assert [one["kind"] for one in found["methods"][1]["attackers"]] == [kinds[0], kinds[1], kinds[3]]
+    originals = found["methods"][1]["attackers"][0]
+    assert originals["same"]["value"] == 1.0
+    assert originals["other"]["value"] > 0.5
+    assert found["methods"][0]["utility"][0]["pairs"] == 10
+    assert found["second"]["same_seed_shown"] == 0.5
+    assert found["second"]["other_seed_shown"] == pytest.approx(0.75, abs=0.03)
+    assert (found["calibrate_people"], found["measured_people"], found["not_measured"]) == (32, 32, [])
+    text = (released / "audit" / "protection.html").read_text(encoding="utf-8") + json.dumps(found)
+    for hidden in ("publish-1", str(released), (released / "out.mask-seed").read_text().strip()):
+        assert hidden not in text
+    again = run("report", released / "audit", "--out", released / "page.html")
+    assert (again.code, (released / "page.html").exists()) == (0, True)
+    assert run("gate", released / "audit", "--policy", released / "policy.toml").code == 3
+    assert run("diff", released / "audit", released / "audit").code == 0
+    assert "exists already" in run(*audit_of(released)).err
+
+
+def test_what_does_not_belong_to_the_release_is_refused(released: Path) -> None:
+    (released / "other.seed").write_text("00" * 32 + "\n", encoding="ascii")
+    more = ("--mask-ratio", 0.25, "--epochs", 1)
+    run("protect", "facemae", "train", released / "train", "--out", released / "other", *QUICK, *more)
+    refused = {
+        ("--mask-seed", "other.seed"): "was not made with this mask seed",
+        ("--mask-seed", "no.seed"): "no.seed: holds no mask seed",
+        ("--originals", "own"): "these are not its originals",
+        ("--plain", "other"): "--plain: has another preset or mask ratio",
+        ("--model", "other"): "was made with another model",
+        ("--pairs", "pack.txt"): "expected PACK.bin",
+    }
+    for (option, name), said in refused.items():
+        done = run(*audit_of(released), option, released / name)
+        assert (done.code, done.err.count("\n")) == (1, 1), done.err
+        assert said in done.err
+        assert not (released / "audit").exists()
+
+
+def test_unface_release_reads_a_facemae_release(released: Path) -> None:
+    command = (
+        "release", released / "out", "--training", released / "publish", "--holdout", released / "others",
+        "--encoder", "toy", "--detector", "none", "--far", "1e-2", "--k", "1",
+    )  # fmt: skip
+    without = run(*command, "--out", released / "without")
+    assert (without.code, without.err) == (0, "")
+    found = json.loads((released / "without" / "release.json").read_text(encoding="utf-8"))
+    assert found["retrieval"] == []
+    assert "numbers of people hidden; --mask-seed tells who they are" in found["synthetic"]["notes"]
+    known = run(*command, "--out", released / "known", "--mask-seed", released / "out.mask-seed")
+    assert (known.code, known.err) == (0, "")
+    found = json.loads((released / "known" / "release.json").read_text(encoding="utf-8"))
+    assert {(one["pictures"], one["identities"]) for one in found["retrieval"]} >= {("same", 64), ("other", 64)}
+    (released / "other.seed").write_text("00" * 32 + "\n", encoding="ascii")
+    other = run(*command, "--out", released / "x", "--mask-seed", released / "other.seed")
+    assert (other.code, other.err.count("\n")) == (1, 1)
+    assert "was not made with this mask seed" in other.err

@@ -16,8 +16,9 @@ from unface.gate import ImprovementRule, LeakageRule, Policy, UtilityRule, judge
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
 RULE = "[[require]]\nfar = 1e-4\ntar_max = 0.01\n"
 KEYS = (
-    "attack, beats, coarse, context_adjusted, copies_max, exposed_max, far, inverted_max, k, on, pictures, probe, "
-    "queries, recognised_max, retained_min, risk_max, space, success_max, tar_max, times_chance_max, utility, view"
+    "attack, beats, coarse, context_adjusted, copies_max, exposed_max, far, inverted_max, k, on, pairs, pictures, "
+    "probe, queries, recognised_max, retained_min, risk_max, space, success_max, tar_max, times_chance_max, utility, "
+    "utility_min, view"
 )
 
 
@@ -64,8 +65,8 @@ def test_what_the_example_comments_out_may_be_commented_in(written: Path) -> Non
         (
             "[[require]]\nfar = 1e-4\n",
             "rule 1: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, "
-            "success_max for a validation, inverted_max for an inversion, recognised_max for a certificate, or "
-            "exposed_max, copies_max or risk_max for a release",
+            "success_max for a validation, inverted_max for an inversion, recognised_max for a certificate, "
+            "exposed_max, copies_max or risk_max for a release, or utility_min or risk_max for a protection",
         ),
         (
             "[[require]]\ntar_max = 0.01\n",

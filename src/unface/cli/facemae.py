@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import ACCEPT_LICENCE, QUIET, SEED
+from unface.cli.options import ACCEPT_LICENCE, POLICY, QUIET, SEED
 from unface.errors import UnfaceError, printable
 
 if TYPE_CHECKING:
@@ -144,6 +144,107 @@ def deploy(
         typer.echo(printable(f"{out}: {manifest['pictures']} pictures of {manifest['people']} people"))
         if manifest["left_out"]:
             typer.echo("left out: " + ", ".join(f"{count} {why}" for why, count in manifest["left_out"].items()))
+
+
+@facemae.command()
+def audit(
+    release: Path = typer.Argument(..., metavar="RELEASE", help="Folder that 'unface protect facemae deploy' made."),
+    originals: str = typer.Option(..., "--originals", help="The pictures that it was made of."),
+    mask_seed: Path = typer.Option(..., "--mask-seed", help="The secret file of deploy: which picture became which."),
+    model: Path = typer.Option(..., "--model", help="Folder of the model, which the attacker has too."),
+    pairs: list[str] = typer.Option(
+        [], "--pairs", help="Pairs of other people: PACK.bin, or PICTURES,PAIRS.TXT; aligned, repeated."
+    ),
+    attacker_people: str | None = typer.Option(
+        None, "--attacker-people", help="Pictures of other people, for an attacker who fine-tunes."
+    ),
+    plain: Path | None = typer.Option(
+        None, "--plain", help="Model trained alike with --loss mse: a plain masked autoencoder beside it."
+    ),
+    nobody: str | None = typer.Option(None, "--nobody", help="People who do not exist (unface synth) beside it."),
+    encoder: list[str] = typer.Option(
+        ["arcface-mbf,sface,edgeface-s"], "--encoder", help="Published recognisers that attack; the first fine-tunes."
+    ),
+    recogniser_epochs: int | None = typer.Option(
+        None, "--recogniser-epochs", min=1, help="Passes of the recogniser that learns [default: the preset's]."
+    ),
+    tuning_steps: int = typer.Option(400, "--tuning-steps", min=1, help="Steps of the attacker who fine-tunes."),
+    seeds: int = typer.Option(3, "--seeds", min=1, max=10, help="Recognisers that learn from each set."),
+    policy: Path | None = POLICY,
+    detector: str = _DETECTOR,
+    accept_licence: bool = ACCEPT_LICENCE,
+    device: str = _DEVICE,
+    out: Path = typer.Option(Path("unface-protection"), "--out", help="Folder for protection.json and its page."),
+    seed: int = SEED,
+    threads: int | None = _THREADS,
+    force: bool = typer.Option(False, "--force", help="Overwrite a finished result."),
+    json: bool = typer.Option(False, "--json", help="Print protection.json instead of the tables."),
+    quiet: bool = QUIET,
+) -> None:
+    """Measure what a release is good for, and who can be linked to it.
+
+    Recognisers learn from the release and verify pairs of other people. Attackers look for released people with real
+    pictures. Originals, masks, mean-colour masks and a low-pass filter stand beside it.
+    """
+    _require_torch()
+    from dataclasses import replace
+    from functools import partial
+
+    import torch
+
+    from unface.cli.options import names
+    from unface.cli.show import progress_bars, show_decided
+    from unface.data import read_images
+    from unface.encode import load_encoder
+    from unface.gate import decide, policy_for
+    from unface.prior import require_device
+    from unface.protect import facemae_deploy
+    from unface.protect.attackers import FineTuning
+    from unface.protect.facemae_audit import Plan, own_people, read_release
+    from unface.protect.facemae_audit import audit as measure
+    from unface.protect.facemae_train import load_facemae
+    from unface.protect.pair_sets import read_pair_set
+    from unface.protect.recogniser import RECOGNISERS
+    from unface.report.protection import print_protection, write_protection
+    from unface.result.protection import PROTECTION_PAGE, require_no_protection
+
+    require_no_protection(out, force=force)
+    require_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)
+    rules = policy_for(policy, "unface protect facemae audit")
+    facemae_deploy.read_manifest(release)
+    key = facemae_deploy.read_mask_seed(mask_seed)
+    trained = load_facemae(model, device)
+    recipe = RECOGNISERS[trained.header["recipe"]["preset"]]
+    if recogniser_epochs is not None:
+        recipe = replace(recipe, epochs=recogniser_epochs)
+    plan = Plan(recipe, tuple(range(1, seeds + 1)), FineTuning(steps=tuning_steps, seed=seed), seed, device)
+    beside = None if plain is None else load_facemae(plain, device)
+    found = _detector(detector, accept_licence)
+    size = trained.preset.size
+    with progress_bars(quiet=quiet or json) as progress:
+        encoders = [
+            load_encoder(name, accept_licence=accept_licence, threads=threads, progress=progress)
+            for name in names(encoder)
+        ]
+        given = read_release(release, read_images(originals), key, found, threads=threads, progress=progress)
+        result = measure(
+            given,
+            trained,
+            key,
+            encoders=encoders,
+            pairs=[read_pair_set(text, recipe.size) for text in pairs],
+            plan=plan,
+            own=None if attacker_people is None else own_people(read_images(attacker_people), size, found, threads),
+            plain=beside,
+            nobody=None if nobody is None else own_people(read_images(nobody), size, found, threads),
+            progress=progress,
+        )
+    verdict = None if rules is None else decide(result, rules)
+    path = result.save(out)
+    page = write_protection(result, out / PROTECTION_PAGE, verdict)
+    show_decided(partial(print_protection, result), verdict, path, {page: "the page"}, json=json, quiet=quiet)
 
 
 def _require_torch() -> None:

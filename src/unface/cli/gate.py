@@ -25,7 +25,7 @@ def gate(
     audit: Path = typer.Argument(
         ...,
         metavar="RESULT.json",
-        help="What 'unface audit', 'validate', 'release', 'invert' or 'certify' wrote, or its folder.",
+        help="What 'unface audit', 'validate', 'release', 'invert', 'certify' or 'facemae audit' wrote, or its folder.",
     ),
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; or give a limit by the flags below."
@@ -62,6 +62,7 @@ def gate(
     from unface.result.certificate import CertificateResult, certificate_path
     from unface.result.history import add_to_history
     from unface.result.inversion import InversionResult, inversion_path
+    from unface.result.protection import ProtectionResult, protection_path
     from unface.result.release import ReleaseResult, release_path
     from unface.result.validation import ValidationResult, validation_path
 
@@ -70,8 +71,8 @@ def gate(
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
     validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
-    certificate = certificate_path(audit)
-    audit = validation or release or inversion or certificate or audit_path(audit)
+    certificate, protection = certificate_path(audit), protection_path(audit)
+    audit = validation or release or inversion or certificate or protection or audit_path(audit)
     require_distinct([junit, sarif, markdown, history], [audit, policy])
     judged: Readable
     if release:
@@ -80,6 +81,8 @@ def gate(
         judged = InversionResult.load(audit)
     elif certificate:
         judged = CertificateResult.load(audit)
+    elif protection:
+        judged = ProtectionResult.load(audit)
     elif validation:
         judged = ValidationResult.load(audit)
     else:

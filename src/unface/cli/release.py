@@ -64,6 +64,9 @@ def release(
         ["1e-4,1e-5,1e-6"], "--far", help="False-accept rates of copies, repeated or with commas."
     ),
     k: list[str] = typer.Option(["1,2,5"], "--k", help="Nearest faces of retrieval risk, repeated or with commas."),
+    mask_seed: Path | None = typer.Option(
+        None, "--mask-seed", help="Of a FaceMAE release: deploy's secret file, for its retrieval risk."
+    ),
     policy: Path | None = POLICY,
     vector_column: list[str] = typer.Option(
         ["vector"], "--vector-column", help="Columns of vectors, one for each trait; the first is the face."
@@ -99,7 +102,7 @@ def release(
 
     if holdout is None:
         raise UnfaceError(NO_HOLDOUT)
-    for option, given in (("--show-faces", show_faces), ("--crop", crop)):
+    for option, given in (("--show-faces", show_faces), ("--crop", crop), ("--mask-seed", mask_seed)):
         if given and not encoder:
             raise UnfaceError(f"{option}: needs the pictures; give pictures and --encoder")
     traits = _traits(trait, with_pictures=bool(encoder))
@@ -118,7 +121,16 @@ def release(
     with progress_bars(quiet=quiet or json) as progress:
         if encoder:
             views, pictures = _encoded(
-                sources, names(encoder), names(crop), detector or "yunet", out, accept_licence, threads, force, progress
+                sources,
+                names(encoder),
+                names(crop),
+                detector or "yunet",
+                out,
+                accept_licence,
+                threads,
+                force,
+                progress,
+                mask_seed,
             )
         else:
             views = _read(sources, names(vector_column), identity_column, id_column, bad_rows)
@@ -176,8 +188,11 @@ def _encoded(
     threads: int | None,
     force: bool,
     progress: "Progress",
+    mask_seed: Path | None,
 ) -> "tuple[list[View], dict[str, ImageSet]]":
     """Pictures of all three sets by every encoder, kept beside the result; an interrupted run continues."""
+    import numpy as np
+
     from unface.cli.pictures import FOLDER, load_all
     from unface.data import read_embeddings
     from unface.encode import encode_images, made_of
@@ -192,6 +207,8 @@ def _encoded(
         encoders, detector, again=True, accept_licence=accept_licence, threads=threads, progress=progress
     )
     given = {role: _pictures(source) for role, source in sources.items()}
+    given["synthetic"] = _facemae(sources["synthetic"], given["synthetic"], given["training"][0], mask_seed)
+    originals = {ref.id: ref.copy_of for ref in given["synthetic"][0]}
     crops: list[TraitCrop | None] = [None]
     if traits:
         landmarks = load_landmarks(accept_licence=accept_licence)
@@ -219,6 +236,9 @@ def _encoded(
             read = read_embeddings(path, identity="identity" if many else None)
             read = replace(read, source=pictures.source, notes=(*read.notes, *pictures.notes, *made_of(path).notes))
             sets[role] = faces_of(read, labelled=many)
+            if role == "synthetic" and any(originals.values()):
+                made_from = np.array([originals[one] for one in read.ids], object)
+                sets[role] = replace(sets[role], made_of=made_from)
         views.append(View(shown, **sets))
     return views, {role: pictures for role, (pictures, _) in given.items()}
 
@@ -233,6 +253,34 @@ def _pictures(source: str) -> "tuple[ImageSet, bool]":
         if "in no identity's folder" not in str(error):
             raise
     return read_images(source, identity=None), False
+
+
+def _facemae(
+    source: str, given: "tuple[ImageSet, bool]", training: "ImageSet", mask_seed: Path | None
+) -> "tuple[ImageSet, bool]":
+    """A FaceMAE release numbers its people anew: the mask seed says who they are, and without it nobody does."""
+    from unface.data import ImageSet
+    from unface.protect.facemae_deploy import RELEASE
+
+    if not (Path(source) / RELEASE).is_file():
+        if mask_seed is not None:
+            raise UnfaceError(f"--mask-seed: {source} is no FaceMAE release; leave it out")
+        return given
+    from unface.protect.facemae_deploy import commitment, read_manifest, read_mask_seed, released_names
+
+    manifest, images = read_manifest(Path(source)), given[0]
+    if mask_seed is None:
+        return replace(images, notes=(*images.notes, "numbers of people hidden; --mask-seed tells who they are")), False
+    key = read_mask_seed(mask_seed)
+    if manifest["mask"]["seed_commitment"] != commitment(key):
+        raise UnfaceError(f"{source}: was not made with this mask seed; give the file that deploy kept")
+    names_of = released_names(training, key)
+    made = {names_of[ref.id]: ref for ref in training}
+    unknown = [ref.id for ref in images if ref.id not in made]
+    if unknown:
+        raise UnfaceError(f"{source}: {unknown[0]} was made of no picture of --training; give its originals")
+    refs = [replace(ref, identity=made[ref.id].identity, copy_of=made[ref.id].id) for ref in images]
+    return ImageSet(tuple(refs), images.source, images.notes), True
 
 
 def _faces(done: "Released", pictures: "dict[str, ImageSet]") -> "list[FacePair]":

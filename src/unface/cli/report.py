@@ -26,19 +26,19 @@ class Format(StrEnum):
     RELEASE = "release"
     INVERSION = "inversion"
     CERTIFICATE = "certificate"
+    PROTECTION = "protection"
 
 
 def report(
     audit: Path = typer.Argument(
         ...,
         metavar="RESULT.json",
-        help="What 'unface audit', 'validate', 'release', 'invert' or 'certify' wrote, or its folder.",
+        help="What 'unface audit', 'validate', 'release', 'invert', 'certify' or 'facemae audit' wrote, or its folder.",
     ),
     out: Path | None = typer.Option(
         None,
         "--out",
-        help="The page [default: report.html, or validation.html, release.html, inversion.html, certificate.html, "
-        "beside it].",
+        help="The page [default: report.html, or validation.html, release.html … beside it].",
     ),
     policy: Path | None = typer.Option(
         None, "--policy", help="TOML file of rules; the page opens with their verdict ('unface gate' exits with it)."
@@ -54,25 +54,28 @@ def report(
     from unface.result.audit import REPORT_FILE, AuditResult, audit_path
     from unface.result.certificate import CERTIFICATE_PAGE, CertificateResult, certificate_path
     from unface.result.inversion import INVERSION_PAGE, InversionResult, inversion_path
+    from unface.result.protection import PROTECTION_PAGE, ProtectionResult, protection_path
     from unface.result.release import RELEASE_PAGE, ReleaseResult, release_path
     from unface.result.validation import VALIDATION_PAGE, ValidationResult, validation_path
 
     validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
-    certificate = certificate_path(audit)
-    audit = validation or release or inversion or certificate or audit_path(audit)
+    certificate, protection = certificate_path(audit), protection_path(audit)
+    audit = validation or release or inversion or certificate or protection or audit_path(audit)
     pages = {
         VALIDATION_PAGE: validation,
         RELEASE_PAGE: release,
         INVERSION_PAGE: inversion,
         CERTIFICATE_PAGE: certificate,
+        PROTECTION_PAGE: protection,
     }
     usual = next((page for page, found in pages.items() if found), REPORT_FILE)
     page = audit.parent / usual if out is None else out
     rules = None if policy is None else read_policy(policy)
     require_distinct([page, history], [audit, policy])
     require_new_file(page, force=force)
-    if history is not None and (inversion or certificate):
-        raise UnfaceError(f"--history: does not support {'inversions' if inversion else 'certificates'}; leave it out")
+    if history is not None and (inversion or certificate or protection):
+        what = "inversions" if inversion else "certificates" if certificate else "protections"
+        raise UnfaceError(f"--history: does not support {what}; leave it out")
     if validation:
         from unface.report.validation import write_validation
 
@@ -93,6 +96,11 @@ def report(
 
         certified = CertificateResult.load(audit)
         written = write_certificate(certified, page, _decision(certified, rules))
+    elif protection:
+        from unface.report.protection import write_protection
+
+        protected = ProtectionResult.load(audit)
+        written = write_protection(protected, page, _decision(protected, rules))
     else:
         audited = AuditResult.load(audit)
         written = write_report(audited, page, _added(history, audited), _decision(audited, rules))
@@ -119,6 +127,7 @@ def schema(
     from unface.result.audit import json_schema
     from unface.result.certificate import certificate_schema
     from unface.result.inversion import inversion_schema
+    from unface.result.protection import protection_schema
     from unface.result.release import release_schema
     from unface.result.validation import validation_schema
 
@@ -128,5 +137,6 @@ def schema(
         Format.RELEASE: release_schema,
         Format.INVERSION: inversion_schema,
         Format.CERTIFICATE: certificate_schema,
+        Format.PROTECTION: protection_schema,
     }
     typer.echo(json.dumps(schemas[file](), indent=2))

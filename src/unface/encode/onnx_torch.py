@@ -71,14 +71,21 @@ class _Graph(nn.Module):
         small = {name: fixed[name] for name in read if fixed[name].size <= 8}
         self._steps = [_Step(node, small) for node in nodes]
         self._input, self._output = given, made
+        last = {name: number for number, step in enumerate(self._steps) for name in step.inputs}
+        self._spent: list[list[str]] = [[] for _ in nodes]
+        for name, number in last.items():
+            if name and name != made:
+                self._spent[number].append(name)
 
     def forward(self, pictures: Tensor) -> Tensor:
         made: dict[str, Tensor] = {name: getattr(self, buffer) for name, buffer in self._names.items()}
         made[self._input] = pictures.permute(0, 2, 3, 1) if self.channels_last else pictures
-        for step in self._steps:
+        for step, spent in zip(self._steps, self._spent, strict=True):
             given = [made[name] if name else None for name in step.inputs]
             results = step.run(given, step.attributes, step.numbers)
             made.update(zip(step.outputs, results if isinstance(results, tuple) else (results,), strict=False))
+            for name in spent:  # what nothing needs any more would fill the memory
+                made.pop(name, None)
         vectors = made[self._output]
         return (vectors[:, 0] if self.class_token else vectors).flatten(1)
 

@@ -14,9 +14,11 @@ from unface.gate.policy import (
     Policy,
     RiskRule,
     Rule,
+    UtilityMinRule,
     UtilityRule,
     ValidationRule,
 )
+from unface.gate.protection import evaluate_protection, protection_words
 from unface.gate.release import evaluate_release, release_words
 from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, inconclusive, listed
 from unface.gate.validation import evaluate_validation, validation_words
@@ -24,12 +26,14 @@ from unface.result.audit import AuditResult
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
 from unface.result.inversion import InversionResult
+from unface.result.protection import ProtectionResult
 from unface.result.readings import Readable
 from unface.result.release import ReleaseResult
 from unface.result.validation import ValidationResult
 from unface.result.words import count, rate
 
 SCHEMA = "unface.gate/2"
+PROTECT = "unface protect facemae audit"
 _EXIT = {Verdict.PASSED: 0, Verdict.FAILED: 3, Verdict.INCONCLUSIVE: 4}
 
 
@@ -104,6 +108,8 @@ def decide(result: Readable, policy: Policy) -> GateResult:
             return judge_inversion(result, policy)
         case CertificateResult():
             return judge_certificate(result, policy)
+        case ProtectionResult():
+            return judge_protection(result, policy)
     raise UnfaceError(f"no rule is about a file of {result.schema_}; give a result that 'unface gate' takes")
 
 
@@ -112,7 +118,8 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
     unusable = _unusable(result)
     rules = []
     for number, rule in enumerate(policy.require, 1):
-        if isinstance(rule, ValidationRule | ExposedRule | CopiesRule | RiskRule | InversionRule | CertificateRule):
+        other = ValidationRule | ExposedRule | CopiesRule | RiskRule | InversionRule | CertificateRule | UtilityMinRule
+        if isinstance(rule, other):
             rules.append(_rule_result(*_in_words(rule, ""), None, evaluate(rule, result.raw, result)))
             continue
         name = rule.space if rule.space is not None else _released(result, number)
@@ -190,6 +197,20 @@ def judge_certificate(result: CertificateResult, policy: Policy) -> GateResult:
     return GateResult(_one_line(result.subject), sha256, len(warnings), tuple(rules))
 
 
+def judge_protection(result: ProtectionResult, policy: Policy) -> GateResult:
+    """The same for a protection.json."""
+    rules = []
+    for rule in policy.require:
+        if isinstance(rule, UtilityMinRule | RiskRule):
+            rules.append(_rule_result(*protection_words(rule), None, evaluate_protection(rule, result)))
+        else:
+            outcome = inconclusive(f"this file is a protection; the rule is about what '{maker(rule)}' wrote")
+            rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
+    warnings = _warnings(result.findings)
+    rules += _on_warnings(policy, warnings, "protection", None)
+    return GateResult(_one_line(result.release.name), result.release.sha256, len(warnings), tuple(rules))
+
+
 def _warnings(findings: list[Finding]) -> list[str]:
     return [f"{finding.about}: {finding.text}" for finding in findings if finding.severity == "warning"]
 
@@ -206,8 +227,8 @@ def _on_warnings(policy: Policy, warnings: list[str], what: str, unusable: Outco
 
 def maker(rule: Rule) -> str:
     """The command whose file a rule is about."""
-    if isinstance(rule, CertificateRule):
-        return "unface protect frequency certify"
+    if isinstance(rule, CertificateRule | UtilityMinRule):
+        return PROTECT if isinstance(rule, UtilityMinRule) else "unface protect frequency certify"
     if isinstance(rule, ValidationRule | InversionRule):
         return "unface validate" if isinstance(rule, ValidationRule) else "unface invert"
     return "unface release" if isinstance(rule, ExposedRule | CopiesRule | RiskRule) else "unface audit"
@@ -235,8 +256,8 @@ def _released(result: AuditResult, number: int) -> str:
 
 def _in_words(rule: Rule, space: str) -> tuple[str, str]:
     """What is required, and its limit."""
-    if isinstance(rule, ValidationRule):
-        return validation_words(rule)
+    if isinstance(rule, ValidationRule | UtilityMinRule):
+        return validation_words(rule) if isinstance(rule, ValidationRule) else protection_words(rule)
     if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
         return release_words(rule)
     if isinstance(rule, InversionRule | CertificateRule):

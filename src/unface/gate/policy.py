@@ -89,7 +89,7 @@ class CopiesRule(_Table):
 
 
 class RiskRule(_Table):
-    """Of a release: the upper end of the retrieval risk among all its people is at most a limit."""
+    """Of a release or a protection: the upper end of the retrieval risk among all its people is at most a limit."""
 
     risk_max: Share = Field(description="a share above 0 and below 1, such as 0.05 for 5 %")
     k: Count = Field(description="a whole number of nearest faces, from 1")
@@ -113,8 +113,16 @@ class CertificateRule(_Table):
     recognised_max: Share = Field(description="a share above 0 and below 1, such as 0.05 for 5 %")
 
 
+class UtilityMinRule(_Table):
+    """Of a protection: the lower end of the pair verification of a recogniser trained on it is at least a limit."""
+
+    utility_min: Share = Field(description="a share above 0 and below 1, such as 0.9 for 90 % of the pairs")
+    pairs: Name | None = Field(default=None, description="the name of a set of pairs, such as 'lfw'")
+
+
 ReleaseRule = ExposedRule | CopiesRule | RiskRule
-Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule | ReleaseRule | InversionRule | CertificateRule
+ProtectRule = CertificateRule | UtilityMinRule
+Rule = LeakageRule | UtilityRule | ImprovementRule | ValidationRule | ReleaseRule | InversionRule | ProtectRule
 
 
 class Gate(_Table):
@@ -146,6 +154,7 @@ _KINDS: dict[str, type[Rule]] = {
     "risk_max": RiskRule,
     "inverted_max": InversionRule,
     "recognised_max": CertificateRule,
+    "utility_min": UtilityMinRule,
 }
 _Model = TypeVar("_Model", bound=_Table)
 
@@ -180,8 +189,8 @@ def _make_rule(table: object, name: str, place: Place) -> Rule:
     if limit is None:
         raise UnfaceError(
             f"{place(name, '')}: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, "
-            "success_max for a validation, inverted_max for an inversion, recognised_max for a certificate, or "
-            "exposed_max, copies_max or risk_max for a release"
+            "success_max for a validation, inverted_max for an inversion, recognised_max for a certificate, "
+            "exposed_max, copies_max or risk_max for a release, or utility_min or risk_max for a protection"
         )
     return _validated(_KINDS[limit], table, name, place)
 

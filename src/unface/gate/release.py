@@ -33,7 +33,7 @@ def evaluate_release(rule: ReleaseRule, result: ReleaseResult) -> Outcome:
     if not here:
         there = listed(sorted({f"K = {one.k} ({one.pictures})" for one in result.retrieval}))
         return inconclusive(f"this retrieval risk was not measured; the release has {there}")
-    return _outcome(max(here, key=lambda one: one.identities).share, rule.risk_max, k=rule.k)
+    return bounded_by(max(here, key=lambda one: one.identities).share, rule.risk_max, k=rule.k)
 
 
 def _exact(rule: ReleaseRule, result: ReleaseResult) -> Outcome | None:
@@ -61,7 +61,7 @@ def _copies(rule: CopiesRule, result: ReleaseResult) -> Outcome:
         return inconclusive(f"FAR {rate(rule.far)} was not measured; the release has {there}")
     if found.resolution == "coarse" and rule.coarse != "allow":
         return inconclusive(f"FAR {rate(rule.far)} is coarse; give more real people, or set coarse = 'allow'")
-    return _outcome(found.excess, rule.copies_max, far=rule.far)
+    return bounded_by(found.excess, rule.copies_max, far=rule.far)
 
 
 def _exposed(rule: ExposedRule, result: ReleaseResult) -> Outcome:
@@ -72,7 +72,7 @@ def _exposed(rule: ExposedRule, result: ReleaseResult) -> Outcome:
         if isinstance(view, Outcome):
             return view
         found = view.exposure
-    outcome = _outcome(found.exposed, rule.exposed_max)
+    outcome = bounded_by(found.exposed, rule.exposed_max)
     unseen = (found.least - 1) / found.exposed.denominator
     # Fewer than ``least`` exposed people cannot be listed, so an empty list bounds nothing below that.
     if outcome.verdict is Verdict.PASSED and unseen > rule.exposed_max:
@@ -98,7 +98,8 @@ def _by(view: str | None) -> str:
     return "" if view is None else f" by {view}"
 
 
-def _outcome(found: Estimate, limit: float, *, far: float | None = None, k: int | None = None) -> Outcome:
+def bounded_by(found: Estimate, limit: float, *, far: float | None = None, k: int | None = None) -> Outcome:
+    """The upper end must be within the limit."""
     high = max(found.value, found.high)
     measured = Measurement(found.value, found.low, high, found.level, limit, "share", k=k, far=far)
     said = amount(limit, "share")

@@ -15,6 +15,7 @@ from unface.gate.policy import (
     LeakageRule,
     RiskRule,
     Rule,
+    UtilityMinRule,
     UtilityRule,
     ValidationRule,
 )
@@ -95,6 +96,8 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
             outcomes = [inconclusive("this file is an audit; success_max is about what 'unface validate' wrote")]
         case ExposedRule() | CopiesRule() | RiskRule():
             outcomes = [inconclusive("this file is an audit; the rule is about what 'unface release' wrote")]
+        case UtilityMinRule():
+            outcomes = [inconclusive("this file is an audit; utility_min is about what 'unface protect' wrote")]
         case InversionRule():
             outcomes = [inconclusive("this file is an audit; inverted_max is about what 'unface invert' wrote")]
         case CertificateRule():

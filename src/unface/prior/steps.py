@@ -16,7 +16,7 @@ from unface.errors import UnfaceError
 from unface.output.write import write_file
 
 BLOCK = 20
-"""Steps between looks at the clock; the loss curve has one point for each block."""
+"""Steps; the loss curve has one point for each block."""
 _STATE = "state.safetensors"
 
 
@@ -31,6 +31,7 @@ class Steps(ABC):
     ) -> None:
         self.step, self.seconds = 0, 0.0
         self.losses: list[float] = []
+        self._unsaid: list[Tensor] = []  # of the block that is not full yet
         self.average = list(average)
         self._module, self._adam, self._identity = module, adam, identity
 
@@ -39,14 +40,20 @@ class Steps(ABC):
         """Take a step, count it in ``step``, and give its loss."""
 
     def run(self, steps: int, seconds: float = float("inf"), stop: Callable[[], bool] = lambda: False) -> bool:
-        """Up to that many steps in all, or until the time is up or ``stop`` says so; whether all are done."""
+        """Up to that many steps in all, or until the time is up or ``stop`` says so; whether all are done.
+
+        The clock is looked at after each step. A block that was cut is finished by the next run: one curve for both.
+        """
         began = time.monotonic()
         before = self.seconds
         while self.step < steps and time.monotonic() - began < seconds and not stop():
-            count = min(BLOCK - self.step % BLOCK, steps - self.step)
-            loss = float(torch.stack([self.one() for _ in range(count)]).mean())
-            self.losses.append(loss)
+            self._unsaid.append(self.one())
             self.seconds = before + time.monotonic() - began
+            if self.step % BLOCK and self.step < steps:
+                continue
+            loss = float(torch.stack([one.to(self._unsaid[-1].device) for one in self._unsaid]).mean())
+            self._unsaid.clear()
+            self.losses.append(loss)
             if not np.isfinite(loss):
                 raise UnfaceError(f"the loss is {loss} at step {self.step}; lower the learning rate")
         return self.step >= steps
@@ -61,7 +68,13 @@ class Steps(ABC):
                 tensors[f"average.{name}"] = self.average[place]
             tensors |= {f"adam.{key}.{name}": value for key, value in moments.get(place, {}).items()}
         plain = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        progress = {"step": self.step, "seconds": self.seconds, "losses": self.losses, "identity": self._identity}
+        progress = {
+            "step": self.step,
+            "seconds": self.seconds,
+            "losses": self.losses,
+            "unsaid": [float(loss) for loss in self._unsaid],
+            "identity": self._identity,
+        }
         write_file(folder / _STATE, save(plain, {"progress": json.dumps(progress)}))
 
     def resume(self, folder: Path) -> None:
@@ -93,3 +106,4 @@ class Steps(ABC):
         if progress["step"]:
             self._adam.load_state_dict({"state": state, "param_groups": self._adam.state_dict()["param_groups"]})
         self.step, self.seconds, self.losses = progress["step"], progress["seconds"], progress["losses"]
+        self._unsaid = [torch.tensor(loss) for loss in progress.get("unsaid", [])]

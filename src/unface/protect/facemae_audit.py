@@ -1,10 +1,10 @@
 """A FaceMAE release measured: what a recogniser learns from it and who links its people, beside simpler methods."""
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from unface.protect.attackers import (
     release_attacker,
 )
 from unface.protect.baselines import MaskedFaces, contents_of
-from unface.protect.facemae_deploy import RELEASE, SCHEMA, commitment, released_names
+from unface.protect.facemae_deploy import RELEASE, commitment, read_manifest, released_names
 from unface.protect.facemae_frames import each_face, require_faces
 from unface.protect.facemae_train import Trained
 from unface.protect.pair_sets import PairSet
@@ -47,6 +47,14 @@ FACEMAE, ORIGINALS, MASKS, MEAN_COLOUR, LOW_PASS, PLAIN, NOBODY = (
     "FaceMAE", "originals", "masks", "mean-colour masks", "low-pass", "plain MAE", "people who do not exist",
 )  # fmt: skip
 Frames = NDArray[np.uint8]
+Protect = Callable[[Frames, list[bytes]], Frames]
+"""What anybody can do to faces, with hashes that decide their masks."""
+
+
+def unchanged(frames: Frames, contents: list[bytes]) -> Frames:
+    """Of the originals: an attacker can still fine-tune on pairs of their own pictures."""
+    del contents
+    return frames
 
 
 @dataclass(frozen=True)
@@ -129,20 +137,18 @@ def read_release(
     return ReadRelease(folder.name, manifest, np.stack(real), np.stack(released), contents, people, left_out)
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """manifest.json of a release folder."""
-    try:
-        manifest = json.loads((folder / RELEASE).read_text(encoding="utf-8"))
-        if manifest["schema"] != SCHEMA:
-            raise ValueError
-        for part, keys in (("model", ("sha256", "size", "preset", "loss")), ("mask", ("ratio", "seed_commitment"))):
-            [manifest[part][key] for key in keys]
-        str(manifest["files_sha256"])
-    except OSError as error:
-        raise UnfaceError(f"{folder}: holds no FaceMAE release ({RELEASE}: {reason(error)})") from None
-    except (ValueError, KeyError, TypeError):
-        raise UnfaceError(f"{folder}/{RELEASE}: is not of {SCHEMA}; give a folder that deploy wrote") from None
-    return dict(manifest)
+def own_people(images: ImageSet, size: int, detector: Detector | None, threads: int | None = None) -> OwnPeople:
+    """Faces of a set, and whose they are."""
+    left_out, frames, contents, owners = Counter[str](), [], list[bytes](), list[str]()
+    for ref, frame in zip(images, each_face(images.images, size, detector, threads, lambda one: one), strict=True):
+        if isinstance(frame, str):
+            left_out[frame] += 1
+        else:
+            frames.append(frame.pixels)
+            contents.append(frame.content)
+            owners.append(ref.identity)
+    require_faces(images, len(frames), left_out)
+    return OwnPeople(np.stack(frames), contents, np.unique(owners, return_inverse=True)[1].astype(np.int64))
 
 
 def utility(
@@ -208,23 +214,28 @@ class Crowd:
     encoders: Sequence[Encoder]
     plan: Plan
 
+    @cached_property
+    def published(self) -> list[Attacker]:
+        """Recognisers as they are."""
+        return [registry_attacker(encoder, self.plan.device) for encoder in self.encoders]
+
     def against(
         self,
-        protect: Callable[[Frames, list[bytes]], Frames] | None,
+        protect: Protect,
         own: OwnPeople | None,
         trained: Mapping[int, TrainedRecogniser],
         progress: Progress | None = None,
     ) -> Iterator[Attacker]:
         """Attackers of a set; ``protect`` is what anybody can do to a picture with the public model."""
         device = self.plan.device
-        for encoder in self.encoders:
-            yield registry_attacker(encoder, device)
+        yield from self.published
         for recogniser in list(trained.values())[:1]:
             yield release_attacker(recogniser)
-        if protect is None or not self.encoders:
+        if not self.encoders:
             return
         first = self.encoders[0]
-        yield imitating_attacker(first, lambda frames: protect(frames, contents_of(frames)), device)
+        if protect is not unchanged:
+            yield imitating_attacker(first, lambda frames: protect(frames, contents_of(frames)), device)
         if own is not None:
             made = Deployed(own.frames, protect(own.frames, own.contents), own.people)
             yield fine_tuned_attacker(first, made, self.plan.tuning, device, progress=progress)
@@ -250,15 +261,15 @@ def audit(
     masked = MaskedFaces.of(given.real, given.contents, trained.masking, trained.preset, key)
     theirs = _other_key(key)
 
-    def by(model: Trained) -> Callable[[Frames, list[bytes]], Frames]:
+    def by(model: Trained) -> Protect:
         def protect(frames: Frames, contents: list[bytes]) -> Frames:
             return MaskedFaces.of(frames, contents, model.masking, model.preset, theirs).made_by(model.model)
 
         return protect
 
-    sets: list[tuple[str, float | None, Frames, Callable[[Frames, list[bytes]], Frames] | None]] = [
+    sets: list[tuple[str, float | None, Frames, Protect]] = [
         (FACEMAE if given.manifest["model"]["loss"] != "mse" else PLAIN, masked.ratio, given.released, by(trained)),
-        (ORIGINALS, None, given.real, None),
+        (ORIGINALS, None, given.real, unchanged),
         (MASKS, masked.ratio, masked.masks(), _with(MaskedFaces.masks, trained, theirs)),
         (MEAN_COLOUR, masked.ratio, masked.mean_colour(), _with(MaskedFaces.mean_colour, trained, theirs)),
         (LOW_PASS, masked.ratio, masked.low_pass(), _with(MaskedFaces.low_pass, trained, theirs)),
@@ -373,9 +384,7 @@ def findings(result: ProtectionResult, left_out: Mapping[str, int], plan: Plan) 
     return found
 
 
-def _with(
-    how: Callable[[MaskedFaces], Frames], trained: Trained, key: bytes
-) -> Callable[[Frames, list[bytes]], Frames]:
+def _with(how: Callable[[MaskedFaces], Frames], trained: Trained, key: bytes) -> Protect:
     def protect(frames: Frames, contents: list[bytes]) -> Frames:
         return how(MaskedFaces.of(frames, contents, trained.masking, trained.preset, key))
 

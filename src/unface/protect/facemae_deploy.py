@@ -48,6 +48,11 @@ def mask_seed(path: Path) -> bytes:
     if not path.exists():
         with staged(path, private=True, option="--mask-seed", replace=False) as unfinished:
             unfinished.write_text(os.urandom(_KEY_BYTES).hex() + "\n", encoding="ascii")
+    return read_mask_seed(path)
+
+
+def read_mask_seed(path: Path) -> bytes:
+    """The seed that ``mask_seed`` keeps."""
     try:
         key = bytes.fromhex(path.read_text(encoding="ascii").strip())
     except (OSError, ValueError):
@@ -55,6 +60,22 @@ def mask_seed(path: Path) -> bytes:
     if len(key) != _KEY_BYTES:
         raise UnfaceError(f"{short_name(path)}: holds no mask seed; expected {2 * _KEY_BYTES} hexadecimal digits")
     return key
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """manifest.json of a release folder."""
+    try:
+        manifest = json.loads((folder / RELEASE).read_text(encoding="utf-8"))
+        if manifest["schema"] != SCHEMA:
+            raise ValueError
+        for part, keys in (("model", ("sha256", "size", "preset", "loss")), ("mask", ("ratio", "seed_commitment"))):
+            [manifest[part][key] for key in keys]
+        str(manifest["files_sha256"])
+    except OSError as error:
+        raise UnfaceError(f"{folder}: holds no FaceMAE release ({RELEASE}: {reason(error)})") from None
+    except (ValueError, KeyError, TypeError):
+        raise UnfaceError(f"{folder}/{RELEASE}: is not of {SCHEMA}; give a folder that deploy wrote") from None
+    return dict(manifest)
 
 
 def commitment(key: bytes) -> str:

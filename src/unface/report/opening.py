@@ -11,6 +11,7 @@ from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
 from unface.result.inversion import RAW, InversionResult, inverted
 from unface.result.numbers import Estimate
+from unface.result.protection import PAPER_K, ProtectionResult
 from unface.result.readings import Readable
 from unface.result.release import ReleaseResult
 from unface.result.validation import ALL_JUDGES, ValidationResult, measured
@@ -21,7 +22,7 @@ _UNDECIDED = "No limit is set, so this result neither passes nor fails."
 _MOST_STEPS = 3
 _MOST_ENCODERS = 4  # drawn as squares on one screen
 # Limits of a suggested policy. They are places to start from; no standard names them.
-_TAR, _SUCCESS, _EXPOSED = 0.01, 0.05, 0.01
+_TAR, _SUCCESS, _EXPOSED, _RISK, _UTILITY = 0.01, 0.05, 0.01, 0.01, 0.9
 _TERMS = {
     "TAR": "TAR: share of photo pairs of one person that the attacker matches.",
     "FAR": "FAR: share of pairs of strangers that are matched by mistake.",
@@ -309,6 +310,41 @@ def release_opening(result: ReleaseResult, decision: GateResult | None, advice: 
     return _opening(result, decision, suggestion, "release.json", (tested, result.verdict), grids, footnote, steps)
 
 
+def protection_opening(result: ProtectionResult, decision: GateResult | None, advice: Sequence[str]) -> Opening:
+    """Of a protected face set."""
+    people = count(result.release.people, "person", "people")
+    tested = (
+        f"Tested: is {result.release.name} good for training a face recogniser, and does it hide the {people} in it? "
+        f"{count(len(result.audited.attackers), 'attacker')} looked for them with real pictures."
+    )
+    grids, suggestion = [], ""
+    if result.valid:
+        for method, title in ((result.audited, "This release"), (result.originals, "For comparison: the originals")):
+            worst = None if method is None else method.worst
+            if worst is not None and worst.other is not None:
+                what = f"faces are linked to another picture of their person, at {one_in(worst.far)}"
+                grids.append(Grid(title, worst.other.value, what))
+        lines = []
+        if result.audited.attackers:
+            lines += [
+                f"# The worst attacker may find the person of at most {percent(_RISK)} of the real pictures.",
+                "[[require]]",
+                f"risk_max = {_RISK:g}",
+                f"k = {PAPER_K}",
+            ]
+        if result.audited.utility:
+            lines += [
+                f"# A recogniser trained on the release verifies at least {percent(_UTILITY)} of the pairs.",
+                "[[require]]",
+                f"utility_min = {_UTILITY:g}",
+            ]
+        suggestion = "\n".join(lines)
+    steps = [*_decided(decision, "publish this set"), *_broken(result.findings), *advice]
+    sentences = (tested, result.verdict)
+    footnote = "Linked: the attacker takes a released face and a real photo to show one person."
+    return _opening(result, decision, suggestion, "protection.json", sentences, grids, footnote, steps)
+
+
 def inversion_opening(result: InversionResult, decision: GateResult | None) -> Opening:
     """Of an inversion."""
     tested = (
@@ -380,7 +416,7 @@ def certificate_opening(result: CertificateResult, decision: GateResult | None) 
 
 
 def _opening(
-    result: AuditResult | ValidationResult | ReleaseResult | InversionResult | CertificateResult,
+    result: AuditResult | ValidationResult | ReleaseResult | InversionResult | CertificateResult | ProtectionResult,
     decision: GateResult | None,
     suggestion: str,
     file: str,
@@ -408,7 +444,8 @@ def _would(result: Readable, suggestion: str) -> str:
     """What the suggested policy would decide."""
     if not suggestion:
         return ""
-    (rule,) = decide(result, make_policy(tomllib.loads(suggestion), lambda _, key: key)).rules
+    rules = decide(result, make_policy(tomllib.loads(suggestion), lambda _, key: key)).rules
+    rule = max(rules, key=lambda one: one.verdict.gravity)
     if rule.measured is None or rule.verdict is Verdict.INCONCLUSIVE:
         return ""
     would = "pass" if rule.verdict is Verdict.PASSED else "fail"

@@ -44,7 +44,8 @@ class PairsResult(Frozen):
     @property
     def accuracy(self) -> Estimate:
         """The mean over folds and seeds."""
-        return spread(self.by_seed)
+        found = spread(self.by_seed)
+        return Estimate(found.value, max(0.0, found.low), min(1.0, found.high), found.level)
 
     def less(self, other: "PairsResult") -> Estimate | None:
         """This accuracy less another one, fold by fold over the seeds of both; None where they share no seed."""
@@ -259,6 +260,16 @@ class ProtectionResult(Frozen):
     def load(cls, path: str | PathLike[str]) -> "ProtectionResult":
         """Read a protection.json."""
         return load_result(Path(path), cls, PROTECTION_SCHEMA, "unface protect facemae audit")
+
+
+def protection_path(path: Path) -> Path | None:
+    """The protection.json that a path means: itself, or the one in a folder; None where it is something else."""
+    file = path / PROTECTION_FILE if path.is_dir() else path
+    try:
+        with file.open(encoding="utf-8") as opened:
+            return file if f'"{PROTECTION_SCHEMA}"' in opened.read(200) else None
+    except (OSError, ValueError):
+        return None
 
 
 def require_no_protection(folder: Path, *, force: bool) -> None:

@@ -111,6 +111,12 @@ KINDS = {
         "unface protect frequency certify",
         "unface.result.certificate:CertificateResult",
     ),
+    "unface.protection/1": Kind(
+        "protection.json",
+        "protection.html",
+        "unface protect facemae audit",
+        "unface.result.protection:ProtectionResult",
+    ),
 }
 
 
