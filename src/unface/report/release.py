@@ -93,8 +93,9 @@ def print_release(result: ReleaseResult, console: Console) -> None:
     print_safely(console, _terminal_views(result))
     chance = percent(result.main.membership.null)
     print_safely(console, Text(f"links: TAR of real pictures at FAR 1e-2; by chance {chance} in training", style="dim"))
-    for name, text in _nearest_people(result):
-        print_safely(console, Text(f"{name}: {text}", style="dim"))
+    for name, (number, chance) in _nearest_people(result).items():
+        line = f"{name}: {number} nearest people are training people; {chance}"
+        print_safely(console, Text(line, style="dim"))
     if result.main.copies:
         console.print()
         print_safely(console, _terminal_copies(result.main))
@@ -150,17 +151,16 @@ def _p(test: PermutationTest) -> str:
     return f"{test.p:.2g}" if test.p >= 1e-4 else "<0.0001"
 
 
-def _nearest_people(result: ReleaseResult) -> list[tuple[str, str]]:
-    """By view: how many of the people nearest to synthetic faces are training people; p corrected for all views."""
-    return [
-        (
-            view.name,
-            f"{near.training:,} of the nearest {near.nearest:,} people are training people, "
+def _nearest_people(result: ReleaseResult) -> dict[str, tuple[str, str]]:
+    """By view: how many of the people nearest to synthetic faces are training people, and chance; p is corrected."""
+    return {
+        view.name: (
+            f"{near.training:,} of the {near.nearest:,}",
             f"chance {near.expected:.1f}, p = {result.corrected[view.name]:.2g}",
         )
         for view in result.views
         if (near := view.enrichment) is not None
-    ]
+    }
 
 
 def _headline(result: ReleaseResult) -> list[tuple[str, str, str]]:
@@ -197,7 +197,7 @@ def _links(view: ViewResult) -> str:
 
 
 def _views_table(result: ReleaseResult) -> Table:
-    rows, people = [], dict(_nearest_people(result))
+    rows, people = [], _nearest_people(result)
     for view in result.views:
         exposed, auc, tpr = view.exposure.exposed, view.separation.auc, view.separation.tpr
         rows.append(
@@ -208,16 +208,13 @@ def _views_table(result: ReleaseResult) -> Table:
                     bounded(view.membership.share),
                     f"chance {percent(view.membership.null)}, p = {_p(view.membership.test)}",
                 ),
-                Cell(
-                    f"{exposed.numerator:,}",
-                    f"{interval(exposed.low, exposed.high)} % of {exposed.denominator:,}"
-                    + (f"; {people[view.name]}" if view.name in people else ""),
-                ),
+                Cell(f"{exposed.numerator:,}", f"{interval(exposed.low, exposed.high)} % of {exposed.denominator:,}"),
+                Cell(*people.get(view.name, (NOT_MEASURED, ""))),
                 Cell(
                     f"{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
+                    f"TPR {NOT_MEASURED if tpr is None else bounded(tpr)} at FPR {rate(view.separation.fpr)}; "
                     f"mAP {view.separation.average_precision:.3f}, a coin {view.separation.coin:.3f}",
                 ),
-                Cell(NOT_MEASURED if tpr is None else bounded(tpr), f"at FPR {rate(view.separation.fpr)}"),
             ]
         )
     if result.fused is not None:
@@ -226,7 +223,14 @@ def _views_table(result: ReleaseResult) -> Table:
         rows.append(
             [Cell("all together"), Cell("–"), Cell("–"), Cell(f"{exposed.numerator:,}", small), *2 * [Cell("–")]]
         )
-    heads = ("view", "links real people", "nearest in training", "exposed people", "AUC", "TPR")
+    heads = (
+        "view",
+        "links real people",
+        "nearest in training",
+        "exposed people",
+        "nearest people in training",
+        "AUC, TPR and mAP",
+    )
     return table("Training against holdout people", heads, rows)
 
 
