@@ -30,7 +30,8 @@ from studies.measured import Cell, Table, markdown, write_findings
 from unface import EmbeddingSet, load_encoder, read_embeddings
 from unface.data import decode, write_embeddings
 from unface.encode import framed
-from unface.prior.train import CELEBA_CROP, CELEBA_FACE
+from unface.prior.diffusion import CELEBA_FACE
+from unface.prior.train import CELEBA_CROP
 from unface.release import Labelled, retrieval_risk
 from unface.release.paper import PaperSet, paper_score
 from unface.release.run import Plan, release

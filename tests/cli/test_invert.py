@@ -66,8 +66,8 @@ def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(
     assert (again.code, again.err.count("\n")) == (1, 1)
     assert "--force" in again.err
     weights_here("edgeface-s")
-    options = ("--judge", "sface", "--attack", LITTLE, "--attack", DECODER, "--own", "edgeface-s")
-    shown = invert(people, tmp_path / "out", *options, "--show-faces", "--force")
+    more = ("--judge", "sface", "--attack", LITTLE, "--attack", DECODER, "--own", "edgeface-s")
+    shown = invert(people, tmp_path / "out", *more, "--show-faces", "--force")
     assert shown.code == 0, shown.err
     learned = InversionResult.load(tmp_path / "out" / "inversion.json").cells[1]
     assert learned.attack == DECODER
