@@ -519,7 +519,7 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
         if row["verb"] == "intercept"
     ]
     questions = {f"n = {n:,}": ".0f" for n in QUERIES}
-    return {
+    tables = {
         "accuracy": Table(columns={"system": "", "folds": "", "LFW, %": ".2f", "±": ".2f"}, rows=accuracies),
         "success": Table(
             columns={"system": "", "attack": "", **questions, "chance": ".2f", "ceiling": ".0f"}, rows=success
@@ -539,6 +539,7 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
         ),
         "map2v": Table(columns=CLIMBED, rows=climbed([row for row in rows if row["verb"] == "map2v"])),
     }
+    return {name: table for name, table in tables.items() if table.rows}
 
 
 def climbed(rows: Sequence[Row]) -> list[list[Cell]]:
