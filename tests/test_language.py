@@ -20,7 +20,7 @@ MOST_WORDS = 20  # in an average sentence of a page, counted by tests/prose.py
 PLAIN = {
     r"(is|are|was|were|be|being|been) told\b": "say, show, report",
     r"told (apart|from)\b": "distinguish, separate",
-    r"(cannot|can) tell (\w+ ){0,3}(apart|from)\b": "distinguish, separate",
+    r"(cannot|can|not) tell (\w+ ){0,3}(apart|from)\b": "distinguish, separate",
     r"cannot tell:|cannot be told": "inconclusive, could not be evaluated",
     r"whom|whence|thus|hence|lest|thereof|whilst|albeit": "who, from where, so",
     r"rid(e|es|ing) along": "is added, is measured too",

@@ -87,7 +87,7 @@ def test_far_and_k_override_those_of_the_protocol() -> None:
 
 def test_what_was_not_measured_is_listed() -> None:
     alone = bare().not_measured
-    assert alone[0].startswith("same-shoot pairs: bare vectors do not tell the same person elsewhere")
+    assert alone[0].startswith("same-shoot pairs: bare vectors cannot separate the same person elsewhere")
     assert "probes left out: ridge, lda, plda" in alone
     everything = audited().not_measured
     assert not any(text.startswith("same-shoot") for text in everything)

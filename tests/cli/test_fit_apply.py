@@ -141,7 +141,11 @@ def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_pa
             "Use --target 0.05@0.01 or add people",
         ),
         ("--eraser utility-pca", "eraser 'utility-pca' spares a task; give vectors of that task as --spare"),
-        ("--identity-column who", "faces.parquet: no column 'who'; there is 'id', 'identity', 'vector', 'place'"),
+        (
+            "--identity-column who",
+            "faces.parquet: no column 'who'; there is 'id', 'identity', 'vector', 'place': name yours with "
+            "--identity-column",
+        ),
         (
             "--hold-out 0.05",
             "certificate: 2 identities with two images; at least 4 are needed; raise --hold-out, or use 0 for no "
@@ -159,7 +163,10 @@ def test_what_cannot_be_fitted_is_one_line_and_no_file(
 def test_unlabelled_data_cannot_be_fitted_on(faces: Path, tmp_path: Path) -> None:
     pq.write_table(pq.read_table(faces).drop(["identity"]), tmp_path / "bare.parquet")
     told = line_of(unface("fit", tmp_path / "bare.parquet", "--out", tmp_path / "p"))
-    assert told == "bare.parquet: no column 'identity'; there is 'id', 'vector', 'place'"
+    assert (
+        told
+        == "bare.parquet: no column 'identity'; there is 'id', 'vector', 'place': name yours with --identity-column"
+    )
 
 
 def test_there_must_be_a_folder_to_write_to(faces: Path, fitted: Path, tmp_path: Path) -> None:

@@ -136,7 +136,10 @@ def test_what_is_not_there_or_not_ours_is_one_line(tmp_path: Path) -> None:
     assert refusal(tmp_path / "packed.parquet") == "packed.parquet: compressed by gzip; unpack it first"
     assert refusal(tmp_path / "face.jpg").startswith("face.jpg: a picture, not vectors; encode pictures first")
     assert refusal(tmp_path / "pipe") == "pipe: neither a file nor a directory"
-    assert refusal(whole, vector="face") == "whole.parquet: no column 'face'; there is 'identity', 'vector'"
+    assert (
+        refusal(whole, vector="face")
+        == "whole.parquet: no column 'face'; there is 'identity', 'vector': name yours with --vector-column"
+    )
     assert refusal("a\0b") == "'a\\x00b': cannot be opened (embedded null byte)"
     assert refusal("x" * 5000).endswith(": cannot be opened (File name too long)")
 

@@ -153,9 +153,10 @@ def test_an_identity_column_of_something_else_is_refused() -> None:
 
 
 def test_a_missing_column_lists_those_that_exist() -> None:
-    assert refusal(table(), vector="face") == "table: no column 'face'; there is 'identity', 'vector'"
-    assert refusal(table(), identity="who") == "table: no column 'who'; there is 'identity', 'vector'"
-    assert refusal(pa.table({})) == "table: no column 'vector'; there is no columns"
+    there = "there is 'identity', 'vector': name yours with"
+    assert refusal(table(), vector="face") == f"table: no column 'face'; {there} --vector-column"
+    assert refusal(table(), identity="who") == f"table: no column 'who'; {there} --identity-column"
+    assert refusal(pa.table({})) == "table: no column 'vector'; there is no columns: name yours with --vector-column"
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
@@ -206,7 +207,7 @@ def test_an_id_column_that_was_asked_for_must_be_there() -> None:
     table = pa.table({"identity": ["a", "b"], "vector": [[1.0, 2.0], [3.0, 4.0]]})
     with pytest.raises(UnfaceError) as error:
         read_embeddings(table, id="typo")
-    assert str(error.value) == "table: no column 'typo'; there is 'identity', 'vector'"
+    assert str(error.value) == "table: no column 'typo'; there is 'identity', 'vector': name yours with --id-column"
 
 
 def test_tensors_of_one_dimension_are_vectors(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def lonely() -> EmbeddingSet:
 REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "one class": (
         lambda: labelled_task(one_class()),
-        "objects: all rows are of one class; at least two are needed to tell apart",
+        "objects: all rows are of one class; at least two are needed",
     ),
     "a class without test rows": (
         lambda: labelled_task(split_by(["train", "train", "test", "train"]), k=1),

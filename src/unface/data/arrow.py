@@ -55,13 +55,13 @@ def chosen_columns(schema: pa.Schema, columns: Columns, source: str) -> list[str
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise UnfaceError(f"{source}: two columns are called {name!r}; rename one")
-    asked = [columns.context] if columns.context else []
-    asked += [columns.id] if columns.id != Columns.id else []  # without the usual id column rows are numbered
-    asked += [] if columns.identity is None else [columns.identity]
-    for name in (columns.vector, *asked):
-        if name not in schema.names:
+    asked = {"--vector-column": columns.vector, "--context": columns.context}
+    asked["--id-column"] = columns.id if columns.id != Columns.id else None  # without the usual one rows are numbered
+    asked["--identity-column"] = columns.identity
+    for option, name in asked.items():
+        if name is not None and name not in schema.names:
             there = ", ".join(repr(known) for known in schema.names) or "no columns"
-            raise UnfaceError(f"{source}: no column {name!r}; there is {there}")
+            raise UnfaceError(f"{source}: no column {name!r}; there is {there}: name yours with {option}")
     ours = (columns.vector, columns.identity, columns.id, columns.context)
     return [field.name for field in schema if field.name in ours or _is_label(field.name, field.type)]
 

@@ -104,7 +104,7 @@ def labelled_task(embeddings: EmbeddingSet, *, k: int = 10, seed: int = 0, split
     """Split by the column of words if it is there (train; test, val or validation), else at random in each class."""
     ordered = _by_id(embeddings)
     if len(ordered.names) < 2:
-        raise UnfaceError(f"{ordered.source}: all rows are of one class; at least two are needed to tell apart")
+        raise UnfaceError(f"{ordered.source}: all rows are of one class; at least two are needed")
     notes: tuple[str, ...] = ()
     if split_column in ordered.labels:
         in_test = _given_split(ordered, split_column)

@@ -47,7 +47,7 @@ class Leakage(Part):
         missing = []
         if not any(point.context_adjusted for point in result.raw.points):
             missing.append(
-                "same-shoot pairs: bare vectors do not tell the same person elsewhere from the same photo shoot; "
+                "same-shoot pairs: bare vectors cannot separate the same person elsewhere from the same photo shoot; "
                 "name a --group column of shoots, or a --context column"
             )
         usual = (*_USUAL_PROBES, "mlp") if result.protocol.variant == "paper" else _USUAL_PROBES
