@@ -1,4 +1,4 @@
-"""quiz.html: the page on which people say whom reconstructions show. It holds faces, and loads and sends nothing."""
+"""quiz.html: the page on which people say who the reconstructions show. It holds faces, and loads and sends nothing."""
 
 import base64
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""A quiz for people: whom does a reconstruction show? One page to answer, a key that stays at home, and a scorer.
+"""A quiz for people: who does a reconstruction show? One page to answer, a key that stays at home, and a scorer.
 
     python -m unface.validate.quiz quiz-key.json answers.json …
 
