@@ -5,7 +5,7 @@
 PICTURES holds CelebA's aligned pictures as <person>/<picture>. SAMPLES holds what each generator drew: a folder or zip
 whose name contains n250, n1000, n5000 or n20000, and beside it n250_result.json with the steps it was trained for. The
 people of T_n are the first n / 5 in order of sha256(name), five pictures each; the holdout are people from the 7,001st
-on, whom no generator saw. At most --people of each side are compared. Real pictures get the generator's crop at 64²
+on, not seen by any generator. At most --people of each side are compared. Real pictures get the generator's crop at 64²
 first, so that all three sets are alike. "pixels" are the pictures themselves at 16², less their mean. KEEP holds
 vectors, so that a second call encodes nothing again.
 

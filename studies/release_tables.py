@@ -2,8 +2,8 @@
 
     python -m studies.release_tables PICTURES SAMPLES KEEP [--record WHERE]
 
-PICTURES and SAMPLES are those of ``studies.release_dose``. Table 1 compares encoders on real pictures of 25 people whom
-nothing else here uses. Tables 3 and 4 score the faces that generators drew: three of SAMPLES, trained on CelebA, and
+PICTURES and SAMPLES are those of ``studies.release_dose``. Table 1 compares encoders on real pictures of 25 people who
+are not used otherwise. Tables 3 and 4 score the faces that generators drew: three of SAMPLES, trained on CelebA, and
 MobileStyleGAN, trained on FFHQ and drawn to the same crop. All of these are 64². Members are the first 25 people, who
 are in all three trainings; fresh are 25 people from the 7,001st on. Vectors are kept in KEEP.
 """

@@ -59,7 +59,7 @@ def joined(block: list[str]) -> Iterator[str]:
 def plain(block: str) -> str:
     """Markdown as a reader sees it: links as their text, code as one word, no emphasis."""
     text = re.sub(r"<[^>]*>", " ", block)
-    text = re.sub(r"`[^`]*`", "code", text)
+    text = re.sub(r"`[^`]*`", "Code", text)  # as it may begin a sentence
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     return re.sub(r"\*\*|__", "", text)
 

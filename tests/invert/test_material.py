@@ -18,7 +18,7 @@ TEMPLATE = ARCFACE_112 * 0.5 + np.array([14.0, 28.0])
 
 
 class Knows:
-    """A detector that was told where the face is."""
+    """A detector that knows where the face is."""
 
     name = "told"
 

@@ -72,7 +72,7 @@ def test_mobilefacenet_has_its_published_size() -> None:
 
 
 def test_it_learns_people_and_carries_over_to_others(tmp_path: Path) -> None:
-    """Pictures of nobody: of 24 people 18 are learned; pictures of the other six are told apart better than before."""
+    """Pictures of nobody: of 24 people 18 are learned; pictures of the other six are separated better than before."""
     faces = read_faces(read_images(nobody_pictures()), 32, None)
     people = np.unique(faces.identities, return_inverse=True)[1].astype(np.int64)
     known = people < 18
