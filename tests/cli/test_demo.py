@@ -15,9 +15,11 @@ import pytest
 from docs import figures
 from studies.measured import markdown, read_findings
 
+from tests.browser.chromium import sheets, show, started
 from tests.cli.command import unface as run
 from unface import AuditResult, audit
 from unface.data import EMBEDDED_ENCODERS, EmbeddingSet, nobody, things
+from unface.report.html import write_report
 from unface.result.validation import ValidationResult
 
 NUMBER = r"\d+(?:\.\d+)?"
@@ -118,6 +120,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     audits = [AuditResult.model_validate(one) for one in json.loads(done.stdout)]
     seconds, gigabytes = map(float, done.stderr.split()[-2:])
     return Whole(dict(zip(EMBEDDED_ENCODERS, audits, strict=True)), seconds, gigabytes)
+
+
+@pytest.mark.slow
+def test_the_report_of_each_encoder_prints_on_four_sheets(whole: Whole, tmp_path: Path) -> None:
+    for browser in started():
+        for name, found in whole.audits.items():
+            for opened in show(browser, write_report(found, tmp_path / f"{name}.html")):
+                assert 0 < sheets(opened.page) <= 4, name
 
 
 @pytest.mark.slow
