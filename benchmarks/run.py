@@ -30,6 +30,7 @@ BENCHMARKS = (
     "inversion_speed",
     "synth_speed",
     "frequency_speed",
+    "facemae_speed",
     "pgvector_speed",
     "ray_speed",
 )

@@ -151,6 +151,18 @@ def test_pictures_without_faces_are_refused_in_one_line(people: Path, trained: T
     assert not (tmp_path / "out").exists()
 
 
+def test_a_full_disk_is_one_line_and_leaves_no_release(
+    people: Path, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(facemae_deploy, "publish", full)
+    with pytest.raises(UnfaceError, match=r"out: cannot be written \(No space left on device\); choose another --out$"):
+        deploy(read_images(people), trained, tmp_path / "out", key=KEY, licence="CC0", detector=None)
+    assert not (tmp_path / "out").exists()
+
+
 def test_people_of_the_training_set_are_noticed(people: Path, trained: Trained) -> None:
     def set_of(names: Sequence[str]) -> ImageSet:
         return ImageSet(tuple(ImageRef(f"{name}/1", name, bytes) for name in names), "set")

@@ -1,6 +1,8 @@
 """If these fail, a FaceMAE is not what its recipe says, learns nothing, or goes on as another one after a stop."""
 
+import errno
 import json
+import os
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from tests.invert.toy import ToyEncoder
 from tests.real import nobody_pictures
@@ -108,6 +111,34 @@ def test_a_budget_of_no_time_saves_and_goes_on_later(toy: Faces, tmp_path: Path)
     done = training(toy)
     assert train(done, tmp_path / "out")  # finished: nothing is trained again
     assert done.step == done.steps == 60
+
+
+def test_checkpoints_show_samples_of_generated_people(toy: Faces, tmp_path: Path) -> None:
+    """Three rows: the pictures, what the mask shows of them, and what the model makes of that."""
+    training_ = training(toy)
+    train(training_, tmp_path / "out", samples=toy.frames[:5])
+    shown = np.asarray(Image.open(tmp_path / "out" / "samples.png"))
+    assert shown.shape == (3 * 16, 5 * 16, 3)
+    np.testing.assert_array_equal(shown[:16, :16], toy.frames[0])
+    masked = shown[16:32, :16]
+    assert (masked.any(axis=2) <= (masked == toy.frames[0]).all(axis=2)).all()
+    assert not np.array_equal(shown[32:, :16], toy.frames[0])
+
+
+def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(
+    toy: Faces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training(toy).save(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("unface.output.write.sync", full)
+    with pytest.raises(UnfaceError, match=r"cannot be written .*[Nn]o space left") as failure:
+        train(training(toy), tmp_path)
+    assert "\n" not in str(failure.value)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name in before} == before
 
 
 def test_a_checkpoint_says_what_it_is_and_names_nobody(toy: Faces, tmp_path: Path) -> None:

@@ -36,6 +36,9 @@ def train(
     hide: str = typer.Option("none", "--hide", help="Always hide eyes or mouth, or none of them."),
     epochs: int | None = typer.Option(None, "--epochs", help="Passes over the pictures [default: the preset's]."),
     seconds: float = typer.Option(float("inf"), "--seconds", help="Stop after this many seconds; repeat to continue."),
+    samples: str | None = typer.Option(
+        None, "--samples", help="Generated people (unface synth): OUT/samples.png shows what the model makes of them."
+    ),
     detector: str = _DETECTOR,
     accept_licence: bool = ACCEPT_LICENCE,
     device: str = _DEVICE,
@@ -79,13 +82,21 @@ def train(
             threads=threads,
             progress=progress,
         )
+        shown = None
+        if samples is not None:
+            given = read_images(samples)
+            shown = read_faces(given, preset_of(preset).size, _detector(detector, accept_licence)).frames
         training = Training(recipe, faces, features, device)
-        done = run(training, out, seconds=seconds, progress=progress)
+        done = run(training, out, seconds=seconds, samples=shown, progress=progress)
     if not quiet:
         data = training.data
         typer.echo(
             f"{out}: {training.step} of {training.steps} steps on {data['pictures']} faces, {data['people']} people"
         )
+        if len(training.losses) > 1:
+            typer.echo(
+                f"loss {training.losses[0]:.4f} at first, {training.losses[-1]:.4f} at last; curve: training.json"
+            )
         if faces.left_out:
             typer.echo("left out: " + ", ".join(f"{count} {reason}" for reason, count in faces.left_out.items()))
         if not done:

@@ -9,10 +9,13 @@ import math
 import signal
 import time
 from dataclasses import asdict, dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -25,6 +28,7 @@ from unface.output.place import place_at
 from unface.output.write import write_file
 from unface.prior.steps import BLOCK, Steps
 from unface.progress import Progress, Silent
+from unface.protect.baselines import MaskedFaces, contents_of
 from unface.protect.facemae import (
     PRESETS,
     Features,
@@ -42,6 +46,8 @@ from unface.seeds import stream
 
 MODEL = "model.safetensors"
 CURVE = "training.json"
+SAMPLES = "samples.png"
+_MOST_SAMPLES = 8
 _HEADER = "facemae"
 _SAVED_S = 300.0  # seconds between checkpoints
 _WARM_UP = 0.2  # of the steps: 40 of the paper's 200 epochs
@@ -189,10 +195,18 @@ class Training(Steps):
         }
 
 
-def train(training: Training, out: Path, *, seconds: float = math.inf, progress: Progress | None = None) -> bool:
+def train(
+    training: Training,
+    out: Path,
+    *,
+    seconds: float = math.inf,
+    samples: NDArray[np.uint8] | None = None,
+    progress: Progress | None = None,
+) -> bool:
     """Train until all steps are done, the time is up or SIGTERM comes; checkpoints every five minutes and at the end.
 
-    The same call continues an interrupted run. Returns whether all steps are done.
+    The same call continues an interrupted run. Returns whether all steps are done. ``samples`` are faces of generated
+    people: each checkpoint shows what the model makes of them.
     """
     progress, task = progress or Silent(), "training FaceMAE"
     stopped: list[int] = []
@@ -214,12 +228,26 @@ def train(training: Training, out: Path, *, seconds: float = math.inf, progress:
             while not done and not stopped:
                 done = training.run(training.steps, min(_SAVED_S, ends - time.monotonic()), stop)
                 training.save(out)
+                if samples is not None:
+                    write_file(out / SAMPLES, samples_png(training, samples))
                 if time.monotonic() >= ends:
                     break
         finally:
             signal.signal(signal.SIGTERM, previous)
         stop()
     return done
+
+
+def samples_png(training: Training, frames: NDArray[np.uint8]) -> bytes:
+    """Faces (n, size, size, 3), what a mask shows of each, and what the model makes of that: three rows."""
+    from PIL import Image
+
+    chosen = frames[:_MOST_SAMPLES]
+    masked = MaskedFaces.of(chosen, contents_of(chosen), training.recipe.masking, training.preset, bytes(32))
+    rows = [np.concatenate(list(row), axis=1) for row in (chosen, masked.masks(), masked.made_by(training.model))]
+    content = BytesIO()
+    Image.fromarray(np.concatenate(rows)).save(content, "PNG")
+    return content.getvalue()
 
 
 def require_preset(folder: Path, name: str) -> None:

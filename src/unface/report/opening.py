@@ -323,7 +323,7 @@ def protection_opening(result: ProtectionResult, decision: GateResult | None, ad
             worst = None if method is None else method.worst
             if worst is not None and worst.other is not None:
                 what = f"faces are linked to another picture of their person, at {one_in(worst.far)}"
-                grids.append(Grid(title, worst.other.value, what))
+                grids.append(Grid(title, worst.other.value, what, aside=method is not result.audited))
         lines = []
         if result.audited.attackers:
             lines += [

@@ -200,21 +200,13 @@ def _curve(result: ProtectionResult) -> Figure | None:
         for method, share, found in drawn
     ]
     bottom = max(0.0, min(0.5, *(found.low for _, _, found in drawn)))
-    x = alt.X(
-        "x:Q",
-        title="risk: released faces that the worst attacker links",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", tickCount=5),
-    )
-    y = alt.Y(
-        "y:Q",
-        title="utility: pairs that its recogniser verifies",
-        scale=alt.Scale(domain=[bottom, 1]),
-        axis=alt.Axis(format="%", tickCount=5),
-    )
+    across, up, axis = alt.Scale(domain=[0, 1]), alt.Scale(domain=[bottom, 1]), alt.Axis(format="%", tickCount=5)
+    risk, use = "risk: released faces that are linked", "utility: pairs verified"
+    x, low_x = (alt.X(f"{name}:Q", title=risk, scale=across, axis=axis) for name in ("x", "low_x"))
+    y, low = (alt.Y(f"{name}:Q", title=use, scale=up, axis=axis) for name in ("y", "low"))
     layers = [
-        data(rows).mark_rule(opacity=0.4).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour(looks)),
-        data(rows).mark_rule(opacity=0.4).encode(x=alt.X("low_x:Q"), x2="high_x:Q", y=y, color=colour(looks)),
+        data(rows).mark_rule(opacity=0.4).encode(x=x, y=low, y2="high:Q", color=colour(looks)),
+        data(rows).mark_rule(opacity=0.4).encode(x=low_x, x2="high_x:Q", y=y, color=colour(looks)),
         data(rows).mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour(looks), order="order:Q", detail="look:N"),
         data(rows)
         .mark_point(filled=True, size=60, opacity=1)

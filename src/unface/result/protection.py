@@ -200,11 +200,8 @@ class ProtectionResult(Frozen):
                 )
         if method.utility:
             found = method.utility[0]
-            beside = (
-                ""
-                if before is None or not before.utility
-                else f", on originals {percent(before.utility[0].accuracy.value)}"
-            )
+            ceiling = None if before is None else before.accuracy
+            beside = "" if ceiling is None else f"; one trained on the originals verifies {percent(ceiling.value)}"
             said.append(
                 f"A recogniser trained on it verifies {percent(found.accuracy.value)} of {found.name} pairs{beside}."
             )
