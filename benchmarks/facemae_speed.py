@@ -44,7 +44,7 @@ def run() -> list[Ratio]:
     return found
 
 
-def _bare(training: Training, recogniser: Features | None) -> None:
+def _bare(training: Training, recogniser: Features | None) -> torch.Tensor:
     """The networks on one batch, with a loss and its gradients; nothing is drawn, clipped or updated."""
     model: MaskedAutoencoder = training.model
     pictures = training._pictures[: training.preset.batch].float() / 255
@@ -57,3 +57,4 @@ def _bare(training: Training, recogniser: Features | None) -> None:
         loss = feature_loss("irm", training._originals()[: len(pictures), 0], recogniser(made), 1.0)
     loss.backward()  # type: ignore[no-untyped-call]
     model.zero_grad(set_to_none=True)
+    return loss.detach()
