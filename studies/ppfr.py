@@ -411,6 +411,8 @@ def map2v(asked: argparse.Namespace) -> None:
     stages = [n for n in (*QUERIES, 5000) if n < asked.budget] + [asked.budget]
     for name in asked.attack:
         made = Map2V(dataclasses.replace(SEARCHES[name], pool=asked.pool))
+        if made.search.from_scores >= asked.budget:
+            raise UnfaceError(f"--budget {asked.budget}: {name} starts with {made.search.from_scores} questions")
         path = asked.out / f"ledger_{asked.system.replace('/', '_')}_{name}.jsonl"
         binding = Binding(target.name, "", "", "", None)
         with opened_ledger(path, binding) as ledger:

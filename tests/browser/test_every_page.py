@@ -22,6 +22,7 @@ KINDS = [
     "validation",
     "release",
     "inversion",
+    "certificate",
     "attribution",
 ]
 LONE_TILES = """() => [...document.querySelectorAll('.figures')].map(tiles => {

@@ -5,12 +5,14 @@ from functools import cache
 from tests.gate import test_inversion as inversions
 from tests.gate import test_release as releases
 from tests.gate.made import gated
+from tests.gate.test_certificate import certificate
 from tests.page.read_page import Page
 from tests.report.made import full_audit, invalid_audit, raw_audit
 from tests.report.made_attribution import result as attribution
 from tests.report.made_validation import validation
 from unface.gate import GateResult, decide, make_policy
 from unface.report.attribution import render_attribution
+from unface.report.certificate import render_certificate
 from unface.report.html import render_report
 from unface.report.inversion import render_inversion
 from unface.report.release import render_release
@@ -68,6 +70,7 @@ def every_kind() -> dict[str, str]:
         "validation": render_validation(asked, decision=failed(asked, success_max=0.05, far=1e-3, queries=100)),
         "release": render_release(released, decision=failed(released, exposed_max=0.01)),
         "inversion": render_inversion(inverted, decision=failed(inverted, inverted_max=0.05, far=1e-3)),
+        "certificate": render_certificate(certificate(0.99), failed(certificate(0.99), recognised_max=0.05)),
         "attribution": render_attribution(attribution("made", "second")),
     }
 
