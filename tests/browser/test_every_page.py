@@ -24,6 +24,7 @@ KINDS = [
     "inversion",
     "certificate",
     "attribution",
+    "protection",
 ]
 LONE_TILES = """() => [...document.querySelectorAll('.figures')].map(tiles => {
     const tops = [...tiles.children].map(tile => tile.getBoundingClientRect());

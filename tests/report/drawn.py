@@ -6,6 +6,7 @@ from tests.gate import test_inversion as inversions
 from tests.gate import test_release as releases
 from tests.gate.made import gated
 from tests.gate.test_certificate import certificate
+from tests.gate.test_protection import protection
 from tests.page.read_page import Page
 from tests.report.made import full_audit, invalid_audit, raw_audit
 from tests.report.made_attribution import result as attribution
@@ -15,6 +16,7 @@ from unface.report.attribution import render_attribution
 from unface.report.certificate import render_certificate
 from unface.report.html import render_report
 from unface.report.inversion import render_inversion
+from unface.report.protection import render_protection
 from unface.report.release import render_release
 from unface.report.side_by_side import render_side_by_side
 from unface.report.validation import render_validation
@@ -72,6 +74,7 @@ def every_kind() -> dict[str, str]:
         "inversion": render_inversion(inverted, decision=failed(inverted, inverted_max=0.05, far=1e-3)),
         "certificate": render_certificate(certificate(0.99), failed(certificate(0.99), recognised_max=0.05)),
         "attribution": render_attribution(attribution("made", "second")),
+        "protection": render_protection(protection(), failed(protection(), utility_min=0.85)),
     }
 
 

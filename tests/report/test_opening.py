@@ -192,7 +192,7 @@ def test_a_number_to_compare_with_is_not_drawn_as_a_harm() -> None:
 def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
     left = audited(raw(), erased(), findings=[WARNING])
     failed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.001})).steps
-    assert failed[0] == "Do not release these vectors: measured 0.80 % [0.60, 0.90], allowed at most 0.10 %."
+    assert failed[0] == "Do not release these vectors: measured 0.80 % [0.60, 0.90], limit at most 0.10 %."
     assert "Do not call the erased vectors anonymous." in failed[1]
     assert failed[2] == f"Look into the warning about {WARNING.about}: {WARNING.text}."
     passed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.01})).steps
@@ -211,7 +211,7 @@ def test_the_words_of_the_rules_are_explained_below_them() -> None:
     assert "TAR: share of photo pairs of one person that the attacker matches." in words
     assert "FAR: share of pairs of strangers" in words
     assert "isp: the vectors after this eraser." in words
-    assert "Failed: at most 1.0 % allowed, 2.6 % [2.4, 2.8] measured TAR in isp at FAR 1e-4" in words, "numbers first"
+    assert "Failed: limit at most 1.0 %, measured 2.6 % [2.4, 2.8] TAR in isp at FAR 1e-4" in words, "numbers first"
 
 
 def test_the_footnote_says_what_erasure_is_and_why_this_eraser_is_drawn() -> None:

@@ -460,7 +460,7 @@ def _decided(decision: GateResult | None, refused: str) -> list[str]:
         return ["Keep this result with the release, and check it again after each change of data, model or settings."]
     first = next(rule for rule in decision.rules if rule.verdict is decision.verdict)
     if decision.verdict is Verdict.FAILED:
-        found = f"measured {first.measured}, allowed {first.limit}" if first.measured else first.reason
+        found = f"measured {first.measured}, limit {first.limit}" if first.measured else first.reason
         return [f"Do not {refused}: {found}."]
     return [f"Do not {refused} yet: {first.reason}."]
 
