@@ -34,7 +34,12 @@ UNKNOWN: dict[str, object] = {"far": 1e-6, "tar_max": 0.05}
         (PASSES, "passed", "✓ Passed", "1 rule held"),
         (FAILS, "failed", "✗ Failed", "1 of 1 rule failed."),
         (UNKNOWN, "inconclusive", "? Inconclusive", "1 of 1 rule could not be evaluated"),
-        (None, "none", "– No policy set", "No limit is set, so this result neither passes nor fails."),
+        (
+            None,
+            "none",
+            "– No policy set (would fail the suggested one)",
+            "No limit is set, so this result neither passes nor fails.",
+        ),
     ],
     ids=["passed", "failed", "inconclusive", "no policy"],
 )
@@ -180,7 +185,7 @@ def test_encoders_side_by_side_open_with_the_gravest_verdict_and_the_worst_first
     decided = encoders_opening(audits, {name: gated(one, FAILS) for name, one in audits.items()})
     assert (decided.state, decided.text) == ("failed", "1 of 2 encoders passed.")
     assert [rule.rule.partition(":")[0] for rule in decided.rules] == ["weak", "strong"]
-    assert decided.steps[0].startswith("strong: Do not release these vectors: measured 20.0 %")
+    assert decided.steps[0].startswith("strong: Do not release the vectors erased by isp: measured 20.0 %")
 
 
 def test_a_number_to_compare_with_is_not_drawn_as_a_harm() -> None:
@@ -192,7 +197,7 @@ def test_a_number_to_compare_with_is_not_drawn_as_a_harm() -> None:
 def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
     left = audited(raw(), erased(), findings=[WARNING])
     failed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.001})).steps
-    assert failed[0] == "Do not release these vectors: measured 0.80 % [0.60, 0.90], limit at most 0.10 %."
+    assert failed[0] == "Do not release the vectors erased by isp: measured 0.80 % [0.60, 0.90], limit at most 0.10 %."
     assert "Do not call the erased vectors anonymous." in failed[1]
     assert failed[2] == f"Look into the warning about {WARNING.about}: {WARNING.text}."
     passed = audit_opening(left, gated(left, {"far": 1e-4, "tar_max": 0.01})).steps
@@ -200,7 +205,10 @@ def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
     assert not any("anonymous" in step for step in passed)
     assert audit_opening(left, None).steps[0].startswith("Set a limit")
     unknown = audit_opening(left, gated(left, UNKNOWN)).steps
-    assert unknown[0] == "Do not release these vectors yet: FAR 1e-6 was not measured in isp; the audit has 1e-4."
+    assert (
+        unknown[0]
+        == "Do not release the vectors erased by isp yet: FAR 1e-6 was not measured in isp; the audit has 1e-4."
+    )
     assert any("--eraser isp" in step for step in audit_opening(audited(raw()), None).steps)
     assert all(len(steps) <= 3 for steps in (failed, passed, unknown))
 
@@ -209,8 +217,8 @@ def test_the_words_of_the_rules_are_explained_below_them() -> None:
     page = Page(render_report(full_audit(), decision=gated(full_audit(), FAILS)))
     words = page.one("div", **{"class": "decision failed"}).words
     assert "TAR: share of photo pairs of one person that the attacker matches." in words
-    assert "FAR: share of pairs of strangers" in words
-    assert "isp: the vectors after this eraser." in words
+    assert "FAR: share of pairs of different people" in words
+    assert "isp: the vectors erased by isp. In brackets: the 95 % interval;" in words
     assert "Failed: limit at most 1.0 %, measured 2.6 % [2.4, 2.8] TAR in isp at FAR 1e-4" in words, "numbers first"
 
 
@@ -220,9 +228,11 @@ def test_the_footnote_says_what_erasure_is_and_why_this_eraser_is_drawn() -> Non
         erased("isp", point(0.04, 0.03, 0.05, calibrate_tar=0.04)),
         erased("leace", point(0.041, 0.03, 0.05, calibrate_tar=0.02)),
     )
-    assert "Of 2 erasers leace is drawn: it left least on the people set aside" in audit_opening(both, None).footnote
+    assert (
+        "Shown is leace, one of 2 erasers: it left least on the people set aside" in audit_opening(both, None).footnote
+    )
     decision = gated(both, {"far": 1e-4, "tar_max": 0.5, "space": "isp"})
-    assert "Of 2 erasers isp is drawn: the policy is about it." in audit_opening(both, decision).footnote
+    assert "Shown is isp, one of 2 erasers: the policy is about it." in audit_opening(both, decision).footnote
     assert "erasers" not in audit_opening(audited(raw(), erased()), None).footnote
     assert "Erasure" not in audit_opening(audited(raw()), None).footnote
 

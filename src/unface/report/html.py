@@ -83,7 +83,7 @@ def _leak(title: str, space: SpaceResult, head: Headline | None) -> KeyFigure:
         return KeyFigure(title, "not resolved", counted="too few calibrate identities for the rates asked for")
     counted = f"{pairs(point.tar)} photo pairs of one person matched; {point.tar.identities:,} people; {_where(point)}"
     if point.times_chance is not None and point.achieved_far is not None:
-        achieved = f"{percent(point.achieved_far.value)} of pairs of strangers matched"
+        achieved = f"{percent(point.achieved_far.value)} of pairs of different people matched"
         counted = f"{multiple(point.times_chance)} chance; {counted}; {achieved}"
     more = leaks_more(space, head)
     if more is not None and more.tar is not None:

@@ -25,8 +25,8 @@ _MOST_ENCODERS = 4  # drawn as squares on one screen
 _TAR, _SUCCESS, _EXPOSED, _RISK, _UTILITY = 0.01, 0.05, 0.01, 0.01, 0.9
 _TERMS = {
     "TAR": "TAR: share of photo pairs of one person that the attacker matches.",
-    "FAR": "FAR: share of pairs of strangers that are matched by mistake.",
-    "k": "k: pictures of each person that the attacker learned from.",
+    "FAR": "FAR: share of pairs of different people that are matched by mistake.",
+    "k": "k: pictures of each of other people that the attacker learned from.",
     "probe": "Probe: one kind of attacker.",
 }
 
@@ -90,8 +90,16 @@ class Opening:
         """What the words of the rules mean."""
         said = " ".join(f"{rule.rule} {rule.reason}" for rule in self.rules)
         meanings = [meaning for word, meaning in _TERMS.items() if re.search(rf"\b{word}\b", said)]
-        spaces = dict.fromkeys(rule.space for rule in self.rules if rule.space and rule.space != RAW)
-        return " ".join([*meanings, *(f"{space}: the vectors after this eraser." for space in spaces)])
+        spaces = dict.fromkeys(rule.space for rule in self.rules if rule.space)
+        meanings += [
+            f"{space}: the vectors {'before erasure' if space == RAW else f'erased by {space}'}." for space in spaces
+        ]
+        level = next((rule.measured.level for rule in self.rules if rule.measured), None)
+        if level is not None:
+            meanings.append(
+                f"In brackets: the {level:.0%} interval; all of it must lie within the limit.".replace("%", " %")
+            )
+        return " ".join(meanings)
 
 
 def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
@@ -125,12 +133,12 @@ def _chosen(result: AuditResult, after: SpaceResult | None, decision: GateResult
     """What erasure is, and why this eraser is drawn where there are several."""
     if after is None:
         return ""
-    erasure = "Erasure: removes from the vectors what tells people apart. "
+    erasure = "Erasure: removes from the vectors a part of what tells people apart. "
     if len(result.erased) == 1:
         return erasure
     named = decision is not None and any(rule.space == after.name for rule in decision.rules)
     why = "the policy is about it" if named else "it left least on the people set aside for choosing"
-    return f"{erasure}Of {len(result.erased)} erasers {after.name} is drawn: {why}. "
+    return f"{erasure}Shown is {after.name}, one of {len(result.erased)} erasers: {why}. "
 
 
 def encoders_opening(audits: Mapping[str, AuditResult], decisions: Mapping[str, GateResult]) -> Opening:
@@ -180,7 +188,7 @@ def _false_match(far: float | None) -> str:
     if far is None:
         return ""
     of = f"1 of {round(1 / far):,} pairs of different people"
-    return f"{one_in(far).capitalize()}: the attacker is as strict as it takes to match only {of} by mistake."
+    return f"{one_in(far).capitalize()} (FAR {rate(far)}): the threshold is set so that {of} is matched by mistake."
 
 
 NOTHING = "Nothing could be measured at the rates asked for."
@@ -228,7 +236,7 @@ def _audit_steps(
 ) -> list[str]:
     if not result.valid:
         return [*_broken(result.findings), "Run the audit again. Do not quote any number of this page."]
-    steps = _decided(decision, "release these vectors")
+    steps = _decided(decision, f"release {_refused(decision)}")
     point = None if head is None or after is None else head.of(after)
     passed = decision is not None and decision.verdict is Verdict.PASSED
     if head is None:
@@ -249,8 +257,8 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
     """Of a validation."""
     people = count(result.enrolled.people, "enrolled person", "enrolled people")
     tested = (
-        f"Tested: {result.target.name}, a face system, with {result.asked.counted:,} questions about {people}. Can "
-        "somebody who may only ask it to compare photos rebuild the face template of an enrolled person?"
+        f"Tested: {result.target.name}, a face system, with {result.asked.counted:,} comparisons of other faces with "
+        f"{people}. Can somebody who sees only its answers rebuild the face template of an enrolled person?"
     )
     headline = result.headline if result.valid else None
     share = None if headline is None else measured(headline.point)
@@ -353,7 +361,7 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
     )
     headline = result.headline if result.valid else None
     far = None if headline is None else headline.point.far
-    grids, suggestion, steps = [], "", _decided(decision, "release these vectors")
+    grids, suggestion, steps = [], "", _decided(decision, f"release {_refused(decision)}")
     how_bad = result.verdict
     if headline is not None and far is not None:
         above = inverted(headline.point).low > max(headline.point.derangement.value, far)
@@ -362,7 +370,7 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         others = [space.name for space in result.spaces if space.name != headline.cell.space]
         what = f"faces made from a vector match the person, at {one_in(far)}"
         spaces = {headline.cell.space: "Before erasure" if others else "The vectors as they are"}
-        spaces |= {others[0]: "After erasure"} if others else {}
+        spaces |= {others[0]: f"After erasure ({others[0]})"} if others else {}
         for name, title in spaces.items():
             worst = result.worst(far, name)
             if worst is not None and drawn:
@@ -370,6 +378,8 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         if above and len(grids) > 1:
             how_bad += f" After erasure: {percent(grids[1].share)}."
         if above and (decision is None or decision.verdict is not Verdict.PASSED):
+            if len(grids) > 1 and grids[1].share > _SUCCESS and not _about(decision, others[0]):
+                steps.append(f"Do not count on erasure alone: {others[0]} leaves {percent(grids[1].share)}.")
             steps.append("Protect these vectors like photos of faces: encrypt them and limit who can read them.")
             steps += [] if others else ["See what an eraser would leave: invert with --projection."]
         suggestion = "\n".join(
@@ -432,30 +442,35 @@ def _opening(
     elif not result.valid:
         state, title, text = "inconclusive", "Inconclusive", "These numbers cannot be used. The findings say why."
     else:
-        state, title = "none", _NO_POLICY
-        text = f"{_UNDECIDED}{_would(result, suggestion)}"
+        would = _would(result, suggestion)
+        state, title = "none", f"{_NO_POLICY} (would {would[0]} the suggested one)" if would else _NO_POLICY
+        text = f"{_UNDECIDED} {would[1]}" if would else _UNDECIDED
     command = f"unface gate {file} --policy policy.toml"
     tested, how_bad = sentences
     drawn, todo = tuple(grids), tuple(steps[:_MOST_STEPS])
     return Opening(state, title, text, rules, suggestion, command, tested, how_bad, drawn, footnote, todo)
 
 
-def _would(result: Readable, suggestion: str) -> str:
-    """What the suggested policy would decide."""
+def _about(decision: GateResult | None, space: str) -> bool:
+    return decision is not None and any(rule.space == space for rule in decision.rules)
+
+
+def _would(result: Readable, suggestion: str) -> tuple[str, str] | None:
+    """Whether the suggested policy would pass or fail, and a sentence with its numbers."""
     if not suggestion:
-        return ""
+        return None
     rules = decide(result, make_policy(tomllib.loads(suggestion), lambda _, key: key)).rules
     rule = max(rules, key=lambda one: one.verdict.gravity)
     if rule.measured is None or rule.verdict is Verdict.INCONCLUSIVE:
-        return ""
+        return None
     would = "pass" if rule.verdict is Verdict.PASSED else "fail"
-    return f" It would {would} the suggested limit: {rule.limit} allowed, {rule.measured} measured."
+    return would, f"It would {would} the suggested limit: {rule.limit} allowed, {rule.measured} measured."
 
 
 def _decided(decision: GateResult | None, refused: str) -> list[str]:
     """What the verdict itself asks for; ``refused`` is what not to do where it did not pass."""
     if decision is None:
-        return ["Set a limit: begin with the suggested policy, and choose a number that you can defend."]
+        return ["Set a limit: begin with the suggested policy. Choose it by what a match would cost the person."]
     if decision.verdict is Verdict.PASSED:
         return ["Keep this result with the release, and check it again after each change of data, model or settings."]
     first = next(rule for rule in decision.rules if rule.verdict is decision.verdict)
@@ -463,6 +478,14 @@ def _decided(decision: GateResult | None, refused: str) -> list[str]:
         found = f"measured {first.measured}, limit {first.limit}" if first.measured else first.reason
         return [f"Do not {refused}: {found}."]
     return [f"Do not {refused} yet: {first.reason}."]
+
+
+def _refused(decision: GateResult | None) -> str:
+    """The vectors that the gravest rule is about."""
+    first = next((one for one in decision.rules if one.verdict is decision.verdict), None) if decision else None
+    if first is None or first.space is None:
+        return "these vectors"
+    return "the raw vectors" if first.space == RAW else f"the vectors erased by {first.space}"
 
 
 def _broken(findings: Sequence[Finding]) -> list[str]:
