@@ -262,7 +262,7 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
     )
     headline = result.headline if result.valid else None
     share = None if headline is None else measured(headline.point)
-    grids, suggestion = [], ""
+    grids, suggestion, how_bad = [], "", result.verdict
     if headline is not None and share is not None:
         point = headline.point
         pictures = "other photos of the person" if point.other is not None else "the enrolled photo"
@@ -271,6 +271,7 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
         ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (point.far, ALL_JUDGES)), None)
         if ceiling is not None and point.other is not None:
             grids.append(Grid("For comparison: a real second photo", ceiling.other.value, what, aside=True))
+            how_bad += f" A real second photo matches {percent(ceiling.other.value)} of the time."
         lines = [
             f"# At most {percent(_SUCCESS)} of the comparisons may succeed, at {one_in(point.far)}.",
             "[[require]]",
@@ -284,7 +285,7 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
     steps = advice if result.valid else _broken(result.findings)
     steps = [*_decided(decision, "put this system into service as it is"), *steps]
     footnote = _TEMPLATE + _false_match(headline.point.far if headline and grids else None)
-    return _opening(result, decision, suggestion, "validation.json", (tested, result.verdict), grids, footnote, steps)
+    return _opening(result, decision, suggestion, "validation.json", (tested, how_bad), grids, footnote, steps)
 
 
 _VECTOR = (
