@@ -88,7 +88,7 @@ def test_what_cannot_be_fitted_or_certified_is_one_line() -> None:
     assert refused(rank=13) == "isp: rank 13 with 12 dimensions; expected 0 to 12"
     few = make_identities(10, 4, 16)
     assert refused(few, rank=8) == "isp: rank 8 with 8 identities; expected at most 7"
-    certified = "certificate: 2 identities with two images; at least 4 are needed; raise --hold-out, or take 0 for no"
+    certified = "certificate: 2 identities with two images; at least 4 are needed; raise --hold-out, or use 0 for no"
     assert refused(few, rank=2) == f"{certified} certificate"
     assert refused(rank="5 %").startswith("target '5 %'; expected a TAR and a FAR")
     assert refused(method="magic").startswith("eraser 'magic' is not known; choose from isp, ")

@@ -285,7 +285,7 @@ def _certified(projection: Projection, sums: PartSums, gate_set: GateSet | None)
             projection = replace(projection, gate=gate_set.gate(sums.moments.moments(), vectors, codes))
         return replace(projection, certificate=certificate(projection, vectors, codes))
     except UnfaceError as error:
-        advice = "raise --hold-out" if gate_set is not None else "raise --hold-out, or take 0 for no certificate"
+        advice = "raise --hold-out" if gate_set is not None else "raise --hold-out, or use 0 for no certificate"
         raise UnfaceError(f"{error}; {advice}") from None
 
 
