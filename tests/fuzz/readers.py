@@ -181,13 +181,13 @@ def _audits(_: Path) -> list[bytes]:
 def _read_audit(path: Path) -> None:
     from rich.console import Console
 
-    from unface.gate import judge, make_policy
+    from unface.gate import decide, make_policy
     from unface.report.html import render_report
     from unface.report.table import print_audit
     from unface.result.audit import AuditResult
 
     result = AuditResult.load(path)
-    judge(result, make_policy({"require": [{"tar_max": 0.01, "far": 1e-3}]}, lambda table, key: table))
+    decide(result, make_policy({"require": [{"tar_max": 0.01, "far": 1e-3}]}, lambda table, key: table))
     print_audit(result, Console(file=io.StringIO()))
     render_report(result)
 

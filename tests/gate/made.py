@@ -5,7 +5,7 @@ from typing import Any
 from tests.auditing import made
 from tests.auditing.made import change, kept, point
 from tests.auditing.made import result_of as audited
-from unface.gate import GateResult, RuleResult, judge, make_policy
+from unface.gate import GateResult, RuleResult, decide, make_policy
 from unface.result.audit import AuditResult, Point, SpaceResult
 from unface.result.file import Finding
 
@@ -28,7 +28,7 @@ def erased(name: str = "isp", *points: Point, **more: Any) -> SpaceResult:
 
 def gated(result: AuditResult, *rules: dict[str, object], findings: str = "allow") -> GateResult:
     content = {"gate": {"findings": findings}, "require": list(rules)}
-    return judge(result, make_policy(content, lambda table, key: f"{table}: {key}"))
+    return decide(result, make_policy(content, lambda table, key: f"{table}: {key}"))
 
 
 def one(result: AuditResult, **rule: object) -> RuleResult:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unface.gate import GateResult, judge_inversion, make_policy
+from unface.gate import GateResult, decide, make_policy
 from unface.gate.rules import Verdict
 from unface.result.file import Run
 from unface.result.inversion import (
@@ -66,7 +66,7 @@ def result(*cells: InversionCell, resolution: str = "resolved") -> InversionResu
 
 def judged(found: InversionResult, **rule: object) -> GateResult:
     policy = make_policy({"require": [{"inverted_max": 0.05, "far": 1e-3, **rule}]}, lambda table, key: table + key)
-    return judge_inversion(found, policy)
+    return decide(found, policy)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,6 @@ def test_coarse_rates_and_rules_of_other_files_are_inconclusive() -> None:
     assert judged(coarse).verdict is Verdict.INCONCLUSIVE
     assert judged(coarse, coarse="allow").verdict is Verdict.PASSED
     policy = make_policy({"require": [{"tar_max": 0.01, "far": 1e-3}]}, lambda table, key: table + key)
-    other = judge_inversion(coarse, policy)
+    other = decide(coarse, policy)
     assert other.verdict is Verdict.INCONCLUSIVE
     assert "this file is an inversion; the rule is about what 'unface audit' wrote" in other.rules[0].reason

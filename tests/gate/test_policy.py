@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.gate.made import audited, change, erased, kept, raw
 from unface import UnfaceError
-from unface.gate import ImprovementRule, LeakageRule, Policy, UtilityRule, judge, make_policy, read_policy
+from unface.gate import ImprovementRule, LeakageRule, Policy, UtilityRule, decide, make_policy, read_policy
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
 RULE = "[[require]]\nfar = 1e-4\ntar_max = 0.01\n"
@@ -31,8 +31,8 @@ def test_the_example_policy_has_a_rule_of_each_kind_and_passes_a_good_audit() ->
     policy = read_policy(EXAMPLE)
     assert [type(rule) for rule in policy.require] == [LeakageRule, ImprovementRule, UtilityRule]
     good = audited(raw(), erased(changes=[change(-0.03, -0.04, -0.02)], utility=[kept(0.9, 0.85, 0.95)]))
-    assert judge(good, policy).exit_code == 0
-    assert judge(audited(raw()), policy).exit_code == 3
+    assert decide(good, policy).exit_code == 0
+    assert decide(audited(raw()), policy).exit_code == 3
 
 
 def test_what_the_example_comments_out_may_be_commented_in(written: Path) -> None:

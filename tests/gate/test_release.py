@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from unface.gate import GateResult, Trend, compare, judge, judge_release, make_policy
+from unface.gate import GateResult, Trend, compare, decide, make_policy
 from unface.gate.rules import Verdict
 from unface.report.release import render_release
 from unface.result.file import Finding, Run
@@ -142,7 +142,7 @@ def test_releases_are_compared_by_the_people_they_expose_and_have_a_trend() -> N
 
 
 def gated(found: ReleaseResult, **rule: object) -> GateResult:
-    return judge_release(found, make_policy({"require": [rule]}, lambda table, key: f"{table}: {key}"))
+    return decide(found, make_policy({"require": [rule]}, lambda table, key: f"{table}: {key}"))
 
 
 @pytest.mark.parametrize(
@@ -195,15 +195,15 @@ def test_warnings_can_be_forbidden() -> None:
     policy = make_policy(
         {"gate": {"findings": "no-warnings"}, "require": [{"exposed_max": 0.01}]}, lambda table, key: f"{table}: {key}"
     )
-    assert judge_release(warned, policy).verdict is Verdict.FAILED
-    assert judge_release(result(), policy).verdict is Verdict.PASSED
+    assert decide(warned, policy).verdict is Verdict.FAILED
+    assert decide(result(), policy).verdict is Verdict.PASSED
 
 
 def test_rules_of_a_release_on_an_audit_are_inconclusive() -> None:
     from tests.gate.made import audited, raw
 
     policy = make_policy({"require": [{"exposed_max": 0.01}]}, lambda table, key: f"{table}: {key}")
-    found = judge(audited(raw()), policy)
+    found = decide(audited(raw()), policy)
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "unface release" in found.rules[0].reason
 

@@ -15,7 +15,7 @@ from tests.report.made import full_audit
 from tests.validate.world import World, world
 from unface.data import read_embeddings
 from unface.errors import UnfaceError
-from unface.gate import GateResult, judge, judge_validation, make_policy
+from unface.gate import GateResult, decide, make_policy
 from unface.report.validation import print_validation, render_validation
 from unface.result.file import Finding
 from unface.result.numbers import Interval, Share
@@ -215,7 +215,7 @@ def test_names_from_outside_are_only_text_on_the_page() -> None:
 
 
 def verdict_of(result: ValidationResult, **rule: object) -> GateResult:
-    return judge_validation(result, make_policy({"require": [rule]}, lambda table, key: f"{table} {key}"))
+    return decide(result, make_policy({"require": [rule]}, lambda table, key: f"{table} {key}"))
 
 
 def test_the_gate_holds_the_upper_end_against_the_limit() -> None:
@@ -264,7 +264,7 @@ def test_an_invalid_validation_and_a_coarse_rate_are_inconclusive() -> None:
 
 def test_an_audit_rule_for_a_validation_is_inconclusive_and_the_other_way_round() -> None:
     policy = make_policy({"require": [{"success_max": 0.1, "far": 1e-3, "queries": 20}]}, lambda table, key: key)
-    result = judge(full_audit(), policy)
+    result = decide(full_audit(), policy)
     assert (result.exit_code, "this file is an audit" in result.rules[0].reason) == (4, True)
 
 

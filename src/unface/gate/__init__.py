@@ -3,16 +3,7 @@
 from unface.gate.asked import Asked, needed_far, needed_k, policy_for, require_asked
 from unface.gate.ci import diff_markdown, gate_markdown, junit_xml, sarif, write_ci_file, write_markdown
 from unface.gate.diff import Diff, Difference, Trend, compare
-from unface.gate.judge import (
-    GateResult,
-    RuleResult,
-    decide,
-    judge,
-    judge_certificate,
-    judge_inversion,
-    judge_release,
-    judge_validation,
-)
+from unface.gate.judge import GateResult, RuleResult, decide
 from unface.gate.policy import (
     CertificateRule,
     CopiesRule,
@@ -53,11 +44,6 @@ __all__ = [
     "decide",
     "diff_markdown",
     "gate_markdown",
-    "judge",
-    "judge_certificate",
-    "judge_inversion",
-    "judge_release",
-    "judge_validation",
     "junit_xml",
     "make_policy",
     "needed_far",

@@ -3,8 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from unface.errors import UnfaceError
-from unface.gate.certificate import certificate_words, evaluate_certificate
-from unface.gate.inversion import evaluate_inversion, inversion_words
+from unface.gate.file_rules import FileRule, evaluate_file, file_rule_words
 from unface.gate.policy import (
     CertificateRule,
     CopiesRule,
@@ -18,10 +17,7 @@ from unface.gate.policy import (
     UtilityRule,
     ValidationRule,
 )
-from unface.gate.protection import evaluate_protection, protection_words
-from unface.gate.release import evaluate_release, release_words
 from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, inconclusive, listed
-from unface.gate.validation import evaluate_validation, validation_words
 from unface.result.audit import AuditResult
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
@@ -96,30 +92,47 @@ class GateResult:
 
 
 def decide(result: Readable, policy: Policy) -> GateResult:
-    """A verdict on any result file that has rules."""
+    """A verdict for each rule, and for the file's warnings where the policy forbids them."""
     match result:
         case AuditResult():
-            return judge(result, policy)
+            return _judge_audit(result, policy)
         case ValidationResult():
-            return judge_validation(result, policy)
+            what, source, sha256, usable = "a validation", result.target.name, result.asked.sha256, result.valid
         case ReleaseResult():
-            return judge_release(result, policy)
+            what, source, sha256, usable = "a release", result.synthetic.name, result.synthetic.sha256, True
         case InversionResult():
-            return judge_inversion(result, policy)
+            what, source, sha256, usable = "an inversion", result.encoder.name, result.people.sha256, result.valid
         case CertificateResult():
-            return judge_certificate(result, policy)
+            sha256 = "" if result.pictures is None else result.pictures.sha256
+            what, source, usable = "a certificate", result.subject, True
         case ProtectionResult():
-            return judge_protection(result, policy)
-    raise UnfaceError(f"no rule is about a file of {result.schema_}; give a result that 'unface gate' takes")
+            what, source, sha256, usable = "a protection", result.release.name, result.release.sha256, True
+        case _:
+            raise UnfaceError(f"no rule is about a file of {result.schema_}; give a result that 'unface gate' takes")
+    name = what.split()[1]
+    unusable = None if usable else inconclusive(f"the {name} is invalid: a control failed")
+    rules = []
+    for rule in policy.require:
+        required, limit = _in_words(rule, "the released space")
+        if isinstance(result, ProtectionResult) and isinstance(rule, RiskRule):
+            required += ", worst attacker"
+        outcome = evaluate_file(rule, result)
+        if outcome is None:
+            outcome = inconclusive(f"this file is {what}; the rule is about what '{maker(rule)}' wrote")
+        else:
+            outcome = unusable or outcome
+        rules.append(_rule_result(required, limit, None, outcome))
+    warnings = _warnings(result.findings)
+    rules += _on_warnings(policy, warnings, name, unusable)
+    return GateResult(_one_line(source), sha256, len(warnings), tuple(rules))
 
 
-def judge(result: AuditResult, policy: Policy) -> GateResult:
+def _judge_audit(result: AuditResult, policy: Policy) -> GateResult:
     """A verdict for each rule, and for the audit's warnings where the policy forbids them."""
     unusable = _unusable(result)
     rules = []
     for number, rule in enumerate(policy.require, 1):
-        other = ValidationRule | ExposedRule | CopiesRule | RiskRule | InversionRule | CertificateRule | UtilityMinRule
-        if isinstance(rule, other):
+        if isinstance(rule, FileRule):
             rules.append(_rule_result(*_in_words(rule, ""), None, evaluate(rule, result.raw, result)))
             continue
         name = rule.space if rule.space is not None else _released(result, number)
@@ -135,80 +148,6 @@ def judge(result: AuditResult, policy: Policy) -> GateResult:
     warnings = _warnings(result.findings)
     rules += _on_warnings(policy, warnings, "audit", unusable)
     return GateResult(_one_line(result.source.name), result.source.sha256, len(warnings), tuple(rules))
-
-
-def judge_validation(result: ValidationResult, policy: Policy) -> GateResult:
-    """The same for a validation.json."""
-    unusable = None if result.valid else inconclusive("the validation is invalid: a control failed")
-    rules = []
-    for rule in policy.require:
-        if not isinstance(rule, ValidationRule):
-            outcome = inconclusive(f"this file is a validation; the rule is about what '{maker(rule)}' wrote")
-            rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
-        else:
-            outcome = unusable or evaluate_validation(rule, result)
-            rules.append(_rule_result(*validation_words(rule), None, outcome))
-    warnings = _warnings(result.findings)
-    rules += _on_warnings(policy, warnings, "validation", unusable)
-    return GateResult(_one_line(result.target.name), result.asked.sha256, len(warnings), tuple(rules))
-
-
-def judge_release(result: ReleaseResult, policy: Policy) -> GateResult:
-    """The same for a release.json."""
-    rules = []
-    for rule in policy.require:
-        if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
-            outcome = evaluate_release(rule, result)
-        else:
-            outcome = inconclusive(f"this file is a release; the rule is about what '{maker(rule)}' wrote")
-        rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
-    warnings = _warnings(result.findings)
-    rules += _on_warnings(policy, warnings, "release", None)
-    return GateResult(_one_line(result.synthetic.name), result.synthetic.sha256, len(warnings), tuple(rules))
-
-
-def judge_inversion(result: InversionResult, policy: Policy) -> GateResult:
-    """The same for an inversion.json."""
-    unusable = None if result.valid else inconclusive("the inversion is invalid: a control failed")
-    rules = []
-    for rule in policy.require:
-        if isinstance(rule, InversionRule):
-            outcome = unusable or evaluate_inversion(rule, result)
-        else:
-            outcome = inconclusive(f"this file is an inversion; the rule is about what '{maker(rule)}' wrote")
-        rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
-    warnings = _warnings(result.findings)
-    rules += _on_warnings(policy, warnings, "inversion", unusable)
-    return GateResult(_one_line(result.encoder.name), result.people.sha256, len(warnings), tuple(rules))
-
-
-def judge_certificate(result: CertificateResult, policy: Policy) -> GateResult:
-    """The same for a certificate.json."""
-    rules = []
-    for rule in policy.require:
-        if isinstance(rule, CertificateRule):
-            outcome = evaluate_certificate(rule, result)
-        else:
-            outcome = inconclusive(f"this file is a certificate; the rule is about what '{maker(rule)}' wrote")
-        rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
-    warnings = _warnings(result.findings)
-    rules += _on_warnings(policy, warnings, "certificate", None)
-    sha256 = "" if result.pictures is None else result.pictures.sha256
-    return GateResult(_one_line(result.subject), sha256, len(warnings), tuple(rules))
-
-
-def judge_protection(result: ProtectionResult, policy: Policy) -> GateResult:
-    """The same for a protection.json."""
-    rules = []
-    for rule in policy.require:
-        if isinstance(rule, UtilityMinRule | RiskRule):
-            rules.append(_rule_result(*protection_words(rule), None, evaluate_protection(rule, result)))
-        else:
-            outcome = inconclusive(f"this file is a protection; the rule is about what '{maker(rule)}' wrote")
-            rules.append(_rule_result(*_in_words(rule, "the released space"), None, outcome))
-    warnings = _warnings(result.findings)
-    rules += _on_warnings(policy, warnings, "protection", None)
-    return GateResult(_one_line(result.release.name), result.release.sha256, len(warnings), tuple(rules))
 
 
 def _warnings(findings: list[Finding]) -> list[str]:
@@ -227,11 +166,18 @@ def _on_warnings(policy: Policy, warnings: list[str], what: str, unusable: Outco
 
 def maker(rule: Rule) -> str:
     """The command whose file a rule is about."""
-    if isinstance(rule, CertificateRule | UtilityMinRule):
-        return PROTECT if isinstance(rule, UtilityMinRule) else "unface protect frequency certify"
-    if isinstance(rule, ValidationRule | InversionRule):
-        return "unface validate" if isinstance(rule, ValidationRule) else "unface invert"
-    return "unface release" if isinstance(rule, ExposedRule | CopiesRule | RiskRule) else "unface audit"
+    match rule:
+        case UtilityMinRule():
+            return PROTECT
+        case CertificateRule():
+            return "unface protect frequency certify"
+        case ValidationRule():
+            return "unface validate"
+        case InversionRule():
+            return "unface invert"
+        case ExposedRule() | CopiesRule() | RiskRule():
+            return "unface release"
+    return "unface audit"
 
 
 def _unusable(result: AuditResult) -> Outcome | None:
@@ -256,12 +202,8 @@ def _released(result: AuditResult, number: int) -> str:
 
 def _in_words(rule: Rule, space: str) -> tuple[str, str]:
     """What is required, and its limit."""
-    if isinstance(rule, ValidationRule | UtilityMinRule):
-        return validation_words(rule) if isinstance(rule, ValidationRule) else protection_words(rule)
-    if isinstance(rule, ExposedRule | CopiesRule | RiskRule):
-        return release_words(rule)
-    if isinstance(rule, InversionRule | CertificateRule):
-        return inversion_words(rule) if isinstance(rule, InversionRule) else certificate_words(rule)
+    if isinstance(rule, FileRule):
+        return file_rule_words(rule)
     space = rule.space or space
     if isinstance(rule, UtilityRule):
         where = f" on {rule.on}" if rule.on is not None else ""

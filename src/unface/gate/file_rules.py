@@ -1,0 +1,281 @@
+"""One rule against a result file that is no audit: the worse end of a measured interval must be within the limit."""
+
+from unface.gate.policy import (
+    CertificateRule,
+    CopiesRule,
+    ExposedRule,
+    InversionRule,
+    ProtectRule,
+    ReleaseRule,
+    RiskRule,
+    Rule,
+    UtilityMinRule,
+    ValidationRule,
+)
+from unface.gate.rules import Measurement, Outcome, Verdict, amount, inconclusive, listed
+from unface.result.certificate import CertificateResult
+from unface.result.inversion import InversionResult
+from unface.result.numbers import Estimate
+from unface.result.protection import ProtectionResult
+from unface.result.readings import Readable
+from unface.result.release import ReleaseResult, ViewResult
+from unface.result.validation import ValidationResult
+from unface.result.words import count, rate
+
+FileRule = ValidationRule | InversionRule | ReleaseRule | ProtectRule
+
+
+def evaluate_file(rule: Rule, result: Readable) -> Outcome | None:
+    """The outcome, or None for a rule about what another command writes."""
+    match result, rule:
+        case ValidationResult(), ValidationRule():
+            return _validation(rule, result)
+        case InversionResult(), InversionRule():
+            return _inversion(rule, result)
+        case ReleaseResult(), ExposedRule() | CopiesRule() | RiskRule():
+            return _release(rule, result)
+        case CertificateResult(), CertificateRule():
+            return _certificate(rule, result)
+        case ProtectionResult(), UtilityMinRule() | RiskRule():
+            return _protection(rule, result)
+    return None
+
+
+def file_rule_words(rule: FileRule) -> tuple[str, str]:
+    """What is required, and its limit."""
+    match rule:
+        case ValidationRule():
+            who = "worst attack" if rule.attack == "worst" else rule.attack
+            pictures = "other pictures" if rule.pictures == "other" else "the enrolled picture"
+            asked = count(rule.queries, "question")
+            what, limit = f"success against {pictures} after {asked} at FAR {rate(rule.far)}, {who}", rule.success_max
+        case InversionRule():
+            who = "worst attack" if rule.attack == "worst" else rule.attack
+            pictures = "other pictures" if rule.pictures == "other" else "the attacked picture"
+            what = f"inversion of {rule.space} vectors against {pictures} at FAR {rate(rule.far)}, {who}"
+            limit = rule.inverted_max
+        case ExposedRule():
+            what, limit = f"training people exposed{_by(rule.view)}", rule.exposed_max
+        case CopiesRule():
+            what, limit = f"copies beyond the holdout's at FAR {rate(rule.far)}{_by(rule.view)}", rule.copies_max
+        case RiskRule():
+            pictures = {"other": "another picture", "same": "the same picture", "any": "a picture"}[rule.pictures]
+            what, limit = f"retrieval risk for {pictures}, K = {rule.k}", rule.risk_max
+        case CertificateRule():
+            what, limit = "reconstructions that a recogniser links", rule.recognised_max
+        case UtilityMinRule():
+            where = "" if rule.pairs is None else f" on {rule.pairs}"
+            what = f"pair verification of a recogniser trained on the release{where}"
+            return what, f"at least {amount(rule.utility_min, 'share')}"
+    return what, f"at most {amount(limit, 'share')}"
+
+
+def _validation(rule: ValidationRule, result: ValidationResult) -> Outcome:
+    """The worst attack is the one that the result is quoted by."""
+    attacks = [attack for attack in result.attacks if rule.attack in ("worst", attack.name)]
+    if rule.attack == "worst" and result.worst_case is not None:
+        attacks = [result.worst_case]
+    if not attacks:
+        there = listed(attack.name for attack in result.attacks)
+        return inconclusive(f"attack {rule.attack!r} was not run; the validation has {there}")
+    coarse = _coarse_judge(rule, result)
+    if coarse is not None:
+        return coarse
+    outcomes = []
+    for attack in attacks:
+        point = attack.point(rule.queries, rule.far)
+        if point is None:
+            continue
+        share = point.other if rule.pictures == "other" else point.same
+        if share is None:
+            there = "there are no other pictures of the enrolled people; enrol people with several"
+            outcomes.append(inconclusive(there))
+        else:
+            who = " or ".join(point.attacks) or attack.name
+            outcomes.append(_within(share, rule.success_max, far=rule.far, attack=who, queries=rule.queries))
+    if not outcomes:
+        numbers = sorted({point.queries for attack in attacks for point in attack.at})
+        there = f"{listed(map(str, numbers))} questions at FAR {listed(rate(far) for far in result.far)}"
+        asked = f"{count(rule.queries, 'question')} at FAR {rate(rule.far)}"
+        return inconclusive(f"{asked} were not measured; there is {there}")
+    return max(outcomes, key=lambda outcome: (outcome.verdict.gravity, outcome.strain))
+
+
+def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
+    """Where no attack converged, failing to invert proves nothing."""
+    cells = [cell for cell in result.cells if cell.space == rule.space and rule.attack in ("worst", cell.attack)]
+    if not cells:
+        there = listed(f"{cell.attack} on {cell.space}" for cell in result.cells)
+        return inconclusive(f"{rule.attack} attack on {rule.space} was not run; the inversion has {there}")
+    coarse = _coarse_judge(rule, result)
+    if coarse is not None:
+        return coarse
+    outcomes = []
+    for cell in cells:
+        point = cell.point(rule.far)
+        if point is None:
+            continue
+        share = point.other if rule.pictures == "other" else point.same
+        if share is None:
+            there = "there are no other pictures of the people; give people with several, or pictures = 'same'"
+            outcomes.append(inconclusive(there))
+        else:
+            outcomes.append(_within(share, rule.inverted_max, far=rule.far, attack=cell.attack))
+    if not outcomes:
+        return inconclusive(f"FAR {rate(rule.far)} was not measured; there is {listed(map(rate, result.far))}")
+    gravest = max(outcomes, key=lambda outcome: (outcome.verdict.gravity, outcome.strain))
+    if gravest.verdict is Verdict.PASSED and all(cell.converged is False for cell in cells):
+        return inconclusive("no attack converged, so that failing to invert says nothing; give them more steps")
+    return gravest
+
+
+def _coarse_judge(rule: ValidationRule | InversionRule, result: ValidationResult | InversionResult) -> Outcome | None:
+    thresholds = [one for judge in result.judges for one in judge.thresholds if one.far == rule.far]
+    if rule.coarse == "allow" or all(one.resolution != "coarse" for one in thresholds):
+        return None
+    return inconclusive(f"FAR {rate(rule.far)} is coarse for a judge; give more people, or set coarse = 'allow'")
+
+
+def _release(rule: ReleaseRule, result: ReleaseResult) -> Outcome:
+    """Exact copies fail whatever the holdout is worth."""
+    exact = _exact(rule, result)
+    if exact is not None:
+        return exact
+    if not result.comparable:
+        return inconclusive("training and holdout pictures differ by more than their people; give another holdout")
+    if isinstance(rule, ExposedRule):
+        return _exposed(rule, result)
+    if isinstance(rule, CopiesRule):
+        return _copies(rule, result)
+    here = [one for one in result.retrieval if (one.k, one.pictures) == (rule.k, rule.pictures)]
+    if not here:
+        there = listed(sorted({f"K = {one.k} ({one.pictures})" for one in result.retrieval}))
+        return inconclusive(f"this retrieval risk was not measured; the release has {there}")
+    return _within(max(here, key=lambda one: one.identities).share, rule.risk_max, k=rule.k)
+
+
+def _exact(rule: ReleaseRule, result: ReleaseResult) -> Outcome | None:
+    if not result.exact.found or isinstance(rule, RiskRule):
+        return None
+    if isinstance(rule, ExposedRule):
+        number, of, limit, far = result.exact.people, result.training.people or 0, rule.exposed_max, None
+    else:
+        number, of, limit, far = result.exact.faces, result.synthetic.rows, rule.copies_max, rule.far
+    share = number / max(of, 1)
+    if share <= limit:
+        return None
+    faces = count(result.exact.faces, "synthetic face is", "synthetic faces are")
+    measured = Measurement(share, share, share, 0.95, limit, "share", far=far)
+    return Outcome(Verdict.FAILED, f"{faces} an exact copy of a training picture", measured, share)
+
+
+def _copies(rule: CopiesRule, result: ReleaseResult) -> Outcome:
+    view = _view(rule.view, result)
+    if isinstance(view, Outcome):
+        return view
+    found = next((one for one in view.copies if one.far == rule.far), None)
+    if found is None:
+        there = listed(rate(one.far) for one in view.copies)
+        return inconclusive(f"FAR {rate(rule.far)} was not measured; the release has {there}")
+    if found.resolution == "coarse" and rule.coarse != "allow":
+        return inconclusive(f"FAR {rate(rule.far)} is coarse; give more real people, or set coarse = 'allow'")
+    return _within(found.excess, rule.copies_max, far=rule.far)
+
+
+def _exposed(rule: ExposedRule, result: ReleaseResult) -> Outcome:
+    if rule.view is None:
+        found = result.exposure
+    else:
+        view = _view(rule.view, result)
+        if isinstance(view, Outcome):
+            return view
+        found = view.exposure
+    outcome = _within(found.exposed, rule.exposed_max)
+    unseen = (found.least - 1) / found.exposed.denominator
+    # Fewer than ``least`` exposed people cannot be listed, so an empty list bounds nothing below that.
+    if outcome.verdict is Verdict.PASSED and unseen > rule.exposed_max:
+        return inconclusive(
+            f"this holdout lists nobody before {count(found.least, 'person is', 'people are')} exposed, "
+            f"which is more than {amount(rule.exposed_max, 'share')}; give a larger holdout"
+        )
+    return outcome
+
+
+def _view(name: str | None, result: ReleaseResult) -> ViewResult | Outcome:
+    view = result.main if name is None else next((one for one in result.views if one.name == name), None)
+    if view is None:
+        return inconclusive(
+            f"view '{name}' was not measured; the release has {listed(one.name for one in result.views)}"
+        )
+    if view.linking is not None and not view.linking.above_chance:
+        return inconclusive(f"{view.name} does not link real people, so nothing follows from it")
+    return view
+
+
+def _by(view: str | None) -> str:
+    return "" if view is None else f" by {view}"
+
+
+def _certificate(rule: CertificateRule, result: CertificateResult) -> Outcome:
+    """A recogniser that does not know originals either proves nothing."""
+    identity = None if result.pictures is None else result.pictures.identity
+    if identity is None:
+        return inconclusive("no recogniser looked at reconstructions; certify with --pictures and --encoder")
+    outcome = _within(identity.reconstructions, rule.recognised_max, far=identity.far)
+    known = identity.originals.low > max(rule.recognised_max, identity.guesses.high)
+    if outcome.verdict is Verdict.FAILED or known:
+        return outcome
+    return inconclusive(f"{identity.encoder} does not link originals of these people either; give other pictures")
+
+
+def _protection(rule: UtilityMinRule | RiskRule, result: ProtectionResult) -> Outcome:
+    if not result.valid:
+        return inconclusive("the numbers cannot be used; the findings say why")
+    if isinstance(rule, RiskRule):
+        return _risk(rule, result)
+    there = result.audited.utility
+    found = next((one for one in there if rule.pairs in (None, one.name)), None)
+    if found is None:
+        names = listed(one.name for one in there) if there else "none"
+        return inconclusive(
+            f"verification{'' if rule.pairs is None else f' on {rule.pairs}'} was not measured; there is {names}"
+        )
+    value, limit = found.accuracy, rule.utility_min
+    measured = Measurement(value.value, value.low, value.high, value.level, limit, "share")
+    said = amount(limit, "share")
+    if value.low >= limit:
+        return Outcome(Verdict.PASSED, f"the lower end is at least {said}", measured, -value.low)
+    why = "even the value is below" if value.value < limit else "the lower end is below"
+    return Outcome(Verdict.FAILED, f"{why} {said}", measured, -value.low)
+
+
+def _risk(rule: RiskRule, result: ProtectionResult) -> Outcome:
+    worst = result.audited.worst
+    if worst is None:
+        return inconclusive("no attacker was tried; audit with --encoder")
+    found = worst.risk(rule.k, rule.pictures)
+    if found is None:
+        there = listed(sorted({f"K = {one.k} ({one.pictures})" for one in worst.retrieval}))
+        return inconclusive(f"this retrieval risk was not measured; the audit has {there}")
+    return _within(found.share, rule.risk_max, k=rule.k)
+
+
+def _within(
+    found: Estimate,
+    limit: float,
+    *,
+    far: float | None = None,
+    k: int | None = None,
+    attack: str | None = None,
+    queries: int | None = None,
+) -> Outcome:
+    """The upper end must be within the limit."""
+    high = max(found.value, found.high)
+    measured = Measurement(
+        found.value, found.low, high, found.level, limit, "share", k=k, far=far, attack=attack, queries=queries
+    )
+    who, said = "" if attack is None else f"{attack}: ", amount(limit, "share")
+    if high <= limit:
+        return Outcome(Verdict.PASSED, f"{who}the upper end is within {said}", measured, high)
+    why = "even the value is above" if found.value > limit else "the upper end is above"
+    return Outcome(Verdict.FAILED, f"{who}{why} {said}", measured, high)
