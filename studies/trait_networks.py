@@ -9,9 +9,12 @@ Without a teacher it is the network of paper 003: a ViT with patches of 32 pixel
 the people of PICTURES who have 5 pictures or more (the paper: 9), SGD, the learning rate cut when the loss stays. The
 paper trains it on the very people whose membership it then tests. With a teacher it learns from the trait alone what
 the recogniser says of the whole face, on generated people (``unface synth``): it never sees a training person.
+``studies.trait_vectors`` trains smaller ones of both kinds, for the tables of docs/release.md.
 """
 
 import argparse
+import math
+import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -49,6 +52,8 @@ class Recipe:
     batch: int = 512
     learning_rate: float = 0.05
     patience: int = 3
+    adam: bool = False
+    """AdamW, with a warm-up and a cosine to zero, in place of the paper's SGD: for few steps."""
     seed: int = 0
 
     @property
@@ -82,34 +87,59 @@ class Vit(nn.Module):
 
 
 def train(
-    frames: Frames, targets: NDArray[np.int64] | NDArray[np.float32], recipe: Recipe, device: str = "cpu"
+    frames: Frames,
+    targets: NDArray[np.int64] | NDArray[np.float32],
+    recipe: Recipe,
+    device: str = "cpu",
+    seconds: float = math.inf,
 ) -> tuple[Vit, list[float]]:
-    """The network and the loss of each epoch; ``targets`` are people (n,), or a teacher's vectors (n, recipe.out)."""
+    """The network and the loss of each epoch; ``targets`` are people (n,), or a teacher's vectors (n, recipe.out).
+
+    It ends with the last epoch, or when the time is up. The loss of an epoch that was cut is that of its part.
+    """
     torch.manual_seed(recipe.seed)
     network = Vit(recipe).to(device)
     taught = targets.ndim == 2
     classes = nn.Identity() if taught else nn.Linear(recipe.out, int(targets.max()) + 1).to(device)
     wanted, pixels = torch.from_numpy(targets).to(device), torch.from_numpy(frames).to(device)
     weights = [*network.parameters(), *classes.parameters()]
-    optimiser = torch.optim.SGD(weights, recipe.learning_rate, momentum=0.9)
+    if recipe.adam:
+        optimiser: torch.optim.Optimizer = torch.optim.AdamW(weights, recipe.learning_rate, weight_decay=0.05)
+    else:
+        optimiser = torch.optim.SGD(weights, recipe.learning_rate, momentum=0.9)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimiser, patience=recipe.patience)
-    losses = []
+    losses: list[float] = []
+    began, steps = time.monotonic(), 0
+    all_steps = recipe.epochs * math.ceil(len(frames) / recipe.batch)
     for epoch in range(recipe.epochs):
-        total = 0.0
+        parts: list[torch.Tensor] = []
+        seen = 0
         for rows in batches(len(frames), recipe.batch, recipe.seed, epoch):
+            done = max(steps / all_steps, (time.monotonic() - began) / seconds)
+            if done >= 1:
+                break
+            if recipe.adam:
+                for group in optimiser.param_groups:
+                    group["lr"] = recipe.learning_rate * min(done / 0.05, 1) * (1 + math.cos(math.pi * done)) / 2
             index = torch.from_numpy(rows).to(device)
-            said = classes(network(changed(pixels[index], recipe.seed, epoch, int(rows[0]))))
+            with torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=device != "cpu"):
+                said = classes(network(changed(pixels[index], recipe, epoch, int(rows[0]))))
             if taught:
-                loss = (1 - functional.cosine_similarity(said, wanted[index])).mean()
+                loss = (1 - functional.cosine_similarity(said.float(), wanted[index])).mean()
             else:
-                loss = functional.cross_entropy(said, wanted[index])
+                loss = functional.cross_entropy(said.float(), wanted[index])
             optimiser.zero_grad()
             torch.autograd.backward(loss)
             nn.utils.clip_grad_norm_(weights, 1.0)
             optimiser.step()
-            total += float(loss.detach()) * len(rows)
-        losses.append(total / len(frames))
-        plateau.step(losses[-1])
+            steps += 1
+            parts.append(loss.detach() * len(rows))
+            seen += len(rows)
+        if not parts:
+            break
+        losses.append(float(torch.stack(parts).sum()) / seen)
+        if not recipe.adam:
+            plateau.step(losses[-1])
     return network.eval(), losses
 
 
@@ -119,16 +149,24 @@ def batches(count: int, size: int, seed: int, epoch: int) -> Iterator[NDArray[np
         yield order[start : start + size]
 
 
-def changed(frames: torch.Tensor, seed: int, epoch: int, number: int) -> torch.Tensor:
+def changed(frames: torch.Tensor, recipe: Recipe, epoch: int, number: int) -> torch.Tensor:
     """(n, 3, size, size) from −1 to 1: a shift of up to 4 %, mirrored, brighter or darker."""
-    rng = stream(seed, "trait changes", epoch, number)
-    pictures = frames.permute(0, 3, 1, 2).float() / 127.5 - 1
+    rng = stream(recipe.seed, "trait changes", epoch, number)
+    pictures = as_seen(frames, recipe)
     most = max(round(0.04 * pictures.shape[2]), 1)
     down, right = rng.integers(-most, most + 1, 2).tolist()
     pictures = torch.roll(pictures, (down, right), (2, 3))
     if rng.random() < 0.5:
         pictures = pictures.flip(3)
     return pictures * float(rng.uniform(0.8, 1.2))
+
+
+def as_seen(frames: torch.Tensor, recipe: Recipe) -> torch.Tensor:
+    """(n, 3, size, size) from −1 to 1, of frames that may have been kept smaller."""
+    pictures = frames.permute(0, 3, 1, 2).float() / 127.5 - 1
+    if pictures.shape[2] == recipe.size:
+        return pictures
+    return functional.interpolate(pictures, size=(recipe.size, recipe.size), mode="bilinear", align_corners=False)
 
 
 def export(network: Vit, recipe: Recipe, out: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.data.pictures import jpeg, people, write_folder, write_tar, write_zip
-from unface.data import BadPicture, ImageRef, ImageSet, read_images
+from unface.data import BadPicture, ImageRef, ImageSet, NoIdentities, read_images
 from unface.errors import UnfaceError
 
 
@@ -173,6 +173,15 @@ def test_a_damaged_member_of_a_zip_is_a_reason(tmp_path: Path) -> None:
     path.write_bytes(whole)
     with pytest.raises(BadPicture, match="cannot be read"):
         read_images(path).images[0].read()
+
+
+def test_pictures_in_nobodys_folder_are_an_error_of_its_own(tmp_path: Path) -> None:
+    """A caller that can do without identities must not mistake it for another failure."""
+    with pytest.raises(NoIdentities):
+        read_images(as_zip(tmp_path, {"1.jpg": b"x"}))
+    with pytest.raises(UnfaceError) as other:
+        read_images(tmp_path / "missing.zip")
+    assert not isinstance(other.value, NoIdentities)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """If these fail, a release is judged by p-values that are not p-values, or people are listed who are not exposed."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chi2, false_discovery_control, hypergeom, kstest
 
+from unface import EmbeddingSet
 from unface.metrics import Resolution, Scheme, identity_weights
 from unface.pairs import Nearest
 from unface.release import (
     PersonScores,
+    Reached,
     Threshold,
     benjamini_hochberg,
     count_copies,
@@ -23,8 +26,10 @@ from unface.release import (
     measure_membership,
     permutation_test,
     person_scores,
+    reach_chance,
     separation,
 )
+from unface.release.run import Plan, release
 from unface.seeds import stream
 
 
@@ -236,13 +241,61 @@ def test_copies_are_counted_beside_what_the_holdout_leads_to_expect() -> None:
     # Four faces; training has four pictures of two people, holdout two pictures of two people.
     t = Nearest(np.array([0.9, 0.6, 0.2, 0.4], np.float32), np.array([0, 3, 1, 2]))
     h = Nearest(np.array([0.1, 0.55, 0.1, 0.3], np.float32), np.array([0, 1, 0, 0]))
-    found = count_copies(threshold, (t, np.array([0, 0, 1, 1]), 2), (h, np.array([0, 1]), 2))
+    training = Reached(t, np.array([0, 0, 1, 1]), 2, np.array([1.0, 1.0, np.nan, np.nan]))
+    holdout = Reached(h, np.array([0, 1]), 2)
+    found = count_copies(threshold, training, holdout)
     assert (found.training, found.holdout, found.expected) == (2, 1, 2.0), "twice as many pictures, twice as many hits"
     assert found.excess.value == 0.0
     # Both faces that reach a real picture are nearest to training people: one of six ways to label gives both.
     assert found.permuted.p == pytest.approx(1 / 6)
-    none = count_copies(
-        Threshold(1e-4, 0.95, 10_000, 1, Resolution.COARSE), (t, np.array([0, 0, 1, 1]), 2), (h, np.array([0, 1]), 2)
-    )
+    none = count_copies(Threshold(1e-4, 0.95, 10_000, 1, Resolution.COARSE), training, holdout)
     assert none.excess.value == 0.0
     assert none.excess.high == pytest.approx(1 - 0.05 ** (1 / 4)), "nothing found among four is not nothing there"
+    # Each face now reaches both training people: half of them reach it too, so 2 · (2 − 1) of 4 are too many.
+    both = count_copies(threshold, replace(training, numbers=np.array([2.0, 2.0, np.nan, np.nan])), holdout)
+    assert (both.excess.value, both.expected) == (0.5, 0.0)
+
+
+def test_a_face_that_reaches_several_people_of_a_larger_holdout_is_one_copy() -> None:
+    # Four holdout people, two training people, one picture each. Faces reach 1, 2 and 3 of the four. Of the six
+    # ways to draw two of four, 3 have the one, 5 have one of the two, 6 have one of the three.
+    numbers = np.array([1.0, 2.0, 3.0])
+    assert reach_chance(numbers, 4, 2).tolist() == pytest.approx([1 / 2, 5 / 6, 1.0])
+    h = Nearest(np.array([0.9, 0.9, 0.9], np.float32), np.array([0, 1, 2]))
+    t = Nearest(np.array([0.9, 0.9, 0.1], np.float32), np.array([0, 1, 1]))
+    threshold = Threshold(1e-2, 0.5, 10_000, 1, Resolution.COARSE)
+    training = Reached(t, np.arange(2), 2)
+    found = count_copies(threshold, training, Reached(h, np.arange(4), 4, numbers))
+    assert found.expected == pytest.approx(7 / 3), "the holdout's 3, halved, would be 1.5"
+    assert found.excess.value == pytest.approx((2 - 7 / 3) / 3)
+    # A face nobody counted is taken as the others are on average.
+    some = count_copies(threshold, training, Reached(h, np.arange(4), 4, np.array([1.0, 2.0, np.nan])))
+    assert some.expected == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("people", "drawn"), [(7, 3), (6, 6), (5, 0)])
+def test_the_chance_to_reach_anybody_drawn_is_that_of_all_draws(people: int, drawn: int) -> None:
+    for reached in range(1, people + 1):
+        draws = list(combinations(range(people), drawn))
+        expected = sum(min(draw, default=people) < reached for draw in draws) / len(draws)
+        assert reach_chance(np.array([float(reached)]), people, drawn)[0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("training", "holdout"), [(40, 400), (400, 40)])
+def test_nothing_copied_is_no_excess_of_copies_at_a_loose_rate(training: int, holdout: int) -> None:
+    """At FAR 1e-2 a face reaches several of 400 people: scaling the holdout made the excess 0.45, or −4.4."""
+    excesses, lowest = [], []
+    for seed in range(12):
+        rng = stream(seed, "loose")
+        drawn, ours, others = (
+            EmbeddingSet.from_arrays(
+                rng.normal(size=(rows, 16)), [f"{name}{n // each}" for n in range(rows)], source=name
+            )
+            for name, rows, each in (("drawn", 150, 1), ("training", 2 * training, 2), ("holdout", 2 * holdout, 2))
+        )
+        (copies,) = release(drawn, ours, others, plan=Plan(far=(1e-2,), seed=seed)).result.main.copies
+        excesses.append(copies.excess.value)
+        lowest.append(copies.excess.low)
+    mean, error = np.mean(excesses), np.std(excesses) / np.sqrt(len(excesses))
+    assert abs(mean) < 4 * error + 0.01, (mean, error)
+    assert np.mean(np.array(lowest) > 0) <= 0.25, "an interval above nothing is rare"

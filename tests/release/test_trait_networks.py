@@ -64,5 +64,5 @@ def test_training_is_the_same_each_time_and_sees_changed_pictures() -> None:
     once = Recipe(**{**TOY.__dict__, "epochs": 1})
     assert train(frames, people, once)[1] == train(frames, people, once)[1]
     pictures = torch.from_numpy(frames[:4])
-    assert not torch.equal(changed(pictures, 0, 0, 0), changed(pictures, 0, 1, 0))
-    assert changed(pictures, 0, 0, 0).shape == (4, 3, 32, 32)
+    assert not torch.equal(changed(pictures, TOY, 0, 0), changed(pictures, TOY, 1, 0))
+    assert changed(pictures, TOY, 0, 0).shape == (4, 3, 32, 32)

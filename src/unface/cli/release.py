@@ -245,14 +245,12 @@ def _encoded(
 
 def _pictures(source: str) -> "tuple[ImageSet, bool]":
     """Pictures by person where they lie in folders; otherwise each stands for itself."""
-    from unface.data import read_images
+    from unface.data import NoIdentities, read_images
 
     try:
         return read_images(source), True
-    except UnfaceError as error:
-        if "in no identity's folder" not in str(error):
-            raise
-    return read_images(source, identity=None), False
+    except NoIdentities:
+        return read_images(source, identity=None), False
 
 
 def _facemae(

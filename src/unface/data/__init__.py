@@ -5,7 +5,7 @@ from unface.data.embeddings import EmbeddingSet, Space, require_same_space
 from unface.data.images import BadPicture, ImageRef, ImageSet, decode
 from unface.data.parquet import write_embeddings
 from unface.data.read import Source, is_store, opened_archive, read_embeddings
-from unface.data.read_images import read_images
+from unface.data.read_images import NoIdentities, read_images
 from unface.data.split import (
     DEFAULT_SHARES,
     PAPER_SHARES,
@@ -26,6 +26,7 @@ __all__ = [
     "EmbeddingSet",
     "ImageRef",
     "ImageSet",
+    "NoIdentities",
     "Role",
     "Source",
     "Space",

@@ -326,6 +326,10 @@ def _parsed_list(text: str, source: str) -> dict[str, str]:
     return listed
 
 
+class NoIdentities(UnfaceError):
+    """Pictures that lie in no folder of a person: they can be read without identities only."""
+
+
 def _owners(paths: Iterable[str], listed: Mapping[str, str] | None, source: str) -> dict[str, str]:
     """Path → identity: from the list by file name where there is one, otherwise the folder a picture lies in."""
     owners: dict[str, str] = {}
@@ -340,7 +344,7 @@ def _owners(paths: Iterable[str], listed: Mapping[str, str] | None, source: str)
         else:
             loose.append(path)
     if listed is None and loose:
-        raise UnfaceError(
+        raise NoIdentities(
             f"{source}: {len(loose)} pictures are in no identity's folder, the first is {loose[0]!r}; arrange them as"
             f" <identity>/<image>, or give a list of lines '<image> <identity>' as CelebA's {IDENTITY_LIST}"
         )

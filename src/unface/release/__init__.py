@@ -1,7 +1,7 @@
 """May this synthetic set be published? Which training people it exposes, by which pictures, beside a holdout."""
 
 from unface.release.cluster import Clustered, cluster_people
-from unface.release.copies import Copies, Threshold, count_copies, stranger_thresholds
+from unface.release.copies import Copies, Reached, Threshold, count_copies, reach_chance, stranger_thresholds
 from unface.release.exchangeable import Exchangeability, exchangeability
 from unface.release.exposure import (
     Enrichment,
@@ -28,6 +28,7 @@ __all__ = [
     "Membership",
     "Permuted",
     "PersonScores",
+    "Reached",
     "Risk",
     "Separation",
     "Threshold",
@@ -41,6 +42,7 @@ __all__ = [
     "measure_membership",
     "permutation_test",
     "person_scores",
+    "reach_chance",
     "retrieval_risk",
     "separation",
     "stranger_thresholds",

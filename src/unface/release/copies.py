@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from unface.errors import UnfaceError
 from unface.metrics import (
@@ -62,7 +63,8 @@ class Copies:
     training: int
     holdout: int
     expected: float
-    """What the holdout leads to expect in training: its number, scaled to as many pictures as training has."""
+    """What the holdout leads to expect in training: the number among as many of its people as have training's number
+    of pictures. A face that reaches several people is one copy, so this is not the holdout's number, scaled."""
     excess: Estimate
     """(training − expected) / synthetic faces; people are resampled for the interval."""
     permuted: Permuted
@@ -117,41 +119,83 @@ def drawn_people(people: NDArray[np.int64], most: int, seed: int) -> NDArray[np.
     return np.flatnonzero(np.isin(people, codes[order[:enough]]))
 
 
-def count_copies(
-    threshold: Threshold,
-    training: tuple[Nearest, NDArray[np.int64], int],
-    holdout: tuple[Nearest, NDArray[np.int64], int],
-    *,
-    seed: int = 0,
-) -> Copies:
-    """Each side is (nearest picture of each synthetic face, person of each picture, number of people)."""
-    synthetic = len(training[0])
-    hits = []
-    for nearest, people, count in (training, holdout):
-        reached = np.flatnonzero(nearest.scores >= threshold.cosine)
-        hits.append(np.bincount(people[nearest.rows[reached]], minlength=count))
-    (ours, others), scale = hits, len(training[1]) / len(holdout[1])
-    expected = float(others.sum() * scale)
+@dataclass(frozen=True, eq=False)
+class Reached:
+    """What the synthetic faces reach on one side, at one threshold."""
+
+    nearest: Nearest
+    """Of each synthetic face."""
+    people: NDArray[np.int64]
+    """Of each picture."""
+    count: int
+    """People in all."""
+    numbers: NDArray[np.float64] | None = None
+    """(faces,) people that each face reaches; NaN where nobody counted. Needed for the side with more people."""
+
+    def hits(self, cosine: float) -> NDArray[np.int64]:
+        """Faces that reach a picture."""
+        return np.flatnonzero(self.nearest.scores >= cosine)
+
+    def by_person(self, faces: NDArray[np.int64], each: NDArray[np.float64] | float = 1.0) -> NDArray[np.float64]:
+        """(people,) sums over the faces that are nearest to each person."""
+        weights = np.broadcast_to(each, faces.shape)
+        found = np.bincount(self.people[self.nearest.rows[faces]], weights, minlength=self.count)
+        return np.asarray(found, np.float64)
+
+    def among(self, faces: NDArray[np.int64], drawn: float) -> NDArray[np.float64]:
+        """(faces,) the chance that a face reaches anybody of ``drawn`` people, drawn at random from this side."""
+        if self.numbers is None:
+            raise ValueError("people were not counted")
+        chances = reach_chance(np.maximum(self.numbers[faces], 1), self.count, drawn)
+        known = np.isfinite(chances)
+        return np.where(known, chances, chances[known].mean() if known.any() else min(drawn / self.count, 1))
+
+
+def reach_chance(reached: NDArray[np.float64], people: int, drawn: float) -> NDArray[np.float64]:
+    """1 − C(people − reached, drawn) / C(people, drawn): somebody reached is among those drawn without replacement."""
+    spared = people - reached - drawn + 1  # below 1 more are drawn than are not reached
+    missed = gammaln(people - reached + 1) + gammaln(people - drawn + 1)
+    missed = missed - gammaln(np.maximum(spared, 1)) - gammaln(people + 1)
+    return np.asarray(np.where(spared < 1, 1.0, -np.expm1(np.minimum(missed, 0))) + 0 * reached, np.float64)
+
+
+def count_copies(threshold: Threshold, training: Reached, holdout: Reached, *, seed: int = 0) -> Copies:
+    """Both sides are compared at as many people as the smaller one has; pictures decide which one that is."""
+    synthetic, cosine = len(training.nearest), threshold.cosine
+    ours, others = training.hits(cosine), holdout.hits(cosine)
+    scale = len(training.people) / len(holdout.people)
+    if scale * holdout.count <= holdout.count:
+        by_ours, by_others = (
+            training.by_person(ours),
+            holdout.by_person(others, holdout.among(others, scale * holdout.count)),
+        )
+    else:
+        # Training brought to the holdout's number of pictures, and the difference back to its own.
+        fewer = training.among(ours, training.count / scale)
+        by_ours, by_others = scale * training.by_person(ours, fewer), scale * holdout.by_person(others)
     weights = [
         identity_weights(Scheme.MULTINOMIAL, len(counts), _REPLICATES, seed, f"release copies {side}")
-        for side, counts in zip(("training", "holdout"), hits, strict=True)
+        for side, counts in (("training", by_ours), ("holdout", by_others))
     ]
-    values = (weights[0] @ ours - scale * (weights[1] @ others)) / synthetic
-    value = float((ours.sum() - expected) / synthetic)
+    values = (weights[0] @ by_ours - weights[1] @ by_others) / synthetic
+    expected = max(float(len(ours) - by_ours.sum() + by_others.sum()), 0.0)
+    value = (len(ours) - expected) / synthetic
     interval = difference_interval(value, Replicates(values, mirrored=False))
     # Nothing found is not nothing there: as for any share, the bound is what would often have been missed.
-    high = max(interval.high, zero_bound(synthetic)) if not ours.sum() else interval.high
-    better = training[0].scores >= holdout[0].scores
-    best = np.where(better, training[0].scores, holdout[0].scores)
-    person = np.where(better, training[1][training[0].rows], training[2] + holdout[1][holdout[0].rows])
-    near = person[best >= threshold.cosine]
-    counts = np.bincount(near, minlength=training[2] + holdout[2])
-    permuted = permutation_test(counts, training[2], int(counts[: training[2]].sum()), seed=seed)
+    high = max(interval.high, zero_bound(synthetic)) if not len(ours) else interval.high
+    better = training.nearest.scores >= holdout.nearest.scores
+    best = np.where(better, training.nearest.scores, holdout.nearest.scores)
+    person = np.where(
+        better, training.people[training.nearest.rows], training.count + holdout.people[holdout.nearest.rows]
+    )
+    near = person[best >= cosine]
+    counts = np.bincount(near, minlength=training.count + holdout.count)
+    permuted = permutation_test(counts, training.count, int(counts[: training.count].sum()), seed=seed)
     return Copies(
         threshold,
         synthetic,
-        int(ours.sum()),
-        int(others.sum()),
+        len(ours),
+        len(others),
         expected,
         Estimate(value, interval.low, max(high, value), interval.level),
         permuted,

@@ -288,12 +288,12 @@ def compare(
 
 
 def near_pairs(
-    left: Faces, vectors: NDArray[np.float32], cut: float, *, threads: int | None = None
+    left: Faces, vectors: NDArray[np.float32], cut: float, *, device: str = "cpu", threads: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Every (row of ``left``, row of ``vectors``, score) from ``cut`` on, reading ``left`` once."""
     found, first = [], 0
     for block in left.vectors.blocks(2 * _PIECE["cpu"]):
-        i, j, scores = pairs_above(compared(block, vectors), cut, threads=threads)
+        i, j, scores = pairs_above(compared(block, vectors), cut, device=device, threads=threads)
         found.append((i + first, j, scores))
         first += len(block)
     i, j, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))

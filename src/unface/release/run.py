@@ -1,7 +1,7 @@
 """``measure_release``: one synthetic set against training and holdout people, by one encoder or several traits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from unface.metrics import (
 from unface.pairs import Nearest, all_mated, cosine_space, pair_up
 from unface.progress import Progress, Silent
 from unface.release.check import Overlap, aligned, require_comparable, with_people
-from unface.release.copies import Copies, count_copies, drawn_people, stranger_thresholds
+from unface.release.copies import Copies, Reached, Threshold, count_copies, drawn_people, stranger_thresholds
 from unface.release.crowding import BLOCK, COHORT, crowding
 from unface.release.exchangeable import exchangeability
 from unface.release.exposure import (
@@ -65,6 +65,7 @@ from unface.seeds import stream
 
 LINK_FAR, FPR = 1e-2, 1e-2
 _MOST_PAPER = 10_000
+_COUNTED, _PAIRS_COUNTED = 10_000, 20_000_000  # faces, and pairs of strangers, that copies expected by chance rest on
 _REPLICATES, _RISKIEST, _PICTURES_LISTED = 1_000, 20, 10
 _ALONE = "all"
 _EXACT = "exact copy"
@@ -252,11 +253,39 @@ def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: P
         exposed(*scores),
         enrichment(*scores),
         _separation(*scores, plan),
-        [
-            count_copies(one, (near_training, ours, our_count), (near_holdout, others, other_count), seed=plan.seed)
-            for one in thresholds
-        ],
+        [_copied(one, view, (near_training, near_holdout), people, own, plan) for one in thresholds],
     )
+
+
+def _copied(
+    threshold: Threshold,
+    view: View,
+    near: tuple[Nearest, Nearest],
+    people: _People,
+    own: NDArray[np.int64] | None,
+    plan: Plan,
+) -> Copies:
+    """Of the side with more pictures: how many people each face reaches."""
+    sides = [Reached(nearest, codes, number) for nearest, (codes, number) in zip(near, people, strict=True)]
+    larger = int(len(view.training) <= len(view.holdout))
+    real, side = (view.training, view.holdout)[larger], sides[larger]
+    faces = side.hits(threshold.cosine)
+    most = int(min(_COUNTED, max(_PAIRS_COUNTED / (threshold.far * len(real)), 1)))
+    rng = stream(plan.seed, "release copies counted")
+    chosen = faces if len(faces) <= most else np.sort(rng.choice(faces, most, replace=False))
+    numbers = np.full(len(view.synthetic), np.nan)
+    if len(chosen):
+        rows, columns, _ = near_pairs(
+            real, view.synthetic.take(chosen), threshold.cosine, device=plan.device, threads=plan.threads
+        )
+        whose, place = side.people[rows], chosen[columns]
+        if own is not None and not larger:
+            rest = own[place] != whose
+            whose, place = whose[rest], place[rest]
+        pairs = np.unique(place * side.count + whose)
+        numbers[chosen] = np.bincount(pairs // side.count, minlength=len(numbers))[chosen]
+    sides[larger] = replace(side, numbers=numbers)
+    return count_copies(threshold, sides[0], sides[1], seed=plan.seed)
 
 
 def _exact_copies(overlap: Overlap, people: NDArray[np.int64]) -> ExactCopies:

@@ -107,7 +107,7 @@ class CopiesResult(Frozen):
     copies: Share = Field(description="of the synthetic faces")
     holdout: int = Field(description="the same for holdout pictures")
     expected: float = Field(
-        description="in training if nothing was copied: from the holdout, scaled to as many pictures"
+        description="in training if nothing was copied: among as many pictures of the holdout, whole people drawn"
     )
     excess: Estimate = Field(description="(copies − expected) / synthetic faces")
     test: PermutationTest
