@@ -1,24 +1,29 @@
 """FaceMAE against its own recogniser: utility and risk of a protected face set, row by row, as far as the time goes.
 
-    python -m studies.facemae PICTURES KEEP --pairs LFW,pairs.txt [--device cuda] [--seconds 570] [--record WHERE]
+    python -m studies.facemae KEEP PICTURES --pairs LFW,pairs.txt [--device cuda] [--seconds 570]
+    python -m studies.facemae KEEP [--record WHERE]
 
 PICTURES holds CelebA's aligned pictures as <person>/<picture>. People are taken in the order of sha256(name): the first
 train autoencoders, the next are released, the next are the attacker's own. KEEP holds faces, models, recognisers and
-one file for each finished row: the same call goes on with the next one. Rows come in this order: FaceMAE, plain MAE,
-masks and originals at 75 %, one recogniser each; two more seeds; attackers; mask ratios 50 and 90 %; other baselines;
-ablations; other recognisers. At the end KEEP/protection.json and its page have what was reached, and name what was not.
+one file for each finished row: the same call continues with the next one, and several calls can run side by side on
+one KEEP. Rows come in this order: FaceMAE, plain MAE, masks and originals at 75 %, one recogniser each; two more seeds;
+attackers; mask ratios 50 and 90 %; other baselines; ablations; other recognisers. Without PICTURES, the finished rows
+(KEEP/rows alone is enough) become KEEP/protection.json and its page, which list what was not reached.
 A seed decides a recogniser and the masks it learns from; an autoencoder is trained once.
 """
 
 import argparse
+import fcntl
 import hashlib
 import json
 import math
 import time
+import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +34,12 @@ from studies.measured import Cell, Table, markdown, write_findings
 from unface.data import read_images
 from unface.encode import load_encoder
 from unface.errors import UnfaceError
-from unface.faces import ARCFACE_112, Face
+from unface.faces import ARCFACE_112, Face, load_detector
+from unface.metrics import Scheme, identity_weights
 from unface.output.write import write_file
-from unface.protect.attackers import Deployed, FineTuning
+from unface.protect.attackers import Deployed, FineTuning, Seen
 from unface.protect.baselines import MaskedFaces, contents_of
-from unface.protect.facemae import Features, Hidden, Loss, Masking, preset_of
+from unface.protect.facemae import Features, Hidden, Loss, Masking, Preset, preset_of
 from unface.protect.facemae_audit import (
     FACEMAE,
     LOW_PASS,
@@ -46,18 +52,16 @@ from unface.protect.facemae_audit import (
     OwnPeople,
     Plan,
     Protect,
-    ReadRelease,
     accuracy,
     assembled,
-    attacked,
     second_release,
     unchanged,
 )
 from unface.protect.facemae_frames import Faces, read_faces
+from unface.protect.facemae_train import CURVE as CURVE_FILE
 from unface.protect.facemae_train import Recipe, Trained, Training, load_facemae, train
 from unface.protect.pair_sets import PairSet, read_pair_set
 from unface.protect.recogniser import RECOGNISERS, TrainedRecogniser, load_trained, train_recogniser
-from unface.report.protection import write_protection
 from unface.result.file import Clock
 from unface.result.protection import (
     PAPER_K,
@@ -66,6 +70,7 @@ from unface.result.protection import (
     MethodResult,
     PairsResult,
     ProtectionResult,
+    ReleaseFacts,
     SecondRelease,
 )
 
@@ -74,7 +79,8 @@ _WINDOW, _CORNER = 117.1 / 112, (30.2, 57.5)
 ENCODERS = ("arcface-mbf", "sface", "edgeface-s")
 RATIO, SEEDS = 0.75, (1, 2, 3)
 _RESERVE = 8.0  # seconds for the last files
-_GUESS = {"utility": 45.0, "attack": 60.0, "second": 20.0}
+_GUESS = {"model": 60.0, "utility": 25.0, "attack": 30.0, "second": 20.0}  # seconds on a GPU, until a row was timed
+FACTS = "facts.json"
 Frames = NDArray[np.uint8]
 
 
@@ -136,18 +142,37 @@ class Row:
     @property
     def name(self) -> str:
         """Of its file."""
+        if self.kind == "model":
+            return f"model-{self.method.model}"
         return f"{self.kind}-{self.method.key}" + (f"-{self.seed}" if self.kind == "utility" else "")
+
+    @property
+    def needs(self) -> "Row | None":
+        """The row that has to be finished before."""
+        match self.kind:
+            case "utility":
+                return Row("model", self.method) if self.method.model else None
+            case "attack":
+                return Row("utility", self.method)
+            case "second":
+                return Row("attack", self.method)
+        return None
 
 
 def ladder() -> list[Row]:
-    """All rows, the most important first."""
+    """All rows, the most important first; an autoencoder just before the first row that needs it."""
     rows = [Row("utility", method, 1) for method in FIRST]
     rows += [Row("utility", method, seed) for seed in SEEDS[1:] for method in FIRST]
     rows += [Row("attack", method) for method in FIRST] + [Row("second", FIRST[0])]
     rows += [Row(kind, method) for method in (*CURVE, *OTHERS) for kind in ("utility", "attack")]
     rows += [Row(kind, method) for method in ABLATIONS for kind in ("utility", "attack")]
     rows += [Row("utility", method) for method in BACKBONES]
-    return [row for row in rows if (row.kind, row.method.name) != ("attack", NOBODY)]
+    found: dict[str, Row] = {}
+    for row in rows:
+        if (row.kind, row.method.name) != ("attack", NOBODY):
+            steps = (row.needs, row) if row.kind == "utility" and row.needs else (row,)
+            found |= {one.name: one for one in steps if one.name not in found}
+    return list(found.values())
 
 
 class CelebaFace:
@@ -170,7 +195,6 @@ class Bench:
     asked: argparse.Namespace
     keep: Path
     ends: float
-    spent: dict[str, list[float]] = field(default_factory=dict)
     _made: dict[tuple[str, int], Frames] = field(default_factory=dict)
     _loaded: dict[str, Trained] = field(default_factory=dict)
 
@@ -178,6 +202,12 @@ class Bench:
     def left(self) -> float:
         """Seconds until the last files have to be written."""
         return self.ends - time.monotonic()
+
+    def guess(self, row: Row) -> float:
+        """Seconds that a row takes: the longest of its kind so far."""
+        names = [one.name for one in ladder() if one.kind == row.kind]
+        known = [found["seconds"] for name in names if (found := _read(self.keep, name)) is not None]
+        return max(known, default=0.0 if self.asked.device == "cpu" else _GUESS[row.kind])
 
     @cached_property
     def plan(self) -> Plan:
@@ -188,13 +218,44 @@ class Bench:
         tuning = FineTuning(steps=self.asked.tuning_steps, people=min(96, self.asked.own))
         return Plan(recipe, SEEDS, tuning, seed=0, device=self.asked.device)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What rows of one KEEP have in common."""
+        asked = self.asked
+        words = ("preset", "train", "release", "own", "attacked", "epochs", "recogniser_epochs", "tuning_steps")
+        return {word: getattr(asked, word) for word in words}
+
+    def prepare(self) -> None:
+        """Faces and pairs once for all calls, and what a page has to know besides the rows."""
+        with locked(self.keep / "prepare.lock"):
+            file = self.keep / "rows" / FACTS
+            if file.exists():
+                held = json.loads(file.read_text(encoding="utf-8"))["settings"]
+                if held != self.settings:
+                    raise UnfaceError(f"{self.keep.name}: was begun with {held}, not {self.settings}; choose another")
+            _, people, _ = self.faces["release"]
+            facts: dict[str, Any] = {
+                "settings": self.settings,
+                "pictures": {side: len(found[0]) for side, found in self.faces.items()},
+                "attacked_pictures": len(self.attack_rows()),
+                "released_people": len(np.unique(people)),
+                "sha256": hashlib.sha256(b"".join(self.contents)).hexdigest(),
+                "pairs": {one.name: len(one.pairs) for one in self.pairs},
+                "recogniser": asdict(self.plan.recogniser),
+            }
+            if self.asked.nobody is not None:
+                frames, codes = self.nobody
+                facts |= {"nobody_pictures": len(frames), "nobody_people": len(np.unique(codes))}
+            if not file.exists():
+                write_file(file, (json.dumps(facts) + "\n").encode())
+
     @cached_property
     def faces(self) -> dict[str, tuple[Frames, NDArray[np.int64], tuple[str, ...]]]:
         """Of the people who train, are released, and are the attacker's own: faces, codes, names."""
         asked, size = self.asked, preset_of(self.asked.preset).size
         counts = {"train": asked.train, "release": asked.release, "own": asked.own}
-        file = self.keep / f"faces-{size}-{'-'.join(map(str, counts.values()))}.npz"
-        if not file.exists():
+
+        def read() -> dict[str, NDArray[Any]]:
             images = read_images(asked.pictures)
             people = sorted(images.identities, key=lambda name: hashlib.sha256(name.encode()).hexdigest())
             if len(people) < sum(counts.values()):
@@ -204,17 +265,27 @@ class Bench:
             found = read_faces(images.take(chosen), size, CelebaFace())
             codes = np.array([place[name] for name in found.identities])
             order = np.argsort(codes, kind="stable")
-            with file.with_suffix(".part").open("wb") as out:
-                np.savez(out, frames=found.frames[order], codes=codes[order], names=np.array(people)[codes[order]])
-            file.with_suffix(".part").replace(file)
-        with np.load(file) as held:
-            frames, codes, names = held["frames"], held["codes"], held["names"]
+            return {"frames": found.frames[order], "codes": codes[order], "names": np.array(people)[codes[order]]}
+
+        held = self._kept(f"faces-{size}-{'-'.join(map(str, counts.values()))}", read)
         sides, start = {}, 0
         for side, number in counts.items():
-            rows = (codes >= start) & (codes < start + number)
-            sides[side] = (frames[rows], codes[rows].astype(np.int64), tuple(names[rows].tolist()))
+            first, last = np.searchsorted(held["codes"], (start, start + number))
+            codes, names = held["codes"][first:last].astype(np.int64), held["names"][first:last]
+            sides[side] = (held["frames"][first:last], codes, tuple(names.tolist()))
             start += number
         return sides
+
+    def _kept(self, name: str, make: Callable[[], dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+        """Arrays of a file in KEEP, made where it is not there."""
+        file = self.keep / f"{name}.npz"
+        if not file.exists():
+            made = make()
+            with file.with_suffix(".part").open("wb") as out:
+                np.savez(out, allow_pickle=False, **made)
+            file.with_suffix(".part").replace(file)
+        with np.load(file) as held:
+            return {key: held[key] for key in held.files}
 
     @cached_property
     def contents(self) -> list[bytes]:
@@ -224,16 +295,29 @@ class Bench:
     @cached_property
     def nobody(self) -> tuple[Frames, NDArray[np.int64]]:
         """People who do not exist, as a training set."""
-        if self.asked.nobody is None:
-            raise UnfaceError("no folder of people who do not exist; give --nobody")
-        images = read_images(str(self.asked.nobody))
-        found = read_faces(images, preset_of(self.asked.preset).size, None)
-        return found.frames, np.unique(found.identities, return_inverse=True)[1].astype(np.int64)
+
+        def read() -> dict[str, NDArray[Any]]:
+            size = preset_of(self.asked.preset).size
+            found = read_faces(read_images(str(self.asked.nobody)), size, load_detector(accept_licence=True))
+            return {"frames": found.frames, "codes": np.unique(found.identities, return_inverse=True)[1]}
+
+        held = self._kept("nobody", read)
+        return held["frames"], held["codes"].astype(np.int64)
 
     @cached_property
     def pairs(self) -> list[PairSet]:
         """Of other people than all of these."""
-        return [read_pair_set(text, self.plan.recogniser.size) for text in self.asked.pairs]
+
+        def read(text: str) -> dict[str, NDArray[Any]]:
+            one = read_pair_set(text, self.plan.recogniser.size)
+            return {"name": np.array(one.name), "frames": one.frames, "pairs": one.pairs, "mated": one.mated,
+                    "folds": one.folds}  # fmt: skip
+
+        found = []
+        for number, text in enumerate(self.asked.pairs):
+            held = self._kept(f"pairs-{number}", lambda text=text: read(text))  # type: ignore[misc]
+            found.append(PairSet(str(held["name"]), *(held[key] for key in ("frames", "pairs", "mated", "folds"))))
+        return found
 
     @cached_property
     def crowd(self) -> Crowd:
@@ -245,8 +329,10 @@ class Bench:
         assert method.model is not None
         assert method.loss is not None
         assert method.ratio is not None
+        folder = self.keep / "models" / method.model
+        if method.model not in self._loaded and read_row(self.keep, Row("model", method)) is not None:
+            self._loaded[method.model] = load_facemae(folder, self.asked.device)
         if method.model not in self._loaded:
-            folder = self.keep / "models" / method.model
             frames, _, names = self.faces["train"]
             recipe = Recipe(
                 self.asked.preset, method.loss, method.beta, Masking(method.ratio, method.hidden), self.asked.epochs
@@ -273,7 +359,12 @@ class Bench:
             MASKS: MaskedFaces.masks, MEAN_COLOUR: MaskedFaces.mean_colour, LOW_PASS: MaskedFaces.low_pass,
         }  # fmt: skip
         make = how.get(method.name) or (lambda masked: masked.made_by(self.trained(method).model))
-        return lambda frames, contents: make(MaskedFaces.of(frames, contents, masking, preset, key))
+
+        def protected(frames: Frames, contents: list[bytes]) -> Frames:
+            positions = np.stack([positions_of(masking, preset, key, content) for content in contents])
+            return make(MaskedFaces(frames, positions, preset, masking.ratio))
+
+        return protected
 
     def released(self, method: Method, seed: int) -> tuple[Frames, NDArray[np.int64]]:
         """What a recogniser learns from."""
@@ -296,7 +387,7 @@ class Bench:
             file.parent.mkdir(parents=True, exist_ok=True)
             made.save(file)
             speed = recipe.epochs * len(frames) / max(made.seconds, 1e-9)
-            say(f"  recogniser: loss {made.loss:.3f}, {speed:,.0f} pictures/s")
+            say(f"  recogniser {method.key}-{seed}: loss {made.loss:.3f}, {speed:,.0f} pictures/s")
         return load_trained(file, self.asked.device)
 
     def attack_rows(self) -> NDArray[np.int64]:
@@ -319,16 +410,28 @@ class Bench:
     def run(self, row: Row) -> dict[str, Any]:
         """What a row found, as JSON has it."""
         method = row.method
+        if row.kind == "model":
+            trained = self.trained(method)
+            curve = json.loads((self.keep / "models" / str(method.model) / CURVE_FILE).read_text(encoding="utf-8"))
+            return {"sha256": trained.sha256, "batch": trained.preset.batch, "training": curve}
         if row.kind == "utility":
             recogniser = self.recogniser(method, row.seed)
-            return {"pairs": [accuracy(one, {row.seed: recogniser}).model_dump() for one in self.pairs]}
+            return {
+                "pairs": [accuracy(one, {row.seed: recogniser}).model_dump() for one in self.pairs],
+                "learned_in": recogniser.seconds,
+                "loss": recogniser.loss,
+            }
         protect = self.protect(method, key_of(-1))
         attackers = list(self.crowd.against(protect, self.own, {1: self.recogniser(method, 1)}))
         deployed = self.deployed(method)
         if row.kind == "attack":
-            return {"attackers": [one.model_dump() for one in attacked(deployed, attackers, self.plan.seed)]}
+            seen = [Seen.of(attacker, deployed, self.plan.seed) for attacker in attackers]
+            results = [one.result(self.plan.seed) for one in seen]
+            links = [hits_of(one, result.cosine) for one, result in zip(seen, results, strict=True)]
+            return {"attackers": [one.model_dump() for one in results], "hits": links}
         done = read_row(self.keep, Row("attack", method))
-        found = [AttackerResult.model_validate(one) for one in (done or self.run(Row("attack", method)))["attackers"]]
+        assert done is not None
+        found = [AttackerResult.model_validate(one) for one in done["attackers"]]
         worst = max(found, key=lambda one: one.calibrate_other or 0.0).name
         attacker = next(one for one in attackers if one.name == worst)
         rows, preset = self.attack_rows(), preset_of(self.asked.preset)
@@ -345,6 +448,41 @@ class OutOfTime(Exception):
     """The time is up; what is done is kept."""
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Wait for the lock of a file; the system drops it when its process ends."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def claimed(keep: Path, row: Row) -> Iterator[bool]:
+    """Whether this call is the one that makes a row."""
+    with (keep / "locks" / row.name).open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield read_row(keep, row) is None
+
+
+@cache
+def positions_of(masking: Masking, preset: Preset, key: bytes, content: bytes) -> NDArray[np.int64]:
+    """A mask; methods share them."""
+    return masking.positions(preset, key, content)
+
+
+def hits_of(seen: Seen, threshold: float) -> list[list[int]]:
+    """Of each measured person: accepted pairs of a real picture and what was made of another one, and all of them."""
+    rows = np.flatnonzero(~seen.calibrate)
+    codes = np.unique(seen.people[rows], return_inverse=True)[1]
+    own = (codes[:, None] == codes) & ~np.eye(len(rows), dtype=bool)
+    accepted = (seen.real[rows] @ seen.released[rows].T >= np.float32(threshold)) & own
+    return [np.bincount(codes, pairs.sum(axis=1)).astype(int).tolist() for pairs in (accepted, own)]
+
+
 def key_of(seed: int) -> bytes:
     """Mask seeds of a study are no secret."""
     return hashlib.sha256(f"study mask seed {seed}".encode()).digest()
@@ -352,50 +490,52 @@ def key_of(seed: int) -> bytes:
 
 def read_row(keep: Path, row: Row) -> dict[str, Any] | None:
     """What a finished row found."""
+    return _read(keep, row.name)
+
+
+def _read(keep: Path, name: str) -> dict[str, Any] | None:
     try:
-        return dict(json.loads((keep / "rows" / f"{row.name}.json").read_text(encoding="utf-8")))
+        return dict(json.loads((keep / "rows" / f"{name}.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return None
 
 
-def result_of(bench: Bench, clock: Clock) -> ProtectionResult:
-    """All finished rows as one file."""
-    rows = {row: found for row in ladder() if (found := read_row(bench.keep, row)) is not None}
+def result_of(keep: Path, clock: Clock) -> ProtectionResult:
+    """All finished rows as one file; neither faces nor models are needed."""
+    facts = json.loads((keep / "rows" / FACTS).read_text(encoding="utf-8"))
+    rows = {row.name: found for row in ladder() if (found := read_row(keep, row)) is not None}
     methods = []
-    for method in dict.fromkeys(row.method for row in rows):
-        learned = [row for row in rows if (row.kind, row.method) == ("utility", method)]
-        attack = rows.get(Row("attack", method), {"attackers": []})
-        frames = bench.nobody[0] if method.name == NOBODY else bench.faces["release"][0]
-        people = bench.nobody[1] if method.name == NOBODY else bench.faces["release"][1]
+    for method in dict.fromkeys(row.method for row in ladder() if row.kind != "model" and row.name in rows):
+        learned = {seed: rows[name] for seed in SEEDS if (name := Row("utility", method, seed).name) in rows}
+        attack = rows.get(Row("attack", method).name, {"attackers": []})
+        nobody = method.name == NOBODY
         methods.append(
             MethodResult(
                 name=method.name,
                 ratio=method.ratio,
                 audited=method == FIRST[0],
-                pictures=len(frames),
-                people=len(np.unique(people)),
-                utility=merged({row.seed: pairs_of(rows[row]) for row in learned}),
+                pictures=facts["nobody_pictures"] if nobody else facts["pictures"]["release"],
+                people=facts["nobody_people"] if nobody else facts["released_people"],
+                utility=merged({seed: pairs_of(found) for seed, found in learned.items()}),
                 attackers=[AttackerResult.model_validate(one) for one in attack["attackers"]],
             )
         )
-    second = rows.get(Row("second", FIRST[0]))
-    trained, place = bench.trained(FIRST[0]), bench.attack_rows()
-    given = ReadRelease(
+    second = rows.get(Row("second", FIRST[0]).name)
+    release = ReleaseFacts(
         name="the CelebA release of the study",
-        manifest={
-            "files_sha256": hashlib.sha256(b"".join(bench.contents)).hexdigest(),
-            "model": {"preset": bench.asked.preset, "loss": "irm", "recogniser": "sface", "sha256": trained.sha256},
-        },
-        real=bench.faces["release"][0][place],
-        released=bench.faces["release"][0][place],
-        contents=[],
-        people=bench.faces["release"][1][place],
-        left_out={},
+        sha256=facts["sha256"],
+        people=facts["settings"]["attacked"],
+        pictures=facts["attacked_pictures"],
+        preset=facts["settings"]["preset"],
+        loss="irm",
+        recogniser="sface",
+        model_sha256=rows[Row("model", FIRST[0]).name]["sha256"],
     )
-    missing = [_words(row) for row in ladder() if row not in rows]
-    plan = replace(bench.plan, seeds=tuple(seed for seed in SEEDS if Row("utility", FIRST[0], seed) in rows))
+    missing = [_words(row) for row in ladder() if row.name not in rows and row.kind != "model"]
+    seeds = tuple(seed for seed in SEEDS if Row("utility", FIRST[0], seed).name in rows)
     held = None if second is None else SecondRelease.model_validate(second["second"])
-    return assembled(given, methods, held, missing, plan, clock)
+    plan = Plan(RECOGNISERS[release.preset], seeds)
+    return assembled(release, methods, held, missing, plan, clock, {})
 
 
 def pairs_of(found: dict[str, Any]) -> list[PairsResult]:
@@ -420,7 +560,7 @@ def _words(row: Row) -> str:
     return f"{what} {row.method.name}{at}"
 
 
-def tables(result: ProtectionResult) -> dict[str, Table]:
+def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:
     """What pages show."""
     main: list[list[Cell]] = []
     attackers: list[list[Cell]] = []
@@ -431,7 +571,7 @@ def tables(result: ProtectionResult) -> dict[str, Table]:
         main.append(
             [
                 method.name,
-                None if method.ratio is None else method.ratio,
+                method.ratio,
                 len(method.utility[0].seeds) if method.utility else 0,
                 None if found is None else [found.value, found.low, found.high],
                 None if worst is None else worst.name,
@@ -444,6 +584,8 @@ def tables(result: ProtectionResult) -> dict[str, Table]:
             cells: list[Cell] = [method.name, method.ratio, one.name]
             for share in (one.same, one.other):
                 cells.append(None if share is None else [share.value, share.low, share.high])
+            nearest = one.risk(PAPER_K, "other")
+            cells.append(None if nearest is None else [nearest.share.value, nearest.share.low, nearest.share.high])
             attackers.append([*cells, one.achieved_far])
     columns = {
         "method": "", "hidden": ".0%", "seeds": "", "accuracy": ".1%", "worst attacker": "",
@@ -451,9 +593,54 @@ def tables(result: ProtectionResult) -> dict[str, Table]:
     }  # fmt: skip
     each = {
         "method": "", "hidden": ".0%", "attacker": "", "TAR, same picture": ".1%", "TAR, another picture": ".1%",
-        "chance": ".2%",
+        f"R(K = {PAPER_K})": ".1%", "chance": ".2%",
     }  # fmt: skip
-    return {"methods": Table(columns=columns, rows=main), "attackers": Table(columns=each, rows=attackers)}
+    made = {"methods": Table(columns=columns, rows=main), "attackers": Table(columns=each, rows=attackers)}
+    made["differences"] = _differences(keep, result)
+    curves: list[list[Cell]] = []
+    for row in ladder():
+        if row.kind == "model" and (found_row := read_row(keep, row)) is not None:
+            told = found_row["training"]
+            speed = told["steps"] * found_row["batch"] / max(told["seconds"], 1e-9)
+            curves.append([str(row.method.model), told["steps"], told["seconds"], speed, told["losses"][-1]])
+    shown = {"model": "", "steps": ",", "seconds": ".0f", "pictures/s": ",.0f", "last loss": ".4f"}
+    made["training"] = Table(columns=shown, rows=curves)
+    return made
+
+
+def _differences(keep: Path, result: ProtectionResult) -> Table:
+    """FaceMAE at 75 % less each other method: accuracy by seeds and folds, TAR of the worst attackers by people."""
+    first, rows = result.audited, list[list[Cell]]()
+    hits = {one: _worst_hits(keep, one) for one in dict.fromkeys(row.method for row in ladder())}
+    mine = hits[FIRST[0]]
+    for method, theirs in hits.items():
+        other = next((one for one in result.methods if (one.name, one.ratio) == (method.name, method.ratio)), None)
+        if other is None or other is first:
+            continue
+        gain = first.utility[0].less(other.utility[0]) if first.utility and other.utility else None
+        risk = None
+        if mine is not None and theirs is not None:
+            weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, len(mine[0]), 1_000, 0, "protected, paired")
+            values = (weights @ (mine[0] - theirs[0])) / (weights @ mine[1])
+            value = float((mine[0] - theirs[0]).sum() / mine[1].sum())
+            half = 1.96 * float(values.std(ddof=1))
+            risk = [value, value - half, value + half]
+        seeds = len(set(first.utility[0].seeds) & set(other.utility[0].seeds)) if gain is not None else 0
+        shown: Cell = None if gain is None else [100 * gain.value, 100 * gain.low, 100 * gain.high]
+        rows.append([method.name, method.ratio, seeds, shown, None if risk is None else [100 * one for one in risk]])
+    columns = {"FaceMAE, 75 % hidden, less": "", "hidden": ".0%", "seeds": "", "accuracy, points": "+.1f",
+               "TAR of the worst attacker, points": "+.1f"}  # fmt: skip
+    return Table(columns=columns, rows=rows)
+
+
+def _worst_hits(keep: Path, method: Method) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Of each measured person: pairs that the worst attacker accepts, and all pairs."""
+    row = read_row(keep, Row("attack", method))
+    if row is None:
+        return None
+    chosen = [one["calibrate_other"] or 0.0 for one in row["attackers"]]
+    hits, pairs = np.array(row["hits"][int(np.argmax(chosen))])
+    return hits, pairs
 
 
 def say(*words: object) -> None:
@@ -465,48 +652,108 @@ _BEGAN = time.monotonic()
 
 
 def main() -> None:
-    """Rows until the time is up, then the file and its page."""
+    """Rows until the time is up; without pictures the file and its page."""
     asked = _options()
-    asked.keep.mkdir(parents=True, exist_ok=True)
-    (asked.keep / "rows").mkdir(exist_ok=True)
-    bench, clock = Bench(asked, asked.keep, _BEGAN + asked.seconds), Clock()
-    bench.faces  # noqa: B018 read before anything is timed
-    say("faces", {side: len(found[0]) for side, found in bench.faces.items()}, "on", asked.device)
-    for row in ladder():
-        if read_row(asked.keep, row) is not None:
-            continue
-        if row.method.name == NOBODY and asked.nobody is None:
-            continue
-        guess = max(bench.spent.get(row.kind, [_GUESS[row.kind] if asked.device != "cpu" else 0.0]))
-        if bench.left < guess + _RESERVE:
-            say(f"stopping before {row.name}: {bench.left:.0f} s left, {guess:.0f} needed")
-            break
-        began = time.monotonic()
-        try:
-            say(row.name)
-            found = bench.run(row)
-        except OutOfTime:
-            break
-        write_file(asked.keep / "rows" / f"{row.name}.json", (json.dumps(found) + "\n").encode())
-        bench.spent.setdefault(row.kind, []).append(time.monotonic() - began)
-        say(f"  {row.name}: {time.monotonic() - began:.1f} s {_short(found)}")
-    if read_row(asked.keep, Row("utility", FIRST[0])) is None:
-        say("not one row is done; give the same command again")
+    for folder in ("rows", "locks"):
+        (asked.keep / folder).mkdir(parents=True, exist_ok=True)
+    if asked.pictures is None:
+        write_result(asked)
         return
-    bench.ends = math.inf
-    result = result_of(bench, clock)
+    bench = Bench(asked, asked.keep, _BEGAN + asked.seconds)
+    bench.prepare()
+    say("faces", {side: len(found[0]) for side, found in bench.faces.items()}, "on", asked.device)
+    if asked.prepare:
+        return
+    if asked.device != "cpu":
+        import torch
+
+        torch.backends.cudnn.benchmark = True
+    failed: set[str] = set()
+    while (row := step(bench, failed)) is not None:
+        if row is WAIT:
+            time.sleep(0.5)
+    say("no more rows" if bench.left > _RESERVE else "the time is up", f"{len(failed)} failed")
+
+
+WAIT = Row("wait", ORIGINAL)
+"""All rows that can be made are being made by other calls."""
+
+
+def step(bench: Bench, failed: set[str]) -> Row | None:
+    """Make the first row that is not made, that nobody is making, and for which there is time."""
+    waiting = False
+    for row in ladder():
+        if row.name in failed or read_row(bench.keep, row) is not None:
+            continue
+        if row.method.name == NOBODY and bench.asked.nobody is None:
+            continue
+        if bench.left < bench.guess(row) + _RESERVE:
+            continue
+        if row.needs is not None and read_row(bench.keep, row.needs) is None:
+            waiting |= row.needs.name not in failed
+            continue
+        with claimed(bench.keep, row) as mine:
+            if not mine:
+                waiting = True
+                continue
+            began = time.monotonic()
+            say(row.name)
+            try:
+                found = bench.run(row)
+            except OutOfTime:
+                return None
+            except Exception:  # the other rows are still worth having
+                traceback.print_exc()
+                failed.add(row.name)
+                return row
+            seconds = time.monotonic() - began
+            content = json.dumps({**found, "seconds": round(seconds, 1)}) + "\n"
+            write_file(bench.keep / "rows" / f"{row.name}.json", content.encode())
+            say(f"  {row.name}: {seconds:.1f} s {_short(found)}")
+            return row
+    return WAIT if waiting else None
+
+
+def write_result(asked: argparse.Namespace) -> None:
+    """protection.json, its page, and the tables for docs/measured."""
+    if read_row(asked.keep, Row("utility", FIRST[0])) is None:
+        say("FaceMAE's first row is not done; give PICTURES and the same settings again")
+        return
+    result = result_of(asked.keep, Clock())
     path = result.save(asked.keep)
-    write_protection(result, asked.keep / PROTECTION_PAGE)
-    for name, table in tables(result).items():
+    found = tables(asked.keep, result)
+    for name, table in found.items():
         print(f"\n{name}", *markdown(table), sep="\n")
     say(result.verdict)
     say(f"{path}: {len(result.not_measured)} rows were not reached")
     if asked.record:
-        write_findings("facemae", command="python -m studies.facemae PICTURES KEEP --pairs LFW,pairs.txt",
-                       where=asked.record, tables=tables(result))  # fmt: skip
+        facts = json.loads((asked.keep / "rows" / FACTS).read_text(encoding="utf-8"))
+        write_findings("facemae", command="python -m studies.facemae KEEP PICTURES --pairs LFW,pairs.txt",
+                       where=asked.record, tables=found, figures=_figures(facts, result))  # fmt: skip
+    from unface.report.protection import write_protection  # here: machines that train need no charts
+
+    write_protection(result, asked.keep / PROTECTION_PAGE)
+
+
+def _figures(facts: dict[str, Any], result: ProtectionResult) -> dict[str, Cell]:
+    """How the study was made, and what sentences quote."""
+    second = result.second
+    figures: dict[str, Cell] = dict(facts["settings"])
+    figures |= {"released_people": facts["released_people"], "released_pictures": facts["pictures"]["release"],
+                "train_pictures": facts["pictures"]["train"], "measured_people": result.measured_people,
+                "lfw_pairs": facts["pairs"].get("lfw"), "recogniser_passes": facts["recogniser"]["epochs"],
+                "not_reached": list(result.not_measured), "verdict": result.verdict}  # fmt: skip
+    if second is not None:
+        figures |= {"second_attacker": second.attacker, "second_same_shown": second.same_seed_shown,
+                    "second_other_shown": second.other_seed_shown,
+                    "second_one": [second.one.value, second.one.low, second.one.high],
+                    "second_both": [second.both.value, second.both.low, second.both.high]}  # fmt: skip
+    return figures
 
 
 def _short(found: dict[str, Any]) -> str:
+    if "training" in found:
+        return f"loss {found['training']['losses'][-1]:.4f}"
     if "pairs" in found:
         return ", ".join(f"{one.name} {one.accuracy.value:.2%}" for one in pairs_of(found))
     if "attackers" in found:
@@ -518,8 +765,9 @@ def _short(found: dict[str, Any]) -> str:
 
 def _options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("pictures", help="CelebA's aligned pictures, by person")
     given.add_argument("keep", type=Path, help="folder for everything that is kept")
+    given.add_argument("pictures", nargs="?", help="CelebA's aligned pictures, by person")
+    given.add_argument("--prepare", action="store_true", help="read faces and pairs, and stop")
     given.add_argument("--pairs", action="append", default=[], help="PICTURES,PAIRS.TXT or PACK.bin; repeated")
     given.add_argument("--nobody", type=Path, help="folder that 'unface synth' made")
     given.add_argument("--preset", default="small")

@@ -28,7 +28,7 @@ from unface.result.release import RiskResult
 from unface.seeds import stream
 
 FAR = 1e-3
-_BATCH, _ROWS, _REPLICATES = 256, 2_048, 1_000
+_BATCH, _ROWS, _REPLICATES = 512, 2_048, 1_000
 _FEWEST_ACCEPTS = 3  # of strangers, expected, for a threshold to mean anything
 
 Frames = NDArray[np.uint8]
@@ -117,6 +117,7 @@ def fine_tuned_attacker(
     if len(names) < 2:
         raise UnfaceError("an attacker who fine-tunes needs pictures of at least two people; give more")
     rows = [np.flatnonzero(own.people == name) for name in names]
+    pictures = [torch.from_numpy(np.ascontiguousarray(side)).to(device) for side in (own.real, own.released)]
     adam = torch.optim.AdamW(weights, tuning.learning_rate, weight_decay=1e-4)
     progress, task = progress or Silent(), f"fine-tuning {encoder.name}"
     progress.start(task, tuning.steps)
@@ -126,9 +127,11 @@ def fine_tuned_attacker(
         chosen = random.permutation(len(rows))[: tuning.people]
         # Of two different pictures where there are two: the attacker has another one than was released.
         both = [random.permutation(rows[at])[:2] for at in chosen]
-        sides = (own.real[[two[0] for two in both]], own.released[[two[-1] for two in both]])
+        places = torch.from_numpy(np.array([[two[0] for two in both], [two[-1] for two in both]])).to(device)
         with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
-            real, released = (network(pictures_of(side, side.shape[1], device)) for side in sides)
+            real, released = (
+                network(pictures_of(side[place], side.shape[1])) for side, place in zip(pictures, places, strict=True)
+            )
         scores = real.float() @ released.float().T / tuning.temperature
         own_place = torch.arange(len(chosen), device=device)
         loss = functional.cross_entropy(scores, own_place) + functional.cross_entropy(scores.T, own_place)
@@ -152,9 +155,9 @@ def embedding(network: Features) -> Embed:
         rows = []
         with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             for start in range(0, len(frames), _BATCH):
-                batch = frames[start : start + _BATCH]
-                rows.append(network(pictures_of(batch, batch.shape[1], device)).float().cpu())
-        vectors: NDArray[np.float32] = torch.cat(rows).numpy()
+                batch = torch.from_numpy(np.ascontiguousarray(frames[start : start + _BATCH])).to(device)
+                rows.append(network(pictures_of(batch, batch.shape[1])).float())
+            vectors: NDArray[np.float32] = torch.cat(rows).cpu().numpy()
         return vectors
 
     return embed

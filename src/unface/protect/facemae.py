@@ -5,6 +5,7 @@ The network receives visible patches and nothing else: hidden pixels cannot reac
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -123,9 +124,15 @@ class Masking:
 
     def drawn(self, preset: Preset, count: int, random: torch.Generator) -> Tensor:
         """(count, shown) random masks for training."""
-        free = torch.from_numpy(self.free(preset)).to(random.device)
+        free = _free_on(self, preset, random.device)
         order = torch.rand((count, len(free)), generator=random, device=random.device).argsort(dim=1)
         return free[order[:, : self.shown(preset)]].sort(dim=1).values
+
+
+@lru_cache(maxsize=8)
+def _free_on(masking: Masking, preset: Preset, device: torch.device) -> Tensor:
+    """``Masking.free`` where masks are drawn: a training step must not wait for a copy."""
+    return torch.from_numpy(masking.free(preset)).to(device)
 
 
 @dataclass(frozen=True, eq=False)

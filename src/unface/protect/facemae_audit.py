@@ -315,41 +315,41 @@ def audit(
                 utility=found, attackers=[],
             )
         )  # fmt: skip
-    return assembled(given, methods, second, missing, plan, clock)
+    model, people = given.manifest["model"], len(np.unique(given.people))
+    facts = ReleaseFacts(
+        name=given.name,
+        sha256=given.manifest["files_sha256"],
+        people=people,
+        pictures=len(given.real),
+        preset=model["preset"],
+        loss=model["loss"],
+        recogniser=model.get("recogniser"),
+        model_sha256=model["sha256"],
+    )
+    return assembled(facts, methods, second, missing, plan, clock, given.left_out)
 
 
 def assembled(
-    given: ReadRelease,
+    release: ReleaseFacts,
     methods: list[MethodResult],
     second: SecondRelease | None,
     missing: list[str],
     plan: Plan,
     clock: Clock,
+    left_out: Mapping[str, int],
 ) -> ProtectionResult:
-    """The file, with what a reader must know."""
-    deployed = Deployed(given.real, given.released, given.people)
-    calibrate = len(np.unique(given.people[deployed.half(plan.seed)]))
-    people = len(np.unique(given.people))
+    """The file, with what a reader must know; half of the people set thresholds (``Deployed.half``)."""
     result = ProtectionResult(
-        release=ReleaseFacts(
-            name=given.name,
-            sha256=given.manifest["files_sha256"],
-            people=people,
-            pictures=len(given.real),
-            preset=given.manifest["model"]["preset"],
-            loss=given.manifest["model"]["loss"],
-            recogniser=given.manifest["model"].get("recogniser"),
-            model_sha256=given.manifest["model"]["sha256"],
-        ),
-        calibrate_people=calibrate,
-        measured_people=people - calibrate,
+        release=release,
+        calibrate_people=release.people // 2,
+        measured_people=release.people - release.people // 2,
         methods=methods,
         second=second,
         findings=[],
         not_measured=missing,
         run=clock.run(),
     )
-    return result.model_copy(update={"findings": findings(result, given.left_out, plan)})
+    return result.model_copy(update={"findings": findings(result, left_out, plan)})
 
 
 def findings(result: ProtectionResult, left_out: Mapping[str, int], plan: Plan) -> list[Finding]:

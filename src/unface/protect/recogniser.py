@@ -141,9 +141,9 @@ class TrainedRecogniser:
         rows = []
         with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             for start in range(0, len(frames), _BATCH):
-                pictures = pictures_of(frames[start : start + _BATCH], self.recipe.size, device)
-                rows.append(functional.normalize(self.network(pictures).float(), dim=1).cpu())
-        vectors: NDArray[np.float32] = torch.cat(rows).numpy()
+                batch = torch.from_numpy(np.ascontiguousarray(frames[start : start + _BATCH])).to(device)
+                rows.append(functional.normalize(self.network(pictures_of(batch, self.recipe.size)).float(), dim=1))
+            vectors: NDArray[np.float32] = torch.cat(rows).cpu().numpy()
         return vectors
 
     def save(self, path: Path) -> None:
@@ -168,9 +168,9 @@ def load_trained(path: Path, device: str = "cpu") -> TrainedRecogniser:
     return TrainedRecogniser(recipe, network, header["seconds"], header["loss"])
 
 
-def pictures_of(frames: NDArray[np.uint8], size: int, device: torch.device | str) -> Tensor:
-    """(n, 3, size, size) from 0 to 1 of faces (n, s, s, 3)."""
-    pictures = torch.from_numpy(np.ascontiguousarray(frames)).to(device).permute(0, 3, 1, 2).float() / 255
+def pictures_of(frames: Tensor, size: int) -> Tensor:
+    """(n, 3, size, size) from 0 to 1 of faces (n, s, s, 3), where they lie."""
+    pictures = frames.permute(0, 3, 1, 2).float() / 255
     if pictures.shape[-1] != size:
         pictures = functional.interpolate(pictures, (size, size), mode="bilinear", align_corners=False, antialias=True)
     return pictures.contiguous(memory_format=torch.channels_last)
@@ -202,12 +202,8 @@ def train_recogniser(
     adam = torch.optim.AdamW(weights, recipe.learning_rate, weight_decay=recipe.weight_decay, fused=cuda)
     each = max(len(frames) // recipe.batch, 1)
     steps = recipe.epochs * each
-    pictures = torch.cat(
-        [
-            (pictures_of(frames[start : start + _BATCH], recipe.size, device) * 255).round().to(torch.uint8)
-            for start in range(0, len(frames), _BATCH)
-        ]
-    )
+    held = torch.split(torch.from_numpy(np.ascontiguousarray(frames)), _BATCH)
+    pictures = torch.cat([(pictures_of(some.to(device), recipe.size) * 255).round().to(torch.uint8) for some in held])
     targets = torch.from_numpy(labels.astype(np.int64)).to(device)
     random = torch.Generator(device)
     progress.start(task, steps)
