@@ -17,7 +17,7 @@ from unface.encode import load_encoder
 from unface.invert import Ledger
 from unface.invert.alsuv import Preset, Search
 from unface.invert.view import View, frame_size
-from unface.prior import load_prior
+from unface.prior import Prior, load_prior
 
 ENCODER = "arcface-mbf"
 WHOLE = 100  # steps that seconds for each target are given for
@@ -26,35 +26,38 @@ WHOLE = 100  # steps that seconds for each target are given for
 def run() -> list[Ratio]:
     """Targets are generated people, so that the search has something to find."""
     gpu = torch.cuda.is_available()
-    device, targets, steps, bare_steps = ("cuda", 25, 100, 100) if gpu else ("cpu", 1, 4, 4)
-    prior = load_prior(device=device, accept_licence=True, head=not gpu)
-    view = View(load_encoder(ENCODER, accept_licence=True), device=device)
+    prior = load_prior(device="cuda" if gpu else "cpu", accept_licence=True, head=not gpu)
+    view = View(load_encoder(ENCODER, accept_licence=True), device=prior.device)
+    targets, steps = (25, 100) if gpu else (1, 4)
+    if not gpu:
+        return [compared(prior, view, "fp32", targets, steps)[0]]
+    found = {name: compared(prior, view, name, targets, steps) for name in ("fp32", "bf16", "bf16 compiled")}
+    best = min(found, key=lambda name: found[name][1])
+    lost = found["fp32"][2] - found["bf16 compiled"][2]
+    return [
+        *(ratio for ratio, _, _ in found.values()),
+        Ratio(f"seconds a target, {best}", found[best][1], 0.4, detail=f"{targets} targets at once"),
+        Ratio("median cosine lost by bfloat16", lost, 0.01, detail="both measured in float32"),
+    ]
+
+
+def compared(prior: Prior, view: View, name: str, targets: int, steps: int) -> tuple[Ratio, float, float]:
+    """One precision: the ratio, seconds a target for 100 steps, and the median cosine reached."""
+    device, size = prior.device.type, frame_size(prior)
     preset = Preset(steps=steps, drop_at=steps // 2, averaged=max(steps * 7 // 10, 1))
-    size = frame_size(prior)
     with torch.inference_mode():
         wanted = view(prior.decode(prior.sample(targets, 5), size)).clone()
     starts = prior.sample(targets * preset.starts, 6).reshape(targets, preset.starts, -1)
-    found: dict[str, tuple[float, float]] = {}
-    variants = {"fp32": False, "bf16": False, "bf16 compiled": True} if gpu else {"fp32": False}
-    ratios = []
-    for name, compiled in variants.items():
-        search = Search(prior, view, preset, name.split()[0], compiled)
-        if gpu:
-            search.warm(flat(starts, prior.slots), wanted.repeat_interleave(preset.starts, dim=0))
-            bare_loop(search, starts, wanted, 2)
-        took, cosines = timed(lambda search=search: search(starts, wanted, Ledger())[1], device)
-        bare, _ = timed(lambda search=search: bare_loop(search, starts, wanted, bare_steps), device)
-        each, alone = took / targets * WHOLE / steps, bare / targets * WHOLE / bare_steps
-        found[name] = each, float(cosines.amax(dim=1).median())
-        detail = f"{each:.2f} against {alone:.2f} s a target for {WHOLE} steps of {preset.starts} starts"
-        detail += f", median cosine {found[name][1]:.4f}, {memory(device):.1f} GB"
-        ratios.append(Ratio(f"latent search / bare passes, {name}", each / alone, 1.2, detail=detail))
-    if gpu:
-        best = min(found, key=lambda name: found[name][0])
-        ratios.append(Ratio(f"seconds a target, {best}", found[best][0], 0.4, detail=f"{targets} targets at once"))
-        lost = found["fp32"][1] - found["bf16 compiled"][1]
-        ratios.append(Ratio("median cosine lost by bfloat16", lost, 0.01, detail="both measured in float32"))
-    return ratios
+    search = Search(prior, view, preset, name.removesuffix(" compiled"), "compiled" in name)
+    search.warm(flat(starts, prior.slots), wanted.repeat_interleave(preset.starts, dim=0))
+    bare_loop(search, starts, wanted, 1)  # the first pass of a network is slower than the others
+    took, cosines = timed(lambda: search(starts, wanted, Ledger())[1], device)
+    bare, _ = timed(lambda: bare_loop(search, starts, wanted, steps), device)
+    each, alone = (seconds / targets * WHOLE / steps for seconds in (took, bare))
+    cosine = float(cosines.amax(dim=1).median())
+    detail = f"{each:.2f} against {alone:.2f} s a target for {WHOLE} steps of {preset.starts} starts"
+    detail += f", median cosine {cosine:.4f}, {memory(device):.1f} GB"
+    return Ratio(f"latent search / bare passes, {name}", each / alone, 1.2, detail=detail), each, cosine
 
 
 def bare_loop(search: Search, starts: Tensor, wanted: Tensor, steps: int) -> Tensor:

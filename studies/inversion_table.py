@@ -19,6 +19,7 @@ from unface.judge.template import Tally
 from unface.result.inversion import InversionCell, InversionSuccess
 from unface.result.numbers import Estimate, Share
 
+ATTACKED = (ENCODERS[0], "edgeface-s", *ENCODERS[1:])
 KEY = {"people": "", "encoder": "", "attack": "", "space": ""}
 POOL = "best of pool"
 SUCCESS = {
@@ -107,10 +108,15 @@ class Joined:
         return [self.people, self.encoder, self.attack, self.space]
 
     def common(self, other: "Joined") -> tuple[Judged, Judged]:
-        """The other's and these counts of the blocks that both have."""
-        mine, theirs = ({part["start"]: part["tally"] for part in one.parts} for one in (self, other))
-        both = sorted(set(mine) & set(theirs))
-        return joined([theirs[start] for start in both]), joined([mine[start] for start in both])
+        """The other's and these counts of the targets that both have."""
+        mine, theirs = ({part["start"]: part for part in one.parts} for one in (self, other))
+        both = {
+            start: min(int(part["cell"]["targets"]) for part in (mine[start], theirs[start]))
+            for start in sorted(set(mine) & set(theirs))
+        }
+        return joined([_cut(theirs[start], targets) for start, targets in both.items()]), joined(
+            [_cut(mine[start], targets) for start, targets in both.items()]
+        )
 
 
 def joined(tallied: Sequence[Row]) -> Judged:
@@ -122,6 +128,15 @@ def joined(tallied: Sequence[Row]) -> Judged:
             *(np.concatenate([np.array(part[kind]) for part in parts], axis=-1) for kind in Tally.__dataclass_fields__)
         )
     return Judged(tuple(tallied[0]["fars"]), by)
+
+
+def _cut(part: Row, targets: int) -> Row:
+    """The counts of a block's first targets."""
+    by = {
+        judge: {kind: np.array(counts)[..., :targets] for kind, counts in found.items()}
+        for judge, found in part["tally"]["by"].items()
+    }
+    return {**part["tally"], "by": by}
 
 
 def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
@@ -169,7 +184,7 @@ def _cell(row: Row) -> tuple[str, str, str, str]:
 
 def _place(row: Row) -> tuple[bool, str, int, int, int]:
     people, encoder, attack, space = _cell(row)
-    return people == "generated", attack, ENCODERS.index(encoder), ("raw", *ERASED).index(space), int(row["start"])
+    return people == "generated", attack, ATTACKED.index(encoder), ("raw", *ERASED).index(space), int(row["start"])
 
 
 def _block(row: Row) -> set[int]:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from studies import erasure, tables
 from studies.erasure import Study, rank, run, spanned, studies
-from studies.inversion_table import widest
+from studies.inversion_table import Joined, widest
 from studies.record import record_of
 from studies.tables import (
     chosen,
@@ -208,6 +208,24 @@ def test_a_target_of_two_blocks_is_counted_once() -> None:
     rows = [row(0, 100), row(0, 200), row(200, 100), row(100, 100), row(0, 100, "isp")]
     kept = [(one["cell"]["space"], one["start"], one["cell"]["targets"]) for one in widest(rows)]
     assert sorted(kept) == [("isp", 0, 100), ("raw", 0, 200), ("raw", 200, 100)]
+
+
+def test_cells_of_different_lengths_are_compared_on_the_targets_that_both_have() -> None:
+    def block(start: int, same: list[int]) -> dict[str, object]:
+        of = [1] * len(same)
+        tally = {"same": [same], "same_of": of, "other": [same], "other_of": of, "stranger": [same], "stranger_of": of}
+        return {
+            "start": start,
+            "cell": {"targets": len(same)},
+            "tally": {"fars": [1e-3], "by": {"sface": tally}},
+        }
+
+    raw = Joined("photographs", "sscd-int8", "alsuv", "raw", [block(0, [1, 0, 1, 1]), block(4, [1])])
+    erased = Joined("photographs", "sscd-int8", "alsuv", "isp", [block(0, [0, 0])])
+    theirs, mine = erased.common(raw)
+    assert theirs.by["sface"].same.tolist() == [[1, 0]]
+    assert mine.by["sface"].same.tolist() == [[0, 0]]
+    assert theirs.by["sface"].same_of.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -119,3 +119,12 @@ def test_latents_of_another_type_are_not_changed_silently(prior: StylePrior) -> 
 def test_a_size_that_it_cannot_give_is_refused(prior: StylePrior, size: int) -> None:
     with pytest.raises(UnfaceError, match=rf"^flat: cannot give {size} px; expected one of 2, 4$"):
         prior.decode(torch.zeros(1, 8), size)
+
+
+def test_a_network_in_another_precision_is_made_once_and_gives_nearly_the_same(prior: StylePrior) -> None:
+    coarse, w = prior.tuned(torch.bfloat16), prior.sample(2, 0)
+    assert prior.tuned(torch.bfloat16) is coarse, "each search would compile the network again"
+    assert prior.tuned(torch.float32) is not coarse
+    seen = coarse.decode(w.to(torch.bfloat16), 4)
+    assert seen.dtype == torch.bfloat16
+    torch.testing.assert_close(seen.float(), prior.decode(w, 4), atol=0.01, rtol=0)

@@ -147,6 +147,8 @@ def trained(threat: Threat, preset: Preset, ledger: Ledger) -> Network:
     network = network.to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=preset.rate, betas=(0.9, 0.99))
     draw = stream(threat.seed, "decoder", "batches")
+    if device.type == "cuda":  # to learn from; what is reached is measured in float32
+        view, second = view.cast(torch.bfloat16), None if second is None else second.cast(torch.bfloat16)
     for step in range(preset.steps):
         for group in optimiser.param_groups:  # up in a twentieth of the steps, then down to nothing
             group["lr"] = preset.rate * min(20 * (step + 1) / preset.steps, 1 - step / preset.steps)

@@ -54,6 +54,7 @@ class StylePrior:
             mean = self._mapped(4096, stream(0, "prior", "mean")).double().mean(dim=0).float()
         self._mean = mean.cpu()
         self._checked = True
+        self._tuned: dict[tuple[torch.dtype, bool], StylePrior] = {}
 
     @property
     def device(self) -> torch.device:
@@ -96,12 +97,15 @@ class StylePrior:
 
     def tuned(self, dtype: torch.dtype, *, compiled: bool = False) -> "StylePrior":
         """The same network for many passes on a GPU: in another precision, compiled if asked, without a check of every
-        latent, for which the machine would have to wait."""
+        latent, for which the machine would have to wait. Made once: a compiled network takes seconds to make."""
+        if (dtype, compiled) in self._tuned:
+            return self._tuned[dtype, compiled]
         other = copy(self)
         network = deepcopy(self._synthesis).to(dtype=dtype, memory_format=torch.channels_last)  # type: ignore[call-overload]
         other._synthesis, other._checked = network, False
         if compiled:
             other._synthesis = torch.compile(network, dynamic=False)  # type: ignore[assignment]
+        self._tuned[dtype, compiled] = other
         return other
 
     @property
