@@ -147,8 +147,9 @@ def trained(threat: Threat, preset: Preset, ledger: Ledger) -> Network:
     network = network.to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=preset.rate, betas=(0.9, 0.99))
     draw = stream(threat.seed, "decoder", "batches")
-    if device.type == "cuda":  # to learn from; what is reached is measured in float32
-        view, second = view.cast(torch.bfloat16), None if second is None else second.cast(torch.bfloat16)
+    learned_by, own = view, second
+    if device.type == "cuda":  # faster to learn by; what is reached is measured in float32
+        learned_by, own = view.cast(torch.bfloat16), None if second is None else second.cast(torch.bfloat16)
     for step in range(preset.steps):
         for group in optimiser.param_groups:  # up in a twentieth of the steps, then down to nothing
             group["lr"] = preset.rate * min(20 * (step + 1) / preset.steps, 1 - step / preset.steps)
@@ -160,12 +161,12 @@ def trained(threat: Threat, preset: Preset, ledger: Ledger) -> Network:
             made_now = network(given)
         made_now = made_now.float()
         loss = functional.l1_loss(made_now, shown)
-        loss = loss + preset.cosine * (1 - (view(made_now) * given).sum(dim=1)).mean()
+        loss = loss + preset.cosine * (1 - (learned_by(made_now) * given).sum(dim=1)).mean()
         ledger.count("encoder", len(given), len(given))
-        if second is not None and preset.features:
+        if own is not None and preset.features:
             with torch.no_grad():
-                known_features = second(shown)
-            loss = loss + preset.features * (1 - (second(made_now) * known_features).sum(dim=1)).mean()
+                known_features = own(shown)
+            loss = loss + preset.features * (1 - (own(made_now) * known_features).sum(dim=1)).mean()
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), 1.0)
