@@ -153,7 +153,7 @@ def drawn(samples: Path, name: str) -> Iterator[tuple[int, Picture]]:
             yield number, enlarged(decode(archive.read(one)))
 
 
-def never_trained(reader: Reader, people: list[Path]) -> Iterator[tuple[int, Picture]]:
+def never_trained(reader: Reader, people: list[Path], device: str = "cpu") -> Iterator[tuple[int, Picture]]:
     """MobileStyleGAN's faces, moved to where CelebA's crop has eyes, nose and mouth, and made as small."""
     import torch
 
@@ -163,10 +163,10 @@ def never_trained(reader: Reader, people: list[Path]) -> Iterator[tuple[int, Pic
         if (face := main_face(reader.detector.detect(picture), picture.shape)) is not None
     ]
     targets = np.median(np.stack(points), axis=0) * SIDE / SHOWN
-    prior = load_prior(accept_licence=True, threads=1, head=True)
+    prior = load_prior(device=device, accept_licence=True, threads=1, head=True)
     with torch.inference_mode():
         for number, latent in enumerate(prior.sample(DRAWN, 3, 1.0)):
-            made = prior.decode(latent[None], 128)[0].permute(1, 2, 0).numpy()
+            made = prior.decode(latent[None].to(device), 128)[0].permute(1, 2, 0).cpu().numpy()
             picture = np.rint(255 * made).astype(np.uint8)
             face = main_face(reader.detector.detect(picture), picture.shape)
             if face is not None:

@@ -74,16 +74,16 @@ def main() -> None:
     asked.keep.mkdir(parents=True, exist_ok=True)
     everyone = sorted(asked.pictures.iterdir(), key=lambda person: hashlib.sha256(person.name.encode()).hexdigest())
     cropper = Cropper(asked.keep, asked.crop_seconds)
-    learned = cropper.crops("people", mixed(everyone[: asked.people]))
-    taught = cropper.crops("student", generated(asked.generated, asked.device), teacher=SCORED)
     sets = {
         "members": real(everyone, 0),
         "fresh": real(everyone, AFTER),
         "backbones": whole(everyone[FIRST_BACKBONE : FIRST_BACKBONE + BACKBONE_PEOPLE], BACKBONE_EACH),
         "linking": whole(everyone[FIRST_LINKED : FIRST_LINKED + asked.linked], LINKED_EACH),
-        "ffhq": never_trained(Reader(asked.keep), everyone),
+        "ffhq": never_trained(Reader(asked.keep), everyone, asked.device),
     }
     cropped = {name: cropper.crops(name, pictures) for name, pictures in sets.items()}
+    learned = cropper.crops("people", mixed(everyone[: asked.people]))
+    taught = cropper.crops("student", generated(asked.generated, asked.device), teacher=SCORED)
     if asked.crops:
         return
     for name in SETS:
@@ -197,7 +197,7 @@ def vectors(network: Vit, frames: Crops, recipe: Recipe, device: str) -> NDArray
             pictures = torch.from_numpy(np.ascontiguousarray(frames[start : start + 256])).to(device)
             made.append(network(as_seen(pictures, recipe)).float().cpu().numpy())
     found = np.concatenate(made)
-    return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float16)
+    return np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float16)
 
 
 def save(path: Path, arrays: dict[str, NDArray[np.generic]]) -> None:
