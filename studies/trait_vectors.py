@@ -89,6 +89,7 @@ def main() -> None:
     for name in SETS:
         if next(asked.samples.rglob(f"{name}_samples.zip"), None) is not None:
             cropped[name] = cropper.crops(name, drawn(asked.samples, name))
+    cropped = {name: one for name, one in cropped.items() if len(one[0])}
     arrays: dict[str, NDArray[np.generic]] = {f"people of {name}": one[1] for name, one in cropped.items()}
     facts: dict[str, object] = {"failed": dict(cropper.failed), "recipe": RECIPE.__dict__, "device": asked.device}
     for at, trait in enumerate(TRAITS):
@@ -153,7 +154,8 @@ class Cropper:
                             made.append(found)
                     if time.monotonic() - began > self.seconds:
                         break
-            frames, targets = (np.stack(part) for part in zip(*made, strict=True))
+            frames = np.array([one for one, _ in made], np.uint8)
+            targets = np.array([other for _, other in made])
             reasons = np.array(json.dumps(failed))
             save(path, {"frames": frames, "targets": targets, "failed": reasons})
             print(

@@ -30,6 +30,14 @@ class UnfaceError(Exception):
         super().__init__(*(without_user_info(each) if isinstance(each, str) else each for each in given))
 
 
+class MissingColumn(UnfaceError):
+    """A column or array that was asked for is not there; ``column`` is its name."""
+
+    def __init__(self, text: str, column: str) -> None:
+        super().__init__(text)
+        self.column = column
+
+
 def without_user_info(text: str) -> str:
     """A text in which every ``scheme://user:password@host`` is ``scheme://…@host``."""
     return _USER_INFO.sub(f"{HIDDEN}@", text)

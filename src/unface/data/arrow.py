@@ -16,7 +16,7 @@ from unface.data.embeddings import (
     space_from_json,
 )
 from unface.data.files import reason
-from unface.errors import UnfaceError
+from unface.errors import MissingColumn, UnfaceError
 
 # pandas hands its index over under this name; it is not a column of the user's.
 _PANDAS_INDEX = "__index_level_"
@@ -61,7 +61,7 @@ def chosen_columns(schema: pa.Schema, columns: Columns, source: str) -> list[str
     for option, name in asked.items():
         if name is not None and name not in schema.names:
             there = ", ".join(repr(known) for known in schema.names) or "no columns"
-            raise UnfaceError(f"{source}: no column {name!r}; there is {there}: name yours with {option}")
+            raise MissingColumn(f"{source}: no column {name!r}; there is {there}: name yours with {option}", name)
     ours = (columns.vector, columns.identity, columns.id, columns.context)
     return [field.name for field in schema if field.name in ours or _is_label(field.name, field.type)]
 

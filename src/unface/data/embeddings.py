@@ -243,8 +243,9 @@ def _require_shape(raw: RawRows) -> None:
     if raw.vectors.ndim != 2:
         raise UnfaceError(f"{where} has shape {shape}; expected (rows, dimensions)")
     if shape[0] == 0:
-        needed = "give some vectors" if raw.columns.identity is None else "at least two identities are needed"
-        raise UnfaceError(f"{raw.source}: no rows; {needed}")
+        if raw.columns.identity is None:
+            raise UnfaceError(f"{raw.source}: no rows; give some vectors")
+        raise TooFewIdentities(f"{raw.source}: no rows; at least two identities are needed")
     if raw.vectors.dtype.kind not in "fiu":
         raise UnfaceError(f"{where} holds {raw.vectors.dtype}; expected real numbers")
     named = [(raw.columns.identity or "row", raw.identities), (raw.columns.id, raw.ids), *raw.labels.items()]
@@ -339,9 +340,13 @@ def _require_unique_ids(raw: RawRows) -> None:
             )
 
 
+class TooFewIdentities(UnfaceError):
+    """Fewer than two: there is no pair of strangers."""
+
+
 def _require_two_identities(raw: RawRows) -> None:
     if raw.columns.identity is not None and len(set(raw.identities)) < 2:
-        raise UnfaceError(
+        raise TooFewIdentities(
             f"{raw.source}: every row has identity {raw.identities[0]!r} in {raw.columns.identity!r};"
             " at least two identities are needed"
         )

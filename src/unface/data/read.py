@@ -25,7 +25,7 @@ from unface.data.collection import Collection, of_counts, read_collection, sampl
 from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_numbers, rows_taken
 from unface.data.files import kind_of, parquet_files, reason, short_name
 from unface.data.parquet import parquet_people, read_parquet, read_parquet_directory
-from unface.errors import UnfaceError
+from unface.errors import MissingColumn, UnfaceError
 from unface.memory import beyond_memory, number_in_use, require_memory
 
 Arrays = dict[str, NDArray[np.generic]]
@@ -326,4 +326,4 @@ def _array_name(arrays: Names[str], asked: str, usual: str, source: str) -> str:
             return name
     there = ", ".join(repr(name) for name in arrays) or "no arrays"
     wanted = f"{asked!r} or {usual!r}" if default else repr(asked)
-    raise UnfaceError(f"{source}: no array {wanted}; there is {there}")
+    raise MissingColumn(f"{source}: no array {wanted}; there is {there}", asked)

@@ -19,7 +19,7 @@ from unface.data.arrow import lists_of, matrix_of
 from unface.data.embeddings import Columns, row_numbers
 from unface.data.files import short_name
 from unface.data.parquet import opened_parquet, row_batches
-from unface.errors import UnfaceError
+from unface.errors import MissingColumn, UnfaceError
 from unface.pairs import Nearest, compared, nearest_between, pairs_above
 
 _PIECE = {"cpu": 16_384, "cuda": 262_144}
@@ -156,7 +156,7 @@ def parquet_faces(path: Path, columns: Columns) -> Faces:
         wanted = [name for name in (columns.id, columns.identity) if name is not None and name in schema.names]
         for name in (columns.vector, *([] if columns.identity is None else [columns.identity])):
             if name not in schema.names:
-                raise UnfaceError(f"{source}: has no column {name!r}; there are {', '.join(schema.names)}")
+                raise MissingColumn(f"{source}: has no column {name!r}; there are {', '.join(schema.names)}", name)
         table = pa.Table.from_batches(list(row_batches(file, source, 1 << 16, wanted))) if wanted else None
         text = (schema.metadata or {}).get(METADATA_KEY)
         kind = schema.field(columns.vector).type

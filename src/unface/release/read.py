@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from unface.data import EmbeddingSet, read_embeddings
-from unface.data.embeddings import Columns
+from unface.data.embeddings import Columns, TooFewIdentities
 from unface.data.files import kind_of, short_name
 from unface.data.parquet import opened_parquet
 from unface.data.read import is_store
-from unface.errors import UnfaceError
+from unface.errors import MissingColumn
 from unface.memory import memory_budget
 from unface.release.faces import Faces, faces_of, parquet_faces, store_faces
 from unface.stores import open_collection
@@ -19,7 +19,6 @@ MADE_OF = "copy_of"
 """Column of a synthetic set: the id of the training picture that a face was made of."""
 _SHARE_OF_MEMORY = 6
 """A set that takes more than this part of the budget is streamed; three sets are held, twice while they are read."""
-_NAMELESS = ("no column", "no array", "has no column", "and no identities")
 
 
 def read_faces(source: str, columns: Columns, *, role: str, bad_rows: str = "fail") -> Faces:
@@ -29,14 +28,12 @@ def read_faces(source: str, columns: Columns, *, role: str, bad_rows: str = "fai
     """
     try:
         return _read(source, columns, bad_rows)
-    except UnfaceError as error:
-        text = str(error)
-        optional = role == "synthetic" or columns.identity == Columns.identity
-        about = "identit" in text or f"'{columns.identity}'" in text.partition(";")[0]
-        nameless = optional and about and any(words in text for words in _NAMELESS)
+    except MissingColumn as error:
+        if error.column != columns.identity or (role != "synthetic" and columns.identity != Columns.identity):
+            raise
+    except TooFewIdentities:
         # One identity for all synthetic faces is the name of a folder, and says nothing; of real people it is refused.
-        one_name = role == "synthetic" and "at least two identities" in text
-        if not (one_name or nameless):
+        if role != "synthetic":
             raise
     return _read(source, replace(columns, identity=None), bad_rows)
 

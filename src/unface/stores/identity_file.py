@@ -15,7 +15,7 @@ from unface.data.collection import Collection, Counts, People, counted, of_peopl
 from unface.data.embeddings import Columns
 from unface.data.files import PARQUET, first_bytes
 from unface.data.parquet import opened_parquet
-from unface.errors import UnfaceError, reason, short_name
+from unface.errors import MissingColumn, UnfaceError, reason, short_name
 
 Batches = Callable[[], Iterator[tuple[NDArray[np.int64], NDArray[np.floating]]]]
 """Ids and vectors (n, d), piece by piece."""
@@ -38,14 +38,15 @@ class IdentityFile:
         if path is None:
             if columns.identity is None:
                 return cls(columns, where, "", None, None)
-            raise UnfaceError(
+            raise MissingColumn(
                 f"{where}: holds vectors and no identities; add ?identities=FILE to its URL, a Parquet or CSV file with"
-                " columns id and identity"
+                " columns id and identity",
+                columns.identity,
             )
         table, name = _read(Path(path)), short_name(Path(path))
         if columns.identity is not None and columns.identity not in table.column_names:
             there = ", ".join(map(repr, table.column_names))
-            raise UnfaceError(f"{name}: no column {columns.identity!r}; there is {there}")
+            raise MissingColumn(f"{name}: no column {columns.identity!r}; there is {there}", columns.identity)
         if columns.id not in table.column_names:
             return cls(columns, where, name, table, None)
         ids = table.column(columns.id)

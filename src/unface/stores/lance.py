@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from unface.data.arrow import chosen_columns, left_out, list_type
 from unface.data.collection import Collection, Counts, People, counted, of_people
 from unface.data.embeddings import Columns
-from unface.errors import UnfaceError, reason
+from unface.errors import MissingColumn, UnfaceError, reason
 from unface.output.write import write_file
 from unface.progress import Progress, Silent
 from unface.stores.ports import Erase, Holding, IsErased, released_dim
@@ -458,7 +458,8 @@ class LanceStore:
     def _require_column(self, data: "LanceDataset", column: str) -> None:
         names = data.schema.names
         if column not in names:
-            raise UnfaceError(f"{self._where}: no column {column!r}; there is {', '.join(map(repr, names))}")
+            there = ", ".join(map(repr, names))
+            raise MissingColumn(f"{self._where}: no column {column!r}; there is {there}", column)
 
     def _require_own_data_files(self, data: "LanceDataset") -> None:
         """No raw vectors outside of the data files that are replaced, or in another table."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from unface.data.collection import Collection, Counts, People
 from unface.data.embeddings import Columns
-from unface.errors import UnfaceError
+from unface.errors import MissingColumn, UnfaceError
 from unface.stores.postgres_session import Connection, connect, count
 from unface.stores.postgres_table import mark_of
 
@@ -160,7 +160,7 @@ class _Table:
 
     def _column(self, name: str) -> _Known:
         if name not in self._known:
-            raise UnfaceError(f"{self._where}: no column {name}; it has {', '.join(self._known)}")
+            raise MissingColumn(f"{self._where}: no column {name}; it has {', '.join(self._known)}", name)
         return self._known[name]
 
 
