@@ -66,6 +66,8 @@ SEARCHES = {
     "published": PUBLISHED,
     "without an ensemble": dataclasses.replace(PUBLISHED, ensemble=1),
     "without W+": dataclasses.replace(PUBLISHED, space="w"),
+    "without either": dataclasses.replace(PUBLISHED, ensemble=1, space="w"),
+    "n = 1,000": dataclasses.replace(PUBLISHED, pool=1000),
     "antithetic": dataclasses.replace(PUBLISHED, antithetic=True),
     "improved": IMPROVED,
 }
@@ -165,13 +167,17 @@ def accuracy(asked: argparse.Namespace) -> None:
     row = {Path(name).stem: at for at, name in enumerate(ids)}
     places = np.array([(row[a], row[b]) for (a, b), here in zip(pairs, used, strict=True) if here])
     scores = np.einsum("pd,pd->p", vectors[places[:, 0]], vectors[places[:, 1]]).astype(np.float64)
-    found = ten_fold(scores, mated[used], folds[used])
+    append(asked.out, measured_accuracy(asked.system, scores, mated[used], folds[used]))
+
+
+def measured_accuracy(
+    system: str, scores: NDArray[np.float64], mated: NDArray[np.bool_], folds: NDArray[np.int64]
+) -> Row:
+    """A row of rows.jsonl."""
+    found = ten_fold(scores, mated, folds)
     error = float(found.std(ddof=1) / np.sqrt(len(found)))
-    append(
-        asked.out,
-        {"verb": "accuracy", "system": asked.system, "folds": len(found), "mean": float(found.mean()), "error": error},
-    )
-    print(f"{asked.system}: {found.mean():.4%} ± {error:.4%} on {len(found)} folds", flush=True)
+    print(f"{system}: {found.mean():.4%} ± {error:.4%} on {len(found)} folds", flush=True)
+    return {"verb": "accuracy", "system": system, "folds": len(found), "mean": float(found.mean()), "error": error}
 
 
 def encode(asked: argparse.Namespace) -> None:

@@ -103,6 +103,11 @@ class SchemeFrontEnd:
         self._grams = np.einsum("uba,ubc->uac", bases, bases)  # (8, size, size): B_uᵀB_u
         self._factors: dict[tuple[int, float], SuperLU] = {}
 
+    @property
+    def ridge(self) -> float:
+        """Noise over signal; 0 without noise."""
+        return 0.0 if self.deviation is None else self.deviation**2 / _SIGNAL
+
     def plane_spectrum(self, number: int) -> Spectrum:
         """Of one colour plane.
 
@@ -131,7 +136,7 @@ class SchemeFrontEnd:
 
     def null_space(self, number: int) -> NDArray[np.float64]:
         """(lost, size²) orthonormal pictures of one plane that a map does not show; by inverse iteration."""
-        gram, pixels = self._gram(number), self.size**2
+        gram, pixels = self.gram(number), self.size**2
         largest = float(abs(gram).sum(axis=0).max())
         factor, count = self._factor(number, 0.0), 4
         while True:
@@ -151,12 +156,11 @@ class SchemeFrontEnd:
         """See ``LinearFrontEnd``. With noise, a ridge of noise over signal."""
         sent, drawn = self.front.protect(pictures, random)
         planes = self.front.planes(guesses)
-        ridge = 0.0 if self.deviation is None else self.deviation**2 / _SIGNAL
         for number in np.unique(drawn):
             rows = drawn == number
             unexplained = sent[rows].astype(np.float64) - self.front.channels(planes[rows], int(number))
             back = self._adjoint(unexplained, int(number))
-            solved = self._factor(int(number), ridge).solve(back.reshape(-1, self.size**2).T)
+            solved = self._factor(int(number), self.ridge).solve(back.reshape(-1, self.size**2).T)
             planes[rows] += solved.T.reshape(planes[rows].shape)
         return self.front.pictures(planes), drawn
 
@@ -181,7 +185,7 @@ class SchemeFrontEnd:
             back += bases[down].T @ line
         return back
 
-    def _gram(self, number: int) -> sparse.csr_array:
+    def gram(self, number: int) -> sparse.csr_array:
         """AᵀA of one plane."""
         return sum(
             sparse.kron(_sparse(self._grams[down]), _sparse(sums)) for down, sums in self._across(number).items()
@@ -189,7 +193,7 @@ class SchemeFrontEnd:
 
     def _factor(self, number: int, ridge: float) -> SuperLU:
         """AᵀA + ridge, factored: it is sparse, since a block touches three pixels of a line at most."""
-        gram = self._gram(number)
+        gram = self.gram(number)
         floor = VISIBLE**2 * float(abs(gram).sum(axis=0).max())
         key = number, max(ridge, floor)
         if key not in self._factors:

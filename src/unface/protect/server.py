@@ -33,7 +33,7 @@ LFW_ACCURACY: dict[tuple[str, str, str], float] = {
     for recogniser, accuracy in _WITHOUT_MEANS.items()
 }
 """LFW 10-fold, by scheme, variant and recogniser."""
-_FACE_COLOUR = (136.0, 108.0, 89.0)  # mean of LFW's aligned faces: stands for what the front end does not send
+FACE_COLOUR = (136.0, 108.0, 89.0)  # mean of LFW's aligned faces: stands for what the front end does not send
 
 
 def open_server(text: str, recogniser: Callable[[str], Recogniser], *, seed: int = 0) -> "ReconstructingServer":
@@ -98,7 +98,7 @@ class ReconstructingServer:
     def reconstructed(self, frames: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """(n, size, size, 3): least squares of what is sent, and a face's mean colour for what is not."""
         pictures = frames.astype(np.float64)
-        guesses = np.broadcast_to(np.array(_FACE_COLOUR), pictures.shape)
+        guesses = np.broadcast_to(np.array(FACE_COLOUR), pictures.shape)
         if self._null is None:
             solved, _ = self.front.reconstruct(pictures, guesses, self._random)
         else:

@@ -83,7 +83,7 @@ class Map2V:
 
     def __init__(self, search: Search = PUBLISHED) -> None:
         self.search = search
-        self._pool: _Pool | None = None
+        self._pool: Pool | None = None
 
     def run(self, oracle: Oracle, knowledge: Knowledge, queries: Sequence[int]) -> Recovered:
         """After n questions: the latent of the last step that fits; within the pool, the mean of the best so far."""
@@ -91,13 +91,13 @@ class Map2V:
             raise UnfaceError(f"{self.name}: follows scores, and this system answers with decisions; leave it out")
         size = self.search.pool if self.search.from_scores else min(self.search.pool, max(queries))
         if self._pool is None or self._pool.knowledge is not knowledge or len(self._pool.latents) != size:
-            self._pool = _Pool.drawn(self.name, self.search, knowledge, size)
+            self._pool = Pool.drawn(self.name, self.search, knowledge, size)
         reached = self._start(oracle, queries)
         if reached:
             count, start = reached[-1]
             reached += self._climbed(oracle, start, count, max(queries))
         found = [max((one for one in reached if one[0] <= n), default=None, key=lambda one: one[0]) for n in queries]
-        drawn = iter(self._pool.generator.pictures(np.stack([one[1] for one in found if one] or [self._pool.mean])))
+        drawn = iter(self._pool.drawn_by.pictures(np.stack([one[1] for one in found if one] or [self._pool.mean])))
         pictures = tuple(None if one is None else next(drawn) for one in found)
         templates = np.full((1, len(queries), knowledge.vectors.shape[1]), np.nan)
         return Recovered(tuple(queries), templates, (pictures,))
@@ -130,7 +130,7 @@ class Map2V:
             return start + search.truncation * (chart.latents(points) - start)
 
         def losses(points: Matrix) -> Vector:
-            return -oracle.ask(pool.generator.pictures(drawn(points)))
+            return -oracle.ask(pool.drawn_by.pictures(drawn(points)))
 
         reached = []
         for step in range(search.steps):
@@ -198,7 +198,7 @@ class Adam:
 
 
 @dataclass(frozen=True, eq=False)
-class _Chart:
+class Chart:
     """The numbers that a search moves, and the latents (n, slots, dim) that they stand for."""
 
     origin: Vector
@@ -217,12 +217,13 @@ class _Chart:
 
 
 @dataclass(frozen=True, eq=False)
-class _Pool:
+class Pool:
     """Generated faces, drawn once for everybody."""
 
     knowledge: Knowledge
     search: Search
-    generator: Generator
+    generator: Generator | None
+    """None where latents alone are needed."""
     latents: Matrix
     """(n, slots, dim)"""
     pictures: tuple[Picture, ...]
@@ -230,7 +231,7 @@ class _Pool:
     regressions: Regressions | None
 
     @classmethod
-    def drawn(cls, name: str, search: Search, knowledge: Knowledge, size: int) -> "_Pool":
+    def drawn(cls, name: str, search: Search, knowledge: Knowledge, size: int) -> "Pool":
         generator = knowledge.generator
         if generator is None:
             raise UnfaceError(f"{name}: draws faces of its own and was given no generator; use unface validate for it")
@@ -241,6 +242,12 @@ class _Pool:
         if knowledge.embed is None:
             raise UnfaceError(f"{name}: starts from a template and needs the attacker's encoder; use map2v")
         return replace(pool, vectors=knowledge.embed(pool.pictures), regressions=Regressions(knowledge))
+
+    @property
+    def drawn_by(self) -> Generator:
+        """The generator, which ``drawn`` makes sure of."""
+        assert self.generator is not None
+        return self.generator
 
     @property
     def mean(self) -> Matrix:
@@ -259,16 +266,16 @@ class _Pool:
         nearness: Vector = self.vectors.astype(np.float64) @ template / np.linalg.norm(template)
         return nearness
 
-    def chart(self, start: Matrix) -> _Chart:
+    def chart(self, start: Matrix) -> Chart:
         """Of the search's space, around where it starts."""
         slots, dim = start.shape
         if self.search.space == "w+":
             # The published code has the dimension of one slot here; Adam cancels all but its share beside the decay.
-            return _Chart(start.ravel(), dim, slots)
+            return Chart(start.ravel(), dim, slots)
         if self.search.space == "w":
-            return _Chart(start.mean(axis=0), dim, slots, start=start)
+            return Chart(start.mean(axis=0), dim, slots, start=start)
         spread = self.latents.mean(axis=1)
         _, values, axes = np.linalg.svd(spread - spread.mean(axis=0), full_matrices=False)
         kept = min(self.search.components, int((values > 1e-6 * values[0]).sum()))
         scaled = axes[:kept] * (values[:kept, None] / np.sqrt(len(spread)))
-        return _Chart(np.zeros(kept), kept, slots, scaled, start)
+        return Chart(np.zeros(kept), kept, slots, scaled, start)
