@@ -116,8 +116,8 @@ def test_differences_are_paired_by_fold_and_seed() -> None:
 
 def test_the_verdict_says_who_is_linked_and_what_it_is_good_for() -> None:
     said = protection().verdict
-    assert said.startswith("This release does not hide who is in it: given another picture of somebody, the worst")
-    assert "(fine-tuned) links 30.0 % of the released faces to them, at one false match in 1,000" in said
-    assert "of the originals 90.0 %" in said
-    assert "verifies 80.0 % of lfw pairs" in said
-    assert protection(hits=0).verdict.startswith("No attacker linked released faces")
+    assert said.startswith("This release does not hide who is in it. Given another photo of a person, the strongest")
+    assert "links 30.0 % of the released faces to them, at one false match in 1,000" in said
+    assert "With the originals: 90.0 %" in said
+    assert "judges 80.0 % of lfw pairs correctly" in said
+    assert protection(hits=0).verdict.startswith("Given another photo of a person, no attacker finds")

@@ -171,7 +171,7 @@ def test_a_certificate_survives_its_file(tmp_path: object) -> None:
     )
     assert CertificateResult.load(result.save(str(tmp_path))) == result
     assert result.decision == "hides almost nothing"
-    assert result.verdict.startswith("This front end hides almost nothing: it loses 3 of 432 dimensions")
+    assert result.verdict.startswith("This front end hides almost nothing: all but 3 of the 432 dimensions")
     assert result.pictures is not None
     assert result.pictures.psnr.value > result.pictures.guess_psnr.value + 5
     assert result.maps[0].noise_psnr == pytest.approx(59, abs=1.5)

@@ -23,7 +23,7 @@ def test_the_page_has_the_common_opening_the_curve_and_escapes_names() -> None:
     assert "Not measured: other backbones" in page
     assert "44.0 %" in page
     assert page == render_protection(protection(), decide(protection(), policy))
-    assert "risk_max = 0.01" in render_protection(protection())
+    assert "risk_max = 0.02" in render_protection(protection())
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -1,6 +1,6 @@
 """An audit checked against a policy: a verdict for each rule, and one for all of them."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from unface.errors import UnfaceError
 from unface.gate.file_rules import FileRule, evaluate_file, file_rule_words
@@ -10,6 +10,7 @@ from unface.gate.policy import (
     ExposedRule,
     ImprovementRule,
     InversionRule,
+    LeakageRule,
     Policy,
     RiskRule,
     Rule,
@@ -21,12 +22,12 @@ from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, i
 from unface.result.audit import AuditResult
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
-from unface.result.inversion import InversionResult
+from unface.result.inversion import RAW, InversionResult
 from unface.result.protection import ProtectionResult
 from unface.result.readings import Readable
 from unface.result.release import ReleaseResult
 from unface.result.validation import ValidationResult
-from unface.result.words import count, rate
+from unface.result.words import count, one_in, percent, rate
 
 SCHEMA = "unface.gate/2"
 PROTECT = "unface protect facemae audit"
@@ -38,6 +39,8 @@ class RuleResult:
     """One rule in words, its verdict, why, and the number that decided it."""
 
     rule: str
+    meaning: str
+    """What the rule limits, for a reader who knows none of its terms."""
     limit: str
     verdict: Verdict
     reason: str
@@ -113,15 +116,18 @@ def decide(result: Readable, policy: Policy) -> GateResult:
     unusable = None if usable else inconclusive(f"the {name} is invalid: a control failed")
     rules = []
     for rule in policy.require:
-        required, limit = _in_words(rule, "the released space")
-        if isinstance(result, ProtectionResult) and isinstance(rule, RiskRule):
-            required += ", worst attacker"
         outcome = evaluate_file(rule, result)
         if outcome is None:
             outcome = inconclusive(f"this file is {what}; the rule is about what '{maker(rule)}' wrote")
         else:
             outcome = unusable or outcome
-        rules.append(_rule_result(required, limit, None, outcome))
+        made = _rule_result(rule, rule.space if isinstance(rule, InversionRule) else None, outcome)
+        if isinstance(result, ProtectionResult) and isinstance(rule, RiskRule):
+            worst = result.audited.worst
+            risk = None if worst is None else worst.risk(rule.k, rule.pictures)
+            guess = "" if risk is None else f" (by guessing: {percent(risk.chance)})"
+            made = replace(made, rule=f"{made.rule}, worst attacker", meaning=made.meaning + guess)
+        rules.append(made)
     warnings = _warnings(result.findings)
     rules += _on_warnings(policy, warnings, name, unusable)
     return GateResult(_one_line(source), sha256, len(warnings), tuple(rules))
@@ -133,7 +139,7 @@ def _judge_audit(result: AuditResult, policy: Policy) -> GateResult:
     rules = []
     for number, rule in enumerate(policy.require, 1):
         if isinstance(rule, FileRule):
-            rules.append(_rule_result(*_in_words(rule, ""), None, evaluate(rule, result.raw, result)))
+            rules.append(_rule_result(rule, None, evaluate(rule, result.raw, result)))
             continue
         name = rule.space if rule.space is not None else _released(result, number)
         space = result.space(name)
@@ -144,7 +150,7 @@ def _judge_audit(result: AuditResult, policy: Policy) -> GateResult:
             outcome = inconclusive(f"space '{name}' was not measured; the audit has {there}")
         else:
             outcome = evaluate(rule, space, result)
-        rules.append(_rule_result(*_in_words(rule, name), name, outcome))
+        rules.append(_rule_result(rule, name, outcome))
     warnings = _warnings(result.findings)
     rules += _on_warnings(policy, warnings, "audit", unusable)
     return GateResult(_one_line(result.source.name), result.source.sha256, len(warnings), tuple(rules))
@@ -161,7 +167,8 @@ def _on_warnings(policy: Policy, warnings: list[str], what: str, unusable: Outco
     outcome = (
         Outcome(Verdict.FAILED, warnings[0]) if warnings else Outcome(Verdict.PASSED, f"the {what} has no warnings")
     )
-    return [_rule_result(f"warnings of the {what}", "none", None, unusable or outcome)]
+    said, decided = f"warnings of the {what}", unusable or outcome
+    return [RuleResult(said, said, "none", decided.verdict, _one_line(decided.reason), None, decided.measured)]
 
 
 def maker(rule: Rule) -> str:
@@ -218,9 +225,47 @@ def _in_words(rule: Rule, space: str) -> tuple[str, str]:
     return f"{what} in {space} {at}, {who}", f"at most {' and '.join(limits)}"
 
 
-def _rule_result(rule: str, limit: str, space: str | None, outcome: Outcome) -> RuleResult:
+def _meaning(rule: Rule, space: str) -> str:
+    """What a rule limits, in words that need no explanation."""
+    others = "other photos of the person"
+    match rule:
+        case LeakageRule():
+            adjusted = ", adjusted for context" if rule.context_adjusted else ""
+            said = f"photo pairs of one person matched, {_vectors(space)}, at {one_in(rule.far)}{adjusted}"
+        case ImprovementRule():
+            less = f"fewer photo pairs of one person matched {_vectors(space)} than {_vectors(rule.beats)}"
+            said = f"{less}, at {one_in(rule.far)}"
+        case UtilityRule():
+            said = f"usefulness left {_vectors(space)} ({rule.utility}{f' on {rule.on}' if rule.on else ''})"
+        case ValidationRule():
+            photo = others if rule.pictures == "other" else "the enrolled photo"
+            asked = count(rule.queries, "question")
+            said = f"rebuilt face templates that match {photo}, after {asked}, at {one_in(rule.far)}"
+        case InversionRule():
+            photo = others if rule.pictures == "other" else "the photo behind the vector"
+            said = f"vectors turned into a face that matches {photo}, {_vectors(rule.space)}, at {one_in(rule.far)}"
+        case ExposedRule():
+            said = "people in the training set who are exposed by a synthetic face"
+        case CopiesRule():
+            said = f"synthetic faces too near to a training picture to be chance, at {one_in(rule.far)}"
+        case RiskRule():
+            said = f"real photos whose person is among the {count(rule.k, 'released face')} nearest to them"
+        case CertificateRule():
+            said = "pictures that the receiver computes back and a recogniser links to their person"
+        case UtilityMinRule():
+            said = "photo pairs that a recogniser trained on this set judges correctly"
+    return said
+
+
+def _vectors(space: str) -> str:
+    return "before erasure" if space == RAW else f"after erasure by {space}"
+
+
+def _rule_result(rule: Rule, space: str | None, outcome: Outcome) -> RuleResult:
+    what, limit = _in_words(rule, space or "the released space")
     return RuleResult(
-        rule=_one_line(rule),
+        rule=_one_line(what),
+        meaning=_one_line(_meaning(rule, space or "the released space")),
         limit=limit,
         verdict=outcome.verdict,
         reason=_one_line(outcome.reason),

@@ -11,15 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from unface.auditing.attribution.page import section
-from unface.auditing.attribution.words import MEASURES, left_out_words, measures, people
+from unface.auditing.attribution.words import HALF, MEASURES, left_out_words, measures, people
 from unface.output.write import write_file
 from unface.page.tables import print_safely
 from unface.page.templates import render_page
 from unface.report.opening import Grid, Opening
 from unface.result.attribution import AttributionResult, EncoderAttribution
 from unface.result.words import count
-
-_HALF = 4
 
 
 class Shown(Protocol):
@@ -55,22 +53,46 @@ def _opening(result: AttributionResult) -> Opening:
     """Two sentences, the share of pictures that place decides, and what follows; no policy is about it."""
     tested = (
         f"Tested: {count(result.source.pictures, 'picture')} of {people(result.source.identities)}. When two pictures "
-        "of one person get similar vectors, is it for the face or for what is around it?"
+        "of one person get similar vectors, is that because of the face or because of what is around it?"
     )
-    said, steps, grids = [], [], []
+    sides: list[str] = []
+    said, grids = [], []
     for one in result.encoders:
         raw = one.spaces[0]
+        found = {}
         if raw.fii is not None:
-            index = raw.fii.index
-            side = "the face" if index.low > 0 else "the surroundings" if index.high < 0 else ""
-            said.append(f"{one.encoder}: {side} counts for more." if side else f"{one.encoder}: neither side wins.")
-            steps += [_STEPS[side]] if side and _STEPS[side] not in steps else []
+            found["blurring"] = _side(raw.fii.index.low > 0, raw.fii.index.high < 0)
         if raw.cpi is not None:
-            grids.append(Grid(one.encoder, raw.cpi.at[0].preferred.value, _SQUARES, aside=True))
+            placed = raw.cpi.at[0].preferred
+            found["swapping faces"] = _side(placed.high < 0.5, placed.low > 0.5)
+            grids.append(Grid(one.encoder, placed.value, _SQUARES, aside=True))
+        if found:
+            said.append(f"{one.encoder}: {_agreed(found)}.")
+            sides += found.values()
     how_bad = " ".join(said) or "No pair of pictures could be compared."
-    return Opening("", "", "", (), "", "", tested, how_bad, tuple(grids), "", tuple(steps))
+    steps = tuple(step for side, step in _STEPS.items() if side in sides)
+    return Opening("", "", "", (), "", "", tested, how_bad, tuple(grids), _TWO_TESTS if grids else "", steps)
 
 
+def _side(face: bool, surroundings: bool) -> str:
+    return "the face" if face else "the surroundings" if surroundings else ""
+
+
+def _agreed(found: dict[str, str]) -> str:
+    """What the tests say together; by test, the side that counts for more."""
+    clear = {test: side for test, side in found.items() if side}
+    if len(set(clear.values())) > 1:
+        return "the tests disagree; " + ", ".join(f"{test} points to {side}" for test, side in clear.items())
+    if not clear:
+        return "no clear difference"
+    (test, side), alone = next(iter(clear.items())), len(clear) < len(found)
+    return f"{side} counts for more" + (f", shown by {test} alone" if alone else "")
+
+
+_TWO_TESTS = (
+    "Blurring: the face or as much of the background is blurred, and what that changes is compared. Swapping faces: "
+    "another face is put into the picture."
+)
 _SQUARES = "pictures are nearer to another face in the same place than to their own face elsewhere"
 _STEPS = {
     "the face": "Treat these vectors as data about people: measure with 'unface audit' how often photos are matched.",
@@ -80,7 +102,7 @@ _STEPS = {
 
 def print_attribution(result: AttributionResult, console: Console) -> None:
     """The paper's table in two halves, which fit eighty columns; then denominators and what was left out."""
-    for part in (slice(0, _HALF), slice(_HALF, None)):
+    for part in (slice(0, HALF), slice(HALF, None)):
         print_safely(console, _table(result, part))
         console.print()
     for one in result.encoders:

@@ -75,15 +75,18 @@ def print_inversion(result: InversionResult, console: Console) -> None:
 
 def _terminal(result: InversionResult, far: float) -> TerminalTable:
     made = terminal_table(f"Passes for the person, in % of targets, at FAR {rate(far)}")
-    made.add_column("attack", max_width=14)
-    made.add_column("space", max_width=10)
+    made.add_column("attack, space", max_width=18, overflow="fold")
     for name in ("same photo", "other photos", "chance", "cosine", "2nd"):
         made.add_column(name, justify="right", no_wrap=True)
     second = {space.name: space.second for space in result.spaces}
-    for cell in result.cells:
+    attack = ""
+    for cell in sorted(result.cells, key=lambda one: [each.attack for each in result.cells].index(one.attack)):
         point = cell.point(far)
         if point is None:
             continue
+        if attack != cell.attack:
+            attack = cell.attack
+            made.add_row(Text(attack, style="bold"))
         shares = [
             "–" if share is None else f"{in_percent(share.value)} {interval(share.low, share.high)}"
             for share in (point.same, point.other)
@@ -91,8 +94,7 @@ def _terminal(result: InversionResult, far: float) -> TerminalTable:
         beside = second.get(cell.space)
         style = "dim" if cell.converged is False else ""
         made.add_row(
-            cell.attack,
-            cell.space,
+            f"  {cell.space}",
             *shares,
             in_percent(point.derangement.value),
             "–" if cell.reached is None else f"{cell.reached.value:.2f}",
@@ -141,7 +143,8 @@ def _headline_cells(result: InversionResult, far: float) -> list[tuple[str, str,
     share = inverted(headline.point)
     target = "other photos of the person" if headline.point.other is not None else "the photo it was made from"
     attack = f"{interval(share.low, share.high)} match {target}; attack {headline.cell.attack}"
-    cells = [("Faces made from a vector", percent(share.value), attack)]
+    made = "Faces" if headline.cell.gives == "pictures" else "Templates"
+    cells = [(f"{made} made from a vector", percent(share.value), attack)]
     cells.append(("By chance", percent(headline.point.derangement.value), "match somebody else"))
     ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (far, ALL_JUDGES)), None)
     if ceiling is not None:

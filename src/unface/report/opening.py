@@ -1,5 +1,6 @@
 """How a page opens: the verdict of a policy, what was tested, how bad it is, one picture of it, and what to do next."""
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,7 @@ _TAR, _SUCCESS, _EXPOSED, _RISK, _UTILITY = 0.01, 0.05, 0.01, 0.01, 0.9
 _TERMS = {
     "TAR": "TAR: share of photo pairs of one person that the attacker matches.",
     "FAR": "FAR: share of pairs of different people that are matched by mistake.",
-    "k": "k: pictures of each of other people that the attacker learned from.",
+    "k": "k: pictures of each person that the attacker learned from.",
     "probe": "Probe: one kind of attacker.",
 }
 
@@ -48,16 +49,22 @@ class Grid:
         return round(100 * self.share)
 
     @property
+    def percent(self) -> str:
+        """The share itself."""
+        return percent(self.share)
+
+    @property
     def caption(self) -> str:
-        """29 of 100; of what is less than half a square, not a bare 0."""
+        """29 of 100; "about" where the squares round, and not a bare 0 for less than half a square."""
         if self.filled == 0 and self.share > 0:
-            return f"fewer than 1 of 100 ({percent(self.share)})"
-        return f"{self.filled} of 100 ({percent(self.share)})"
+            return "fewer than 1 of 100"
+        rounded = self.percent != percent(self.filled / 100)
+        return f"{'about ' if rounded else ''}{self.filled} of 100"
 
     @property
     def label(self) -> str:
         """For those who do not see it."""
-        return f"{self.title}: {self.caption} {self.what}"
+        return f"{self.title}: {self.caption} ({self.percent}) {self.what}"
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,7 @@ class Opening:
     """What the first screen of a page shows."""
 
     state: str
-    """passed, failed, inconclusive, none"""
+    """passed, failed, inconclusive, warned (no policy, and the suggested one would fail), none"""
     title: str
     text: str
     rules: tuple[RuleResult, ...]
@@ -87,19 +94,18 @@ class Opening:
 
     @property
     def terms(self) -> str:
-        """What the words of the rules mean."""
-        said = " ".join(f"{rule.rule} {rule.reason}" for rule in self.rules)
+        """What the words of the rules and of the picture mean."""
+        said = " ".join(rule.rule if rule.measured else f"{rule.rule} {rule.reason}" for rule in self.rules)
         meanings = [meaning for word, meaning in _TERMS.items() if re.search(rf"\b{word}\b", said)]
-        spaces = dict.fromkeys(rule.space for rule in self.rules if rule.space)
-        meanings += [
-            f"{space}: the vectors {'before erasure' if space == RAW else f'erased by {space}'}." for space in spaces
-        ]
+        return " ".join([self.footnote, *meanings]).strip()
+
+    @property
+    def brackets(self) -> str:
+        """What the intervals of the rules are."""
         level = next((rule.measured.level for rule in self.rules if rule.measured), None)
-        if level is not None:
-            meanings.append(
-                f"In brackets: the {level:.0%} interval; all of it must lie within the limit.".replace("%", " %")
-            )
-        return " ".join(meanings)
+        if level is None:
+            return ""
+        return f"In brackets: the {100 * level:g} % interval; all of it must lie within the limit."
 
 
 def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
@@ -161,15 +167,26 @@ def encoders_opening(audits: Mapping[str, AuditResult], decisions: Mapping[str, 
         for name in ranked
         for at, grid in zip(("before", "after"), each[name].grids, strict=False)
     ]
-    rules = tuple(replace(rule, rule=f"{name}: {rule.rule}") for name, one in each.items() for rule in one.rules)
+    rules = [(name, rule) for name, one in each.items() for rule in one.rules]
     text, first = _UNDECIDED, "Set a limit: each report below suggests a policy."
+    once = len({(rule.meaning, rule.limit) for _, rule in rules}) == 1  # said above the list, not in each line
     if decisions:
         held = sum(one.verdict is Verdict.PASSED for one in decisions.values())
         text, first = f"{held} of {count(len(decisions), 'encoder')} passed.", f"{gravest}: {each[gravest].steps[0]}"
+        if once:
+            text += f" Limit: {rules[0][1].meaning}, {rules[0][1].limit}."
+        failed = [name for name, one in decisions.items() if one.verdict is Verdict.FAILED]
+        if len(failed) > 1:
+            first = f"Do not release vectors of {', '.join(failed[:-1])} or {failed[-1]}: each fails the policy."
     return replace(
         each[gravest],
         text=text,
-        rules=rules,
+        rules=tuple(
+            replace(rule, rule=name, meaning=name)
+            if once
+            else replace(rule, rule=f"{name}: {rule.rule}", meaning=f"{name}: {rule.meaning}")
+            for name, rule in rules
+        ),
         suggestion="",
         tested=tested,
         how_bad=how_bad,
@@ -188,7 +205,10 @@ def _false_match(far: float | None) -> str:
     if far is None:
         return ""
     of = f"1 of {round(1 / far):,} pairs of different people"
-    return f"{one_in(far).capitalize()} (FAR {rate(far)}): the threshold is set so that {of} is matched by mistake."
+    return (
+        f"{one_in(far).capitalize()} (FAR {rate(far)}): the threshold is set so that {of} is matched by mistake. "
+        "Do not compare numbers at different rates."
+    )
 
 
 NOTHING = "Nothing could be measured at the rates asked for."
@@ -245,7 +265,8 @@ def _audit_steps(
         steps.append("Treat these vectors as personal data. See what an eraser would leave: audit with --eraser isp.")
     elif point is not None and point.above_chance and not passed:
         steps.append(
-            "Do not call the erased vectors anonymous. Remove more with --rank or --target, or do not release."
+            "Do not call the erased vectors anonymous. Remove more and audit again (options --rank, --target), or do "
+            "not release them."
         )
     steps += _warnings(result.findings)[:1]
     if after is not None and not any(one.is_usefulness for one in after.utility):
@@ -292,7 +313,10 @@ _VECTOR = (
     "Vector: the numbers that an encoder stores for a photo. Matching: saying that two photos show the same person; it "
     "does not need the name. "
 )
-_TEMPLATE = "Face template: the numbers by which a face system knows a person. "
+_TEMPLATE = (
+    "Face template: the numbers by which a face system knows a person. Question: one comparison of a face with an "
+    "enrolled person. "
+)
 
 
 def release_opening(result: ReleaseResult, decision: GateResult | None, advice: Sequence[str]) -> Opening:
@@ -323,8 +347,9 @@ def protection_opening(result: ProtectionResult, decision: GateResult | None, ad
     """Of a protected face set."""
     people = count(result.release.people, "person", "people")
     tested = (
-        f"Tested: is {result.release.name} good for training a face recogniser, and does it hide the {people} in it? "
-        f"{count(len(result.audited.attackers), 'attacker')} looked for them with real pictures."
+        f"Tested: {result.release.name}, altered photos of {people}. Does it hide them from "
+        f"{count(len(result.audited.attackers), 'attacker')} with real photos, and can a face recogniser still learn "
+        "from it?"
     )
     grids, suggestion = [], ""
     if result.valid:
@@ -334,11 +359,14 @@ def protection_opening(result: ProtectionResult, decision: GateResult | None, ad
                 what = f"faces are linked to another picture of their person, at {one_in(worst.far)}"
                 grids.append(Grid(title, worst.other.value, what, aside=method is not result.audited))
         lines = []
-        if result.audited.attackers:
+        found = None if result.audited.worst is None else result.audited.worst.risk(PAPER_K, "other")
+        if found is not None:
+            limit = max(_RISK, math.ceil(200 * found.chance) / 100)  # a limit below chance could never be kept
             lines += [
-                f"# The worst attacker may find the person of at most {percent(_RISK)} of the real pictures.",
+                f"# The strongest attacker may find the person of at most {percent(limit)} of the real pictures; a",
+                f"# guess finds {percent(found.chance)}.",
                 "[[require]]",
-                f"risk_max = {_RISK:g}",
+                f"risk_max = {limit:g}",
                 f"k = {PAPER_K}",
             ]
         if result.audited.utility:
@@ -348,9 +376,13 @@ def protection_opening(result: ProtectionResult, decision: GateResult | None, ad
                 f"utility_min = {_UTILITY:g}",
             ]
         suggestion = "\n".join(lines)
-    steps = [*_decided(decision, "publish this set"), *_broken(result.findings), *advice]
+    failed = [] if decision is None else [rule for rule in decision.rules if rule.verdict is Verdict.FAILED]
+    useless = bool(failed) and all(rule.limit.startswith("at least") for rule in failed)
+    refused = "count on this set for training" if useless else "publish this set"
+    steps = [*_decided(decision, refused), *_broken(result.findings), *advice]
     sentences = (tested, result.verdict)
-    footnote = "Linked: the attacker takes a released face and a real photo to show one person."
+    footnote = "Linked: the attacker says that a released face and a real photo show one person. "
+    footnote += _false_match(next((one.far for one in result.audited.attackers), None) if grids else None)
     return _opening(result, decision, suggestion, "protection.json", sentences, grids, footnote, steps)
 
 
@@ -369,7 +401,8 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         # Where nothing converged, few filled squares would look like safety.
         drawn = above or headline.cell.converged is not False
         others = [space.name for space in result.spaces if space.name != headline.cell.space]
-        what = f"faces made from a vector match the person, at {one_in(far)}"
+        made = "faces" if headline.cell.gives == "pictures" else "face templates"
+        what = f"{made} made from a vector match the person, at {one_in(far)}"
         spaces = {headline.cell.space: "Before erasure" if others else "The vectors as they are"}
         spaces |= {others[0]: f"After erasure ({others[0]})"} if others else {}
         for name, title in spaces.items():
@@ -394,25 +427,28 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         )
     steps += _broken(result.findings)
     steps += _warnings(result.findings)[:2]
-    footnote = "Vector: the numbers that an encoder stores for a photo. " + _false_match(far if grids else None)
+    footnote = "Vector: the numbers that an encoder stores for a photo. "
+    if headline is not None and headline.cell.gives != "pictures":
+        footnote += "Face template: the numbers by which a face system knows a person. "
+    footnote += _false_match(far if grids else None)
     return _opening(result, decision, suggestion, "inversion.json", (tested, how_bad), grids, footnote, steps)
 
 
 def certificate_opening(result: CertificateResult, decision: GateResult | None) -> Opening:
     """Of a front end."""
     tested = (
-        f"Tested: {result.subject}, a front end that sends numbers in place of {result.size} × {result.size} pictures. "
-        "Can somebody who receives them get the picture back, by linear algebra alone?"
+        f"Tested: {result.subject}, which sends numbers to a server in place of a photo of {result.size} × "
+        f"{result.size} pixels. Can the receiver compute the photo back?"
     )
     identity = None if result.pictures is None else result.pictures.identity
     grids, suggestion, steps = [], "", _decided(decision, "call this front end private")
     if identity is not None:
-        what = f"pictures are linked to another one of the same person, at {one_in(identity.far)}"
-        grids.append(Grid("What least squares gets back", identity.reconstructions.value, what))
-        grids.append(Grid("For comparison: originals", identity.originals.value, what, aside=True))
+        what = f"pictures are linked to another photo of the same person, at {one_in(identity.far)}"
+        grids.append(Grid("Photos computed back", identity.reconstructions.value, what))
+        grids.append(Grid("For comparison: the originals", identity.originals.value, what, aside=True))
         suggestion = "\n".join(
             [
-                f"# At most {percent(_SUCCESS)} of the reconstructions may be recognised, at {one_in(identity.far)}.",
+                f"# At most {percent(_SUCCESS)} of what is computed back may be recognised, at {one_in(identity.far)}.",
                 "[[require]]",
                 f"recognised_max = {_SUCCESS:g}",
             ]
@@ -421,9 +457,16 @@ def certificate_opening(result: CertificateResult, decision: GateResult | None) 
         steps = ["Find out whether people are recognised in what comes back: certify with --pictures and --encoder."]
     if result.decision == "hides almost nothing":
         steps.append("Treat what this front end sends like the picture itself: encrypt it, and do not store it.")
-    footnote = _false_match(identity.far if identity else None)
-    sentences = (tested, result.verdict)
-    return _opening(result, decision, suggestion, "certificate.json", sentences, grids, footnote, steps)
+    footnote = (
+        "Front end: the part of a face system that sees the photo. Computed back: by least squares, which knows "
+        "nothing about faces. " + _false_match(identity.far if identity else None)
+    )
+    opened = _opening(
+        result, decision, suggestion, "certificate.json", (tested, result.verdict), grids, footnote, steps
+    )
+    if opened.state == "none" and result.decision == "hides almost nothing":
+        return replace(opened, state="warned", title=f"{_NO_POLICY} (but it {result.decision})")
+    return opened
 
 
 def _opening(
@@ -444,7 +487,8 @@ def _opening(
         state, title, text = "inconclusive", "Inconclusive", "These numbers cannot be used. The findings say why."
     else:
         would = _would(result, suggestion)
-        state, title = "none", f"{_NO_POLICY} (would {would[0]} the suggested one)" if would else _NO_POLICY
+        state = "warned" if would and would[0] == "fail" else "none"
+        title = f"{_NO_POLICY} (would {would[0]} the suggested one)" if would else _NO_POLICY
         text = f"{_UNDECIDED} {would[1]}" if would else _UNDECIDED
     command = f"unface gate {file} --policy policy.toml"
     tested, how_bad = sentences
@@ -465,7 +509,8 @@ def _would(result: Readable, suggestion: str) -> tuple[str, str] | None:
     if rule.measured is None or rule.verdict is Verdict.INCONCLUSIVE:
         return None
     would = "pass" if rule.verdict is Verdict.PASSED else "fail"
-    return would, f"It would {would} the suggested limit: {rule.limit} allowed, {rule.measured} measured."
+    found = f"{rule.limit} allowed, {rule.measured} measured ({rule.meaning})"
+    return would, f"It would {would} the suggested limit: {found}."
 
 
 def _decided(decision: GateResult | None, refused: str) -> list[str]:

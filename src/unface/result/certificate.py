@@ -95,19 +95,17 @@ class CertificateResult(Frozen):
         """The decision in plain words."""
         least, most = self.lost
         lost = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-        noise = (
-            "adds no noise" if self.noise_psnr is None else f"its noise leaves the others at {self.noise_psnr:.0f} dB"
-        )
+        noise = "it adds no noise" if self.noise_psnr is None else f"its noise leaves them at {self.noise_psnr:.0f} dB"
         said = (
-            f"This front end {self.decision}: it loses {lost} of {count(self.inputs, 'dimension')} of a picture "
-            f"and {noise}."
+            f"This front end {self.decision}: all but {lost} of the {count(self.inputs, 'dimension')} of a picture can "
+            f"be computed back, and {noise}."
         )
         if self.pictures is None or self.pictures.identity is None:
             return said
         found = self.pictures.identity
         return (
-            f"{said} A recogniser links {percent(found.reconstructions.value)} of reconstructions to other pictures of "
-            f"the same person, and {percent(found.originals.value)} of originals."
+            f"{said} A recogniser links {percent(found.reconstructions.value)} of the photos computed back to other "
+            f"photos of the same person, and {percent(found.originals.value)} of the originals."
         )
 
     @property

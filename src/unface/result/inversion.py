@@ -223,9 +223,10 @@ class InversionResult(Frozen):
         cell, point = headline.cell, headline.point
         share, at = inverted(point), one_in(far)
         target = "other photos of the person" if point.other is not None else "the photo it was made from"
+        made = "face" if cell.gives == "pictures" else "face template"
         if share.low > max(point.derangement.value, far):
             return (
-                f"From a stored {self.encoder.name} vector, an attacker makes a face that matches {target} "
+                f"From a stored {self.encoder.name} vector, an attacker makes a {made} that matches {target} "
                 f"{percent(share.value)} of the time, at {at}."
             )
         if cell.converged is False:

@@ -184,34 +184,33 @@ class ProtectionResult(Frozen):
         method, worst, before = self.audited, self.audited.worst, self.originals
         said = []
         if worst is not None:
-            share, pictures = (worst.other, "another picture") if worst.other else (worst.same, "the same picture")
+            share, photo = (worst.other, "another photo") if worst.other else (worst.same, "the original photo")
             assert share is not None
             if self.links:
                 said.append(
-                    f"This release does not hide who is in it: given {pictures} of somebody, the worst attacker "
-                    f"({worst.name}) links {percent(share.value)} of the released faces to them, at {one_in(worst.far)}"
-                    f"{self._ceiling(pictures)}."
+                    f"This release does not hide who is in it. Given {photo} of a person, the strongest attacker "
+                    f"links {percent(share.value)} of the released faces to them, at {one_in(worst.far)}"
+                    f"{self._ceiling(worst)}."
                 )
             else:
                 said.append(
-                    f"No attacker linked released faces to {pictures} of their person beyond chance "
-                    f"(the worst, {worst.name}: {percent(share.value)}, at most {percent(share.high)}, at "
-                    f"{one_in(worst.far)}){self._ceiling(pictures)}."
+                    f"Given {photo} of a person, no attacker finds the released face more often than by chance: the "
+                    f"strongest links {percent(share.value)} (at most {percent(share.high)}), at {one_in(worst.far)}"
+                    f"{self._ceiling(worst)}."
                 )
         if method.utility:
             found = method.utility[0]
             ceiling = None if before is None else before.accuracy
-            beside = "" if ceiling is None else f"; one trained on the originals verifies {percent(ceiling.value)}"
-            said.append(
-                f"A recogniser trained on it verifies {percent(found.accuracy.value)} of {found.name} pairs{beside}."
-            )
+            beside = "" if ceiling is None else f"; trained on the originals, {percent(ceiling.value)}"
+            right = f"judges {percent(found.accuracy.value)} of {found.name} pairs correctly"
+            said.append(f"A recogniser trained on this set {right}{beside}.")
         return " ".join(said) or "Nothing was measured."
 
-    def _ceiling(self, pictures: str) -> str:
+    def _ceiling(self, worst: AttackerResult) -> str:
         before = None if self.originals is None else self.originals.worst
-        if before is None or before.other is None or pictures != "another picture":
+        if before is None or before.other is None or worst.other is None:
             return ""
-        return f"; of the originals {percent(before.other.value)}"
+        return f". With the originals: {percent(before.other.value)}"
 
     @property
     def valid(self) -> bool:

@@ -288,7 +288,7 @@ class ReleaseResult(Frozen):
                 return (
                     f"Do not publish this set as it is: it exposes {exposure.exposed.numerator:,} of its "
                     f"{count(people, 'training person', 'training people')}{self._alone(exposure)}. On average at most "
-                    f"{percent(exposure.fdr)} of those listed are listed by accident."
+                    f"{percent(exposure.fdr)} of them are false alarms."
                 )
             case "leaks":
                 said = f"Do not publish this set as it is: {'; '.join(self.evidence)}."

@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from unface.auditing.attribution.words import attribution_table, left_out_table, quality_table
+from unface.auditing.attribution.words import attribution_tables, left_out_table, quality_table
 from unface.page.charts import AXIS, GREY, GRID, Figure, Look, Rows, colour, dash, data, draw, looks_of
 from unface.page.tables import Cell, Table, bounded, pairs, table
 from unface.page.templates import render
@@ -44,7 +44,7 @@ def section(encoders: Sequence[EncoderAttribution], looks: Mapping[str, Look] | 
         drawn.append(_Drawn(one.encoder, face_figures(one, used), _curve_figures(one, used), _similarity_table(one)))
     body = render(
         "unface.auditing.attribution:section.jinja",
-        table=attribution_table(encoders),
+        tables=attribution_tables(encoders),
         quality=quality_table(encoders),
         left_out=left_out_table(encoders),
         drawn=drawn,

@@ -9,6 +9,8 @@ from unface.result.numbers import Mean, Share
 from unface.result.words import count, interval, percent
 
 MEASURES = ("FII", "CPI(0)", "CPI(8)", "ΔCPI, points", "σ*", "B*", "B* = 0", "B* = 1", "nearer to donor")
+HALF = 4
+"""Measures in the first of two tables."""
 _COUNTED = {"picture": "pictures", "pairing": "pictures without a pair", "ring": "without a ring", "swap": "swaps"}
 
 
@@ -46,14 +48,21 @@ def measures(space: AttributedSpace) -> tuple[Measured, ...]:
     )
 
 
-def attribution_table(encoders: Sequence[EncoderAttribution]) -> Table:
-    """A row for each encoder and space."""
-    rows = [
-        (Cell(one.encoder, _what(space)), *(part.cell for part in measures(space)))
-        for one in encoders
-        for space in one.spaces
+def attribution_tables(encoders: Sequence[EncoderAttribution]) -> list[Table]:
+    """A row for each encoder and space; in two halves, which a page and a sheet of paper are wide enough for."""
+    halves = {"Face against surroundings": slice(0, HALF), "How much background it takes": slice(HALF, None)}
+    spaces = [(one, space) for one in encoders for space in one.spaces]
+    return [
+        table(
+            caption,
+            ("encoder, space", *MEASURES[part]),
+            [
+                (Cell(one.encoder, _what(space)), *(found.cell for found in measures(space)[part]))
+                for one, space in spaces
+            ],
+        )
+        for caption, part in halves.items()
     ]
-    return table("Face against surroundings", ("encoder, space", *MEASURES), rows)
 
 
 def quality_table(encoders: Sequence[EncoderAttribution]) -> Table:
