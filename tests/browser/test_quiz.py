@@ -119,6 +119,21 @@ def test_answers_to_another_quiz_or_damaged_ones_are_refused(tmp_path: Path) -> 
         answers.write_text(json.dumps({**good, **change}), encoding="utf-8")
         with pytest.raises(UnfaceError, match=why):
             score_quiz(key, [answers])
+    answers.write_text(json.dumps(good), encoding="utf-8")
+    whole = json.loads(made.key())
+    for damaged in (
+        {**whole, "quiz": None},
+        {name: part for name, part in whole.items() if name != "quiz"},
+        {**whole, "items": []},
+        {**whole, "items": [one for one in whole["items"] if one["kind"] != "reconstruction"]},
+        {**whole, "items": [{**one, "right": 1e308} for one in whole["items"]]},
+    ):
+        key.write_text(json.dumps(damaged), encoding="utf-8")
+        with pytest.raises(UnfaceError, match=r"key\.json: is damaged"):
+            score_quiz(key, [answers])
+    key.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(UnfaceError, match=r"key\.json: is not JSON"):
+        score_quiz(key, [answers])
 
 
 def test_too_few_people_make_no_quiz() -> None:

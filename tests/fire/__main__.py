@@ -6,9 +6,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fire.kills import fire
-from tests.fire.pairs import KINDS, fire_pairs
 from tests.fire.target import Target
+
+# Each run imports this file as its main module: what is slow to import is imported where it is used.
 
 
 def _target(store: str, how: str, folder: Path) -> Target:
@@ -26,6 +26,8 @@ def _say(line: str) -> None:
 
 
 def main() -> int:
+    from tests.fire.pairs import KINDS
+
     parser = argparse.ArgumentParser(prog="python -m tests.fire")
     kinds = parser.add_subparsers(dest="kind", required=True)
     kills = kinds.add_parser("kills", help="kill runs while clients write")
@@ -42,6 +44,8 @@ def main() -> int:
 
 
 def _pairs(asked: argparse.Namespace) -> int:
+    from tests.fire.pairs import KINDS, fire_pairs
+
     found = 0
     for name in KINDS if asked.store == "all" else [asked.store]:
         begun = time.monotonic()
@@ -58,6 +62,8 @@ def _pairs(asked: argparse.Namespace) -> int:
 
 
 def _kills(asked: argparse.Namespace) -> int:
+    from tests.fire.kills import fire
+
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         tally = fire(_target(asked.store, asked.how, Path(folder)), asked.kills, asked.seed, Path(folder), _say)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tests.fire.held_run import Ended, HeldRun
 from tests.fire.target import Found, Target
 from tests.fire.traffic import Pool, Traffic, Truth
+from tests.progress_line import ProgressLine
 from tests.stores.contract import projection
 from unface.scale import released_vectors
 
@@ -75,8 +76,9 @@ def fire(target: Target, kills: int, seed: int, folder: Path, say: Callable[[str
     target.fill(Pool(seed))
     measured = _attempt(target, folder, purge=True)
     assert measured.ended.code == 0, measured.ended
-    tally = Tally()
+    tally, line = Tally(), ProgressLine("kills", kills)
     for number in range(20 * kills):
+        line.tell(tally.kills, len(tally.violations))
         if tally.kills >= kills:
             break
         before = len(tally.violations)
@@ -177,6 +179,7 @@ def _faults_at_the_end(target: Target, pool: Pool, truth: Truth, attempts: list[
         faults.append(f"the same command does not finish: {last.ended.errors.strip()}")
     there = target.read()
     wanted = {row: version for row, version in truth.versions.items() if version is not None}
+    erased = _erased(pool, wanted)
     for row in sorted(wanted.keys() | there.keys()):
         if row not in there:
             faults.append(f"row {row} is lost")
@@ -184,7 +187,7 @@ def _faults_at_the_end(target: Target, pool: Pool, truth: Truth, attempts: list[
             faults.append(f"row {row} was deleted and is back")
         elif there[row].version != wanted[row]:
             faults.append(f"row {row} has version {there[row].version}, {wanted[row]} was committed")
-        elif not np.allclose(there[row].vector, _erased(pool, row, wanted[row]), rtol=0, atol=NEAR):
+        elif not np.allclose(there[row].vector, erased[row], rtol=0, atol=NEAR):
             faults.append(f"row {row} is {'raw' if _is_raw(there[row], pool, row) else 'neither raw nor erased'}")
     if not purge:
         kept = target.kept()
@@ -210,9 +213,9 @@ def _raw_bytes(target: Target, pool: Pool, truth: Truth, attempts: list[Attempt]
     ]
 
 
-def _erased(pool: Pool, row: int, version: int) -> NDArray[np.float32]:
-    erased: NDArray[np.float32] = released_vectors(PROJECTION, pool.raw(row, version)[None], "here")[0]
-    return erased
+def _erased(pool: Pool, wanted: dict[int, int]) -> dict[int, NDArray[np.float32]]:
+    raw = np.stack([pool.raw(row, version) for row, version in wanted.items()])
+    return dict(zip(wanted, released_vectors(PROJECTION, raw, "here"), strict=True))
 
 
 def _is_raw(found: Found, pool: Pool, row: int) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tests.fire.held_run import Announce, HeldRun, Step
+from tests.fire.held_run import HeldRun, Step
+from tests.fire.lance_steps import wrap
 from tests.fire.target import Found
 from tests.fire.traffic import Pool
 from tests.stores.contract import DIM
@@ -46,33 +47,6 @@ class LanceSession:
     def _latest(self) -> Any:
         self._table.checkout_latest()
         return self._table
-
-
-def wrap(announce: Announce) -> None:
-    import lance
-
-    from unface.scale.receipt import Receipt
-    from unface.stores.lance import LanceStore, Staging
-
-    for name in ("drop_index", "commit", "create_index", "update_field_metadata", "cleanup_old_versions"):
-        announce.around(lance.LanceDataset, name)
-    announce.around(lance.LanceFragment, "merge_columns")
-    announce.around(
-        lance.dataset.DatasetOptimizer if hasattr(lance.dataset, "DatasetOptimizer") else _optimizer(), "compact_files"
-    )
-    announce.around(lance, "dataset", "open")
-    announce.around(Staging, "save", "note")
-    announce.around(Path, "unlink")
-    announce.around(Receipt, "save")
-    for name in ("stage", "swap", "erase_arrivals", "purge"):
-        if hasattr(LanceStore, name):
-            announce.around(LanceStore, name)
-
-
-def _optimizer() -> Any:
-    import importlib
-
-    return importlib.import_module("lance.dataset").DatasetOptimizer
 
 
 class LanceTarget:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from tests.fire.held_run import Announce, Ended, HeldRun
+from tests.progress_line import ProgressLine
 from tests.stores import cases_faiss, cases_lance, cases_npy, cases_postgres, cases_qdrant
 from tests.stores.contract import Maker, StoreCase, Vectors, projection, raw_vectors
 from tests.stores.postgres_server import server
@@ -55,7 +56,9 @@ def fire_pairs(name: str, pairs: int, seed: int, folder: Path, say: Callable[[st
     steps = _steps(kind, folder)
     first = next((number for number, step in enumerate(steps) if step.endswith("swap")), 1)
     last = next((number for number, step in enumerate(steps) if step.endswith("swap done")), len(steps) - 1)
+    line = ProgressLine(f"pairs on {name}", pairs)
     for number in range(pairs):
+        line.tell(number, len(tally.violations))
         rng = np.random.default_rng([seed, number])
         before = len(tally.violations)
         at = int(rng.integers(first, last + 1) if rng.random() < 0.8 else rng.integers(1, len(steps)))
@@ -227,7 +230,7 @@ def _wrap_qdrant(announce: Announce) -> None:
 
 
 def _wrap_lance(announce: Announce) -> None:
-    from tests.fire.lance import wrap
+    from tests.fire.lance_steps import wrap
 
     wrap(announce)
 

@@ -19,7 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.fuzz.readers import READERS, mutant_of
+from tests.fuzz.mutate import mutant_of
+from tests.fuzz.readers import READERS
+from tests.fuzz.warm_trials import WarmTrials
+from tests.progress_line import EVERY, ProgressLine
 from unface.errors import UnfaceError
 
 MEMORY = 2 << 30
@@ -39,12 +42,13 @@ class Tally:
 def fuzz(names: Sequence[str], count: int, seed: int, folder: Path) -> Tally:
     """Read so many mutants in all, by these readers in turn."""
     tally, start = Tally(), 0
+    progress = ProgressLine(f"mutants for {', '.join(dict.fromkeys(names))}", count, "findings")
     while start < count:
         settings = [",".join(names), str(start), str(count), str(seed), str(folder)]
         command = [sys.executable, "-m", "tests.fuzz", "--child", *settings]
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, cwd=ROOT)
-        if done.returncode and not (folder / "case").exists():
-            raise RuntimeError(f"a file that is not damaged cannot be read: {done.stderr[-800:]}")
+        code, errors = _ended(command, lambda: progress.tell(_case(folder), len(tally.findings)))
+        if code and not (folder / "case").exists():
+            raise RuntimeError(f"a file that is not damaged cannot be read: {errors[-800:]}")
         for line in (folder / "outcomes").read_text(encoding="utf-8").splitlines():
             case, outcome, what = json.loads(line)
             if outcome == "peak":
@@ -54,11 +58,31 @@ def fuzz(names: Sequence[str], count: int, seed: int, folder: Path) -> Tally:
             if outcome == "finding":
                 tally.findings.append((case, what))
         start = count
-        if done.returncode:
-            case = int((folder / "case").read_text(encoding="ascii"))
-            tally.findings.append((case, f"the process ended with {done.returncode}: {done.stderr[-300:]!r}"))
+        if code:
+            case = _case(folder)
+            tally.findings.append((case, f"the process ended with {code}: {errors[-300:]!r}"))
             start = case + 1
     return tally
+
+
+def _ended(command: list[str], while_it_runs: Callable[[], None]) -> tuple[int, str]:
+    """The exit status, and what was written on stderr."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "errors": "replace"}
+    with subprocess.Popen(command, text=True, cwd=ROOT, **quiet) as process:  # type: ignore[call-overload]
+        while True:
+            try:
+                _, errors = process.communicate(timeout=EVERY)
+                return process.returncode, errors
+            except subprocess.TimeoutExpired:
+                while_it_runs()
+
+
+def _case(folder: Path) -> int:
+    """The case that the child reads now, or died of."""
+    try:
+        return int((folder / "case").read_text(encoding="ascii") or 0)
+    except FileNotFoundError:
+        return 0
 
 
 def keep(tally: Tally, names: Sequence[str], seed: int, scratch: Path, folder: Path) -> None:
@@ -85,6 +109,10 @@ def _child(names: Sequence[str], start: int, count: int, seed: int, folder: Path
         for whole in files[:1] if start else files:
             path.write_bytes(whole)
             READERS[name].read(path)
+    if "faiss" in names:
+        from unface.stores import faiss_index
+
+        faiss_index.subprocess = WarmTrials()  # type: ignore[attr-defined]
     most = _status("VmSize") * 1024 + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     with (folder / "outcomes").open("w", encoding="utf-8", buffering=1) as outcomes:

@@ -1,10 +1,12 @@
 """A rule about a certificate: its upper end decides, and a recogniser that knows nobody proves nothing."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.page.read_page import Page
+from unface.errors import UnfaceError
 from unface.gate import Verdict, compare, decide, make_policy
 from unface.report.certificate import render_certificate
 from unface.result.certificate import CertificateResult, Identity, MapResult, PicturesResult, certificate_path
@@ -95,3 +97,17 @@ def test_its_page_opens_with_the_verdict_and_suggests_a_policy_that_it_would_fai
     assert "recognised_max = 0.05" in text
     assert "It would fail the suggested limit" in text
     assert "99 of 100" in text
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [(("psnr", "level"), 1.0), (("psnr", "level"), 0.0), (("identity", "far"), 0.0), (("identity", "far"), 1e-320)],
+)
+def test_a_level_or_a_rate_that_nothing_can_be_computed_with_is_refused(
+    tmp_path: Path, where: tuple[str, str], value: float
+) -> None:
+    content = json.loads(certificate().file_text())
+    content["pictures"][where[0]][where[1]] = value
+    (tmp_path / "certificate.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(UnfaceError, match="was the file changed by hand"):
+        CertificateResult.load(tmp_path / "certificate.json")

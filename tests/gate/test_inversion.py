@@ -1,7 +1,11 @@
 """If these fail, vectors that can be inverted pass a gate, or an attack that did not converge counts as a pass."""
 
+import json
+from pathlib import Path
+
 import pytest
 
+from unface.errors import UnfaceError
 from unface.gate import GateResult, decide, make_policy
 from unface.gate.rules import Verdict
 from unface.result.file import Run
@@ -99,3 +103,11 @@ def test_coarse_rates_and_rules_of_other_files_are_inconclusive() -> None:
     other = decide(coarse, policy)
     assert other.verdict is Verdict.INCONCLUSIVE
     assert "this file is an inversion; the rule is about what 'unface audit' wrote" in other.rules[0].reason
+
+
+def test_an_attack_on_a_space_that_the_file_does_not_describe_is_refused(tmp_path: Path) -> None:
+    content = json.loads(result(cell("alsuv", 62), cell("alsuv", 4, "isp")).file_text())
+    for spaces in (content["spaces"][:1], []):
+        (tmp_path / "inversion.json").write_text(json.dumps({**content, "spaces": spaces}), encoding="utf-8")
+        with pytest.raises(UnfaceError, match=r"inversion\.json: .*which the file does not describe"):
+            InversionResult.load(tmp_path / "inversion.json")

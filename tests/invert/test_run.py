@@ -15,7 +15,8 @@ from unface.gate import compare
 from unface.invert import Invert, Ledger, Reconstructions, Targets, Threat, load_attack
 from unface.invert.alsuv import Alsuv
 from unface.invert.measure import Judged, People
-from unface.invert.run import finish, invert
+from unface.invert.run import Batch, finish, invert
+from unface.judge import Threshold
 from unface.output.place import place_at
 from unface.result.inversion import InversionResult
 
@@ -167,3 +168,19 @@ def test_some_people_keep_their_pictures() -> None:
     bad = {"judge": np.zeros_like(people.seen["judge"])}
     with pytest.raises(UnfaceError, match="finds no face on an attacked picture"):
         People(people.identities, people.rows, people.vectors, bad)
+
+
+def test_a_damaged_part_of_an_earlier_run_is_made_again(tmp_path: Path) -> None:
+    place = place_at(tmp_path)
+    seen = {"judge": np.zeros((3, 4), np.float32)}
+    whole = Batch(np.ones(3, np.float32), seen, "judge", (Threshold(1e-2, 0.3, 100, 1),), Ledger(3), None)
+    whole.write(place, "part.npz")
+    content = (tmp_path / "part.npz").read_bytes()
+    again = Batch.read(place, "part.npz", 3)
+    assert again is not None
+    assert (again.thresholds, again.ledger) == (whole.thresholds, whole.ledger)
+    for damaged in (content[: len(content) // 2], content.replace(b"PK\x01\x02", b"PK\x01\x03"), b"no archive"):
+        (tmp_path / "part.npz").write_bytes(damaged)
+        assert Batch.read(place, "part.npz", 3) is None
+    replace(whole, seen={"judge": np.zeros((2, 4), np.float32)}).write(place, "part.npz")
+    assert Batch.read(place, "part.npz", 3) is None, "a judge has seen fewer than were inverted"

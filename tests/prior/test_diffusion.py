@@ -153,6 +153,19 @@ def test_the_recipe_has_20_to_30_million_weights() -> None:
         ("unet/config.json", {"down_block_types": ["DownBlock2D", "SkipDownBlock2D"]}, "expected .Attn.DownBlock2D"),
         ("unet/config.json", {"block_out_channels": [8, 32]}, "weights do not fit config.json"),
         ("unet/config.json", {"sample_size": 9}, "sample_size is 9; expected a multiple of 2"),
+        ("unet/config.json", {"sample_size": 2**31}, "sample_size is 2147483648; expected a multiple of 2 up to 1024"),
+        ("unet/config.json", {"layers_per_block": 2**31}, "layers_per_block is 2147483648; expected a whole number"),
+        ("unet/config.json", {"layers_per_block": None}, "layers_per_block is None; expected a whole number"),
+        ("unet/config.json", {"attention_head_dim": 32}, "weights do not fit config.json"),
+        ("unet/config.json", {"block_out_channels": 8}, "block_out_channels is 8; expected a list of whole numbers"),
+        ("unet/config.json", {"block_out_channels": [8, 2**17]}, "weights do not fit config.json"),
+        ("unet/config.json", {"down_block_types": 3}, "down_block_types is 3; expected a list of names"),
+        ("unet/config.json", {"norm_eps": "x"}, "norm_eps is 'x'; expected a number"),
+        ("scheduler/scheduler_config.json", {"num_train_timesteps": 2**40}, "num_train_timesteps is 1099511627776"),
+        ("scheduler/scheduler_config.json", {"beta_end": 3.0}, "beta_end is 3.0; expected a number above 0"),
+        ("scheduler/scheduler_config.json", {"steps_offset": 10_000}, "steps_offset is 10000; expected"),
+        ("scheduler/scheduler_config.json", {"clip_sample_range": "x"}, "clip_sample_range is 'x'; expected a number"),
+        ("scheduler/scheduler_config.json", {"beta_schedule": []}, r"beta_schedule is \[\]; expected"),
         ("scheduler/scheduler_config.json", {"_class_name": "PNDMScheduler"}, "expected a DDPM or DDIM scheduler"),
         ("scheduler/scheduler_config.json", {"thresholding": True}, "thresholding is True; expected False"),
     ],
@@ -170,6 +183,9 @@ def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     folder = diffusers_folder(tmp_path / "ddpm")
     (folder / "unet" / "diffusion_pytorch_model.safetensors").write_bytes(b"no weights")
     with pytest.raises(UnfaceError, match=r"cannot be read .*expected safetensors"):
+        load_diffusion(folder)
+    (folder / "scheduler" / "scheduler_config.json").write_text("[" * 100_000)
+    with pytest.raises(UnfaceError, match=r"scheduler_config\.json: cannot be read"):
         load_diffusion(folder)
     (folder / "scheduler" / "scheduler_config.json").unlink()
     with pytest.raises(UnfaceError, match=r"has no scheduler_config\.json"):

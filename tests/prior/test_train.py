@@ -11,6 +11,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from tests.prior.tiny_unet import CONFIG
 from unface.errors import UnfaceError
@@ -96,6 +98,48 @@ def test_a_run_is_not_resumed_with_other_pictures_or_another_recipe(tmp_path: Pa
     (tmp_path / "state.safetensors").write_bytes(b"cut")
     with pytest.raises(UnfaceError, match="cannot be read"):
         Training(RECIPE, two_pictures()).resume(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"identity": ...},
+        {"step": ...},
+        {"step": "1"},
+        {"step": -1},
+        {"seconds": None},
+        {"losses": 3},
+        {"losses": ["x"]},
+        {"unsaid": [{}]},
+    ],
+    ids=str,
+)
+def test_a_damaged_account_of_the_steps_is_one_line(tmp_path: Path, change: dict[str, object]) -> None:
+    training = Training(RECIPE, two_pictures())
+    training.run(1)
+    training.save(tmp_path)
+    path = tmp_path / "state.safetensors"
+    with safe_open(path, framework="pt") as file:
+        progress = {**json.loads(file.metadata()["progress"]), **change}
+    left = {name: value for name, value in progress.items() if value is not ...}
+    save_file(load_file(path), path, {"progress": json.dumps(left)})
+    with pytest.raises(UnfaceError, match=r"state\.safetensors: cannot be read"):
+        Training(RECIPE, two_pictures()).resume(tmp_path)
+
+
+def test_weights_that_are_missing_or_of_another_shape_are_one_line(tmp_path: Path) -> None:
+    training = Training(RECIPE, two_pictures())
+    training.run(1)
+    training.save(tmp_path)
+    path = tmp_path / "state.safetensors"
+    with safe_open(path, framework="pt") as file:
+        said = file.metadata()
+    whole = load_file(path)
+    for name in ("weight.conv_in.bias", "average.conv_in.bias", "adam.exp_avg.conv_in.bias", "adam.step.conv_in.bias"):
+        for damaged in ({}, {name: torch.zeros(7, 3)}):
+            save_file({key: value for key, value in whole.items() if key != name} | damaged, path, said)
+            with pytest.raises(UnfaceError, match=r"state\.safetensors: cannot be read"):
+                Training(RECIPE, two_pictures()).resume(tmp_path)
 
 
 def test_a_learning_rate_that_diverges_is_an_error() -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from tests.invert.toy import ToyEncoder
 from tests.real import nobody_pictures
@@ -18,6 +20,7 @@ from unface.data import read_images
 from unface.errors import UnfaceError
 from unface.protect import facemae
 from unface.protect.facemae import PRESETS, Features, Masking, Visible, reconstruct
+from unface.protect.facemae_deploy import read_manifest
 from unface.protect.facemae_frames import Faces, read_faces
 from unface.protect.facemae_train import Recipe, Training, load_facemae, train
 from unface.seeds import stream
@@ -189,4 +192,22 @@ def test_a_folder_that_holds_no_model_is_refused(tmp_path: Path) -> None:
         load_facemae(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"cut")
     with pytest.raises(UnfaceError, match="holds no FaceMAE model"):
+        load_facemae(tmp_path)
+    save_file({"pixels": torch.zeros(1)}, tmp_path / "model.safetensors", {"facemae": "[" * 100_000})
+    with pytest.raises(UnfaceError, match="holds no FaceMAE model"):
+        load_facemae(tmp_path)
+    (tmp_path / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(UnfaceError, match=r"manifest\.json: is not of unface"):
+        read_manifest(tmp_path)
+
+
+def test_a_model_whose_mask_ratio_is_beyond_all_numbers_is_refused(toy: Faces, tmp_path: Path) -> None:
+    learning = training(toy, loss="mse", epochs=1)
+    train(learning, tmp_path)
+    path = tmp_path / "model.safetensors"
+    with safe_open(path, framework="pt") as file:
+        said = json.loads(file.metadata()["facemae"])
+    said["recipe"]["masking"]["ratio"] = 10**400
+    save_file(load_file(path), path, {"facemae": json.dumps(said)})
+    with pytest.raises(UnfaceError, match="does not fit preset tiny"):
         load_facemae(tmp_path)

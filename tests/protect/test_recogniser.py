@@ -88,6 +88,10 @@ def test_it_learns_people_and_carries_over_to_others(tmp_path: Path) -> None:
     (tmp_path / "bad.safetensors").write_bytes(b"cut")
     with pytest.raises(UnfaceError, match=r"bad.safetensors: holds no recogniser"):
         load_trained(tmp_path / "bad.safetensors")
+    whole = (tmp_path / "r.safetensors").read_bytes()
+    (tmp_path / "bad.safetensors").write_bytes(whole.replace(b"seconds", b"minutes"))
+    with pytest.raises(UnfaceError, match=r"bad.safetensors: holds no recogniser"):
+        load_trained(tmp_path / "bad.safetensors")
 
 
 def _gap(vectors: NDArray[np.float32], people: NDArray[np.int64]) -> float:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unface.result.words import count, interval, one_in, percent, rate, times
+from unface.result.words import count, in_percent, interval, one_in, percent, rate, times
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,11 @@ from unface.result.words import count, interval, one_in, percent, rate, times
 )
 def test_a_share_in_percent_has_two_significant_digits(value: float, said: str) -> None:
     assert percent(value) == said
+
+
+def test_a_share_of_a_damaged_file_is_still_a_short_text() -> None:
+    assert in_percent(-0.05) == "-5.0"
+    assert in_percent(1e-300) == "0.000000000000"
 
 
 def test_an_interval_is_in_percent_without_saying_so() -> None:

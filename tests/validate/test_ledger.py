@@ -52,7 +52,15 @@ def test_the_torn_end_of_a_killed_write_is_cut_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"not json\n", b'{"n": 7, "person": 0, "picture": "y"}\n', b'{"n": 9, "score": 1}\n']
+    "damage",
+    [
+        b"not json\n",
+        b'{"n": 7, "person": 0, "picture": "y"}\n',
+        b'{"n": 9, "score": 1}\n',
+        pytest.param(b'{"n": 0, "score": ' + b"9" * 400 + b"}\n", id="a score beyond all numbers"),
+        b'{"n": 0, "score": NaN}\n',
+        pytest.param(b"[" * 100_000 + b"\n", id="nested too deeply"),
+    ],
 )
 def test_a_damaged_line_is_refused(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "ledger.jsonl"

@@ -160,7 +160,7 @@ def made_of(path: Path) -> Made:
     try:
         said = (pq.read_schema(path).metadata or {}).get(_ENCODED)
         found = json.loads(said) if said else {}
-    except (pa.ArrowException, OSError, ValueError):
+    except (pa.ArrowException, OSError, ValueError, RecursionError):
         raise UnfaceError(f"{path}: not a readable Parquet file; remove it, or pass --force") from None
     return Made(found if isinstance(found, dict) else {})
 

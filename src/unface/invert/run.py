@@ -3,6 +3,8 @@
 import hashlib
 import io
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -298,9 +300,13 @@ class Batch:
             seen = {key.removeprefix("seen "): value for key, value in arrays.items() if key.startswith("seen ")}
             recogniser = str(arrays["recogniser"]) or None
             batch = cls(arrays["reached"], seen, recogniser, thresholds, ledger, arrays.get("pictures"))
-        except (ValueError, KeyError, OSError, EOFError):
+            shown = [] if batch.pictures is None else [batch.pictures]
+            rows = {len(one) for one in (batch.reached, *seen.values(), *shown)}
+        except (ValueError, KeyError, TypeError, OverflowError, NotImplementedError):
             return None
-        return batch if len(batch.reached) == count else None
+        except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
+            return None
+        return batch if rows == {count} else None
 
 
 class PoolFaces:

@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from unface.errors import UnfaceError, reason
 from unface.output.write import write_file
-from unface.prior.unet import UNet, UNetConfig
+from unface.prior.unet import UNet, UNetConfig, number
 from unface.seeds import stream
 
 Gradient = Literal["true", "straight-through"]
@@ -27,6 +27,7 @@ Measured: the median of YuNet's five points over 300 people, brought to ArcFace'
 """
 TRAINING = "training.json"
 _WEIGHTS = "diffusion_pytorch_model.safetensors"
+_MOST_BETA = 0.999
 # Names that attention had in checkpoints of diffusers before 0.15.
 _RENAMED = {"query": "to_q", "key": "to_k", "value": "to_v", "proj_attn": "to_out.0"}
 
@@ -110,16 +111,17 @@ class Schedule:
                 raise UnfaceError(
                     f"{name}: {key} is {config[key]!r}; expected {' or '.join(repr(value) for value in allowed)}"
                 )
+        clip = number(config, "clip_sample_range", 1.0, (0.0, 1e6), name)
         return cls(
-            timesteps=config.get("num_train_timesteps", 1000),
+            timesteps=number(config, "num_train_timesteps", 1000, (1, 100_000), name),
             betas=config.get("beta_schedule", "linear"),
-            first=config.get("beta_start", 1e-4),
-            last=config.get("beta_end", 0.02),
+            first=number(config, "beta_start", 1e-4, (0.0, _MOST_BETA), name),
+            last=number(config, "beta_end", 0.02, (0.0, _MOST_BETA), name),
             predicts=config.get("prediction_type", "epsilon"),
             spacing=config.get("timestep_spacing", "leading"),
-            offset=config.get("steps_offset", 0),
-            clip=config.get("clip_sample_range", 1.0) if config.get("clip_sample", True) else None,
-            ends_at_one=config.get("set_alpha_to_one", True),
+            offset=number(config, "steps_offset", 0, (0, 1), name),
+            clip=clip if config.get("clip_sample", True) else None,
+            ends_at_one=bool(config.get("set_alpha_to_one", True)),
         )
 
     def split(self, predicted: Tensor, x: Tensor, kept: float | Tensor) -> tuple[Tensor, Tensor]:
@@ -224,12 +226,14 @@ def load_diffusion(folder: str | Path, device: str = "cpu", steps: int = 20) -> 
         )
     schedule = Schedule.from_diffusers(_json(scheduler), f"{folder.name}: {scheduler.name}")
     try:
-        unet = UNet(config)
         state = {_renamed(name): value.float() for name, value in load_file(unet_folder / _WEIGHTS).items()}
+        with torch.device("meta"):  # shapes are compared before anything of the declared size is allocated
+            UNet(config).load_state_dict({name: value.to("meta") for name, value in state.items()})
+        unet = UNet(config)
         unet.load_state_dict(state)
     except (OSError, SafetensorError) as error:
         raise UnfaceError(f"{folder.name}: {_WEIGHTS} cannot be read ({reason(error)}); expected safetensors") from None
-    except (RuntimeError, ValueError, TypeError) as error:
+    except (RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError) as error:
         first = str(error).strip().splitlines()[-1].strip()
         raise UnfaceError(f"{folder.name}: weights do not fit config.json ({first})") from None
     return DiffusionPrior(folder.name, unet, schedule, device, steps)
@@ -274,7 +278,7 @@ def _renamed(name: str) -> str:
 def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UnfaceError(f"{path.parent.name}/{path.name}: cannot be read ({reason(error)})") from None
     if not isinstance(content, dict):
         raise UnfaceError(f"{path.parent.name}/{path.name}: is not a JSON object; expected diffusers' config")

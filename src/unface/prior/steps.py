@@ -3,8 +3,9 @@
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -86,24 +87,41 @@ class Steps(ABC):
             with safe_open(path, framework="pt") as file:
                 progress = json.loads(file.metadata()["progress"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 it is no mapping
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+            if progress["identity"] != self._identity:
+                raise UnfaceError(
+                    f"{folder.name}: was trained by another recipe or on other pictures; choose another OUT"
+                )
+            self._continue(progress, tensors)
+        except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+            # RuntimeError: shapes that do not fit, or JSON that is nested too deeply.
             raise UnfaceError(f"{folder.name}/{_STATE}: cannot be read ({type(error).__name__}); remove it") from None
-        if progress["identity"] != self._identity:
-            raise UnfaceError(f"{folder.name}: was trained by another recipe or on other pictures; choose another OUT")
+
+    def _continue(self, progress: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        step, seconds = progress["step"], float(progress["seconds"])
+        losses, unsaid = ([float(loss) for loss in progress.get(name, [])] for name in ("losses", "unsaid"))
+        if not isinstance(step, int) or step < 0 or not np.isfinite([seconds, *losses, *unsaid]).all():
+            raise ValueError
         state: dict[int, dict[str, Tensor]] = {}
         with torch.no_grad():
             for place, (name, weight) in enumerate(self._module.named_parameters()):
-                weight.copy_(tensors[f"weight.{name}"])
+                weight.copy_(_like(tensors[f"weight.{name}"], weight))
                 if self.average:
-                    self.average[place].copy_(tensors[f"average.{name}"])
-                if progress["step"]:
+                    self.average[place].copy_(_like(tensors[f"average.{name}"], weight))
+                if step:
                     # Fused Adam wants moments laid out as the weights are; the file holds them contiguous.
                     moments = {
-                        key: torch.empty_like(weight).copy_(tensors[f"adam.{key}.{name}"])
+                        key: torch.empty_like(weight).copy_(_like(tensors[f"adam.{key}.{name}"], weight))
                         for key in ("exp_avg", "exp_avg_sq")
                     }
-                    state[place] = {"step": tensors[f"adam.step.{name}"], **moments}
-        if progress["step"]:
+                    state[place] = {"step": tensors[f"adam.step.{name}"].reshape(()), **moments}
+        if step:
             self._adam.load_state_dict({"state": state, "param_groups": self._adam.state_dict()["param_groups"]})
-        self.step, self.seconds, self.losses = progress["step"], progress["seconds"], progress["losses"]
-        self._unsaid = [torch.tensor(loss) for loss in progress.get("unsaid", [])]
+        self.step, self.seconds, self.losses = step, seconds, losses
+        self._unsaid = [torch.tensor(loss) for loss in unsaid]
+
+
+def _like(found: Tensor, wanted: Tensor) -> Tensor:
+    """Copying would stretch a tensor of another shape."""
+    if found.shape != wanted.shape:
+        raise ValueError
+    return found

@@ -6,7 +6,7 @@ What is trained here opens in diffusers, and an unconditional UNet2DModel traine
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,9 @@ from torch.nn import functional
 
 from unface.errors import UnfaceError
 
+_LARGEST = 1024
+"""Pixels of a side."""
+_Number = TypeVar("_Number", int, float)
 _FIXED: Mapping[str, Any] = {
     "in_channels": 3,
     "out_channels": 3,
@@ -81,29 +84,46 @@ class UNetConfig:
         for key, wanted in _FIXED.items():
             if config.get(key, wanted) != wanted:
                 raise UnfaceError(f"{name}: {key} is {config[key]!r}; only {wanted!r} can be read")
-        downs = list(config.get("down_block_types", ["DownBlock2D"] + ["AttnDownBlock2D"] * 3))
-        ups = list(config.get("up_block_types", ["AttnUpBlock2D"] * 3 + ["UpBlock2D"]))
+        downs = config.get("down_block_types", ["DownBlock2D"] + ["AttnDownBlock2D"] * 3)
+        ups = config.get("up_block_types", ["AttnUpBlock2D"] * 3 + ["UpBlock2D"])
+        for key, kinds in (("down_block_types", downs), ("up_block_types", ups)):
+            if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+                raise UnfaceError(f"{name}: {key} is {kinds!r}; expected a list of names")
+        channels = config.get("block_out_channels", [224, 448, 672, 896])
+        if not isinstance(channels, list) or not all(isinstance(each, int) for each in channels):
+            raise UnfaceError(f"{name}: block_out_channels is {channels!r}; expected a list of whole numbers")
         known = {"DownBlock2D": False, "AttnDownBlock2D": True}
         if set(downs) - set(known) or [kind.replace("Up", "Down") for kind in reversed(ups)] != downs:
             raise UnfaceError(
                 f"{name}: blocks are {', '.join(downs)} and {', '.join(ups)}; expected [Attn]DownBlock2D and, in "
                 "reverse order, [Attn]UpBlock2D"
             )
-        size = config.get("sample_size")
-        if not isinstance(size, int) or size < 1 or size % 2 ** (len(downs) - 1):
-            raise UnfaceError(f"{name}: sample_size is {size!r}; expected a multiple of {2 ** (len(downs) - 1)}")
+        size, step = config.get("sample_size"), 2 ** (len(downs) - 1) if downs else 1
+        if not isinstance(size, int) or not 1 <= size <= _LARGEST or size % step:
+            raise UnfaceError(f"{name}: sample_size is {size!r}; expected a multiple of {step} up to {_LARGEST}")
+        head_dim = config.get("attention_head_dim", 8)
         return cls(
             size=size,
-            channels=tuple(config.get("block_out_channels", (224, 448, 672, 896))),
+            channels=tuple(channels),
             attention=tuple(known[kind] for kind in downs),
-            layers=config.get("layers_per_block", 2),
-            head_dim=config.get("attention_head_dim", 8),
-            groups=config.get("norm_num_groups", 32),
-            eps=config.get("norm_eps", 1e-5),
-            downsample_padding=config.get("downsample_padding", 1),
-            flip_sin_to_cos=config.get("flip_sin_to_cos", True),
-            freq_shift=config.get("freq_shift", 0),
+            layers=number(config, "layers_per_block", 2, (1, 64), name),
+            head_dim=None if head_dim is None else number(config, "attention_head_dim", 8, (1, 1 << 16), name),
+            groups=number(config, "norm_num_groups", 32, (1, 1 << 16), name),
+            eps=number(config, "norm_eps", 1e-5, (0.0, 1.0), name),
+            downsample_padding=number(config, "downsample_padding", 1, (0, 1), name),
+            flip_sin_to_cos=bool(config.get("flip_sin_to_cos", True)),
+            freq_shift=number(config, "freq_shift", 0, (0, 1), name),
         )
+
+
+def number(config: Mapping[str, Any], key: str, default: _Number, ends: tuple[_Number, _Number], name: str) -> _Number:
+    """A setting from ``ends[0]`` to ``ends[1]``, whole where those are; 0.0 itself is left out."""
+    value = config.get(key, default)
+    kind, least = ("whole number", f"from {ends[0]}") if isinstance(default, int) else ("number", f"above {ends[0]:g}")
+    is_one = isinstance(value, type(default) | int) and not isinstance(value, bool)
+    if not is_one or not ends[0] <= value <= ends[1] or (value == 0 and isinstance(default, float)):
+        raise UnfaceError(f"{name}: {key} is {value!r}; expected a {kind} {least} to {ends[1]:g}")
+    return type(default)(value)
 
 
 class UNet(nn.Module):
@@ -210,6 +230,8 @@ class _Residual(nn.Module):
 class _Attention(nn.Module):
     def __init__(self, config: UNetConfig, channels: int) -> None:
         super().__init__()
+        if config.head_dim and channels % config.head_dim:
+            raise ValueError(f"{channels} channels cannot be split into heads of {config.head_dim}")
         self.heads = channels // (config.head_dim or channels)
         self.group_norm = nn.GroupNorm(config.groups, channels, eps=config.eps)
         self.to_q, self.to_k, self.to_v = (nn.Linear(channels, channels) for _ in range(3))

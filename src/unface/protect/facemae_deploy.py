@@ -73,7 +73,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         str(manifest["files_sha256"])
     except OSError as error:
         raise UnfaceError(f"{folder}: holds no FaceMAE release ({RELEASE}: {reason(error)})") from None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise UnfaceError(f"{folder}/{RELEASE}: is not of {SCHEMA}; give a folder that deploy wrote") from None
     return dict(manifest)
 
@@ -177,7 +177,7 @@ def _chunk_done(place: Place, start: int) -> dict[str, Any] | None:
     try:
         record = None if content is None else json.loads(content)
         whole = record is not None and all(place.look(name) for name in record["files"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, RecursionError):
         return None  # damaged: made again
     return record if whole else None
 

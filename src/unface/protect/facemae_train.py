@@ -283,7 +283,7 @@ def load_facemae(folder: Path, device: str = "cpu") -> Trained:
         with safe_open(folder / MODEL, framework="pt") as file:
             model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
         masking, trained_on = Masking(**header["recipe"]["masking"]), FittedOn.from_fields(header["trained_on"])
-    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, UnfaceError):
+    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError, OverflowError, UnfaceError):
         raise UnfaceError(f"{folder.name}/{MODEL}: does not fit preset {header['recipe']['preset']}") from None
     digest = hashlib.sha256((folder / MODEL).read_bytes()).hexdigest()
     return Trained(model.to(device).eval().requires_grad_(False), preset, masking, digest, header, trained_on)
@@ -295,7 +295,7 @@ def _header(folder: Path) -> dict[str, Any]:
             header = json.loads(file.metadata()[_HEADER])
         if header["recipe"]["preset"] not in PRESETS or not header["step"] <= header["steps"]:
             raise ValueError
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError):
         raise UnfaceError(
             f"{folder.name}: holds no FaceMAE model; expected {MODEL} of unface protect facemae train"
         ) from None

@@ -160,12 +160,14 @@ def load_trained(path: Path, device: str = "cpu") -> TrainedRecogniser:
             header = json.loads(file.metadata()[_HEADER])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 it is no mapping
         recipe = RecogniserRecipe(**header["recipe"])
+        with torch.device("meta"):  # shapes are compared before anything of the declared size is allocated
+            MobileFaceNet(recipe).load_state_dict({name: value.to("meta") for name, value in tensors.items()})
         network = MobileFaceNet(recipe)
         network.load_state_dict(tensors)
-    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError):
+        seconds, loss = float(header["seconds"]), float(header["loss"])
+    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError, ArithmeticError, UnfaceError):
         raise UnfaceError(f"{path.name}: holds no recogniser; remove it") from None
-    network = network.to(device).eval().requires_grad_(False)
-    return TrainedRecogniser(recipe, network, header["seconds"], header["loss"])
+    return TrainedRecogniser(recipe, network.to(device).eval().requires_grad_(False), seconds, loss)
 
 
 def pictures_of(frames: Tensor, size: int) -> Tensor:

@@ -19,7 +19,7 @@ from pydantic import (
 from unface.output.taken import require_new_files
 from unface.output.write import unfinished_files, write_files
 from unface.result.face_gate import GateCertificate
-from unface.result.file import Chart, Finding, Frozen, Given, Listing, Run, load_result
+from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, Given, Listing, Run, load_result
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names, parts_of
 from unface.result.readings import Reading
@@ -76,7 +76,7 @@ class Point(Frozen):
 
     probe: str
     k: int = Field(description="pictures of each of its own people that the attacker learns from")
-    far: float = Field(description="target false-accept rate, FMR in ISO/IEC 19795")
+    far: FalseAcceptRate = Field(description="target false-accept rate, FMR in ISO/IEC 19795")
     resolution: Literal["resolved", "coarse", "refused"]
     worst: bool = Field(description="the panel's best on calibrate at this k and FAR")
     tar: Tar | None = Field(description="true-accept rate, 1 − FNMR in ISO/IEC 19795; pairs count once for each draw")
@@ -191,7 +191,7 @@ class Change(Frozen):
 
     against: str = Field(description="name of the other space")
     k: int
-    far: float
+    far: FalseAcceptRate
     probe: str
     against_probe: str
     value: float
@@ -240,7 +240,7 @@ class ControlPoint(Frozen):
 
     probe: str
     k: int
-    far: float
+    far: FalseAcceptRate
     tar: Tar
     chance: float
     passed: bool

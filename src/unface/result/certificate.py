@@ -8,7 +8,7 @@ from pydantic import Field
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.file import Finding, Frozen, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Mean, Share
 from unface.result.readings import Reading
 from unface.result.words import count, percent, rate
@@ -36,7 +36,7 @@ class Identity(Frozen):
     """Whether a recogniser still links people: TAR of a reconstruction, or an original, with other originals."""
 
     encoder: str
-    far: float
+    far: FalseAcceptRate
     cosine: float = Field(description="threshold, set on impostor pairs of originals")
     impostors: int
     originals: Share

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Annotated, Any, Literal, Protocol, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface._version import __version__
 from unface.errors import UnfaceError, reason
 
+FalseAcceptRate = Annotated[float, Field(ge=1e-15, lt=1)]
+"""That was asked for; one that was reached may be 0."""
 _Model = TypeVar("_Model", bound=BaseModel)
 _TOO_LARGE = "holds a whole number of more than 64 bits; write a smaller one"
 
@@ -180,4 +182,5 @@ def load_result(path: Path, model: type[_Model], schema: str, made_by: str) -> _
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         what = first["msg"].lower().removeprefix("value error, ")
-        raise UnfaceError(f"{path}: {where}: {what}; was the file changed by hand?") from None
+        said = f"{where}: {what}" if where else what
+        raise UnfaceError(f"{path}: {said}; was the file changed by hand?") from None

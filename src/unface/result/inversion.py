@@ -6,13 +6,13 @@
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.file import Finding, Frozen, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.readings import Reading
 from unface.result.validation import ALL_JUDGES, JudgeThreshold
@@ -87,7 +87,7 @@ class SpaceFacts(Frozen):
 class InversionSuccess(Frozen):
     """How often reconstructions pass for the person, at one threshold, by one judge or by all."""
 
-    far: float | None = Field(description="null: at each judge's EER threshold, as the paper does")
+    far: FalseAcceptRate | None = Field(description="null: at each judge's EER threshold, as the paper does")
     judge: str
     same: Share = Field(description="accepted against the attacked picture (type I)")
     other: Share | None = Field(description="accepted against other pictures of the person (type II)")
@@ -141,7 +141,7 @@ class InversionChange(Frozen):
 
     attack: str
     space: str
-    far: float | None
+    far: FalseAcceptRate | None
     same: Estimate
     other: Estimate | None
 
@@ -149,7 +149,7 @@ class InversionChange(Frozen):
 class InversionCeiling(Frozen):
     """Other real pictures of the person against the attacked one: what a perfect attack would reach."""
 
-    far: float | None
+    far: FalseAcceptRate | None
     judge: str
     other: Share
 
@@ -177,6 +177,14 @@ class InversionResult(Frozen):
     findings: list[Finding]
     not_measured: list[str] = []
     run: Run
+
+    @model_validator(mode="after")
+    def _spaces_of_cells(self) -> Self:
+        known = {space.name for space in self.spaces}
+        missing = next((cell.space for cell in self.cells if cell.space not in known), None)
+        if missing is not None:
+            raise ValueError(f"an attack is on space {missing!r}, which the file does not describe")
+        return self
 
     @property
     def valid(self) -> bool:

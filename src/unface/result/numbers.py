@@ -25,6 +25,9 @@ class Interval:
     high: float
     level: float
 
+    def __post_init__(self) -> None:
+        _require_level(self.level)
+
 
 def wilson_ends(rate: float, trials: float, z: float) -> tuple[float, float]:
     """Both ends of Wilson's score interval, ``z`` standard deviations wide on each side."""
@@ -44,6 +47,9 @@ class Estimate:
     low: float
     high: float
     level: float
+
+    def __post_init__(self) -> None:
+        _require_level(self.level)
 
     @classmethod
     def within(cls, value: float, interval: Interval) -> "Estimate":
@@ -90,6 +96,7 @@ class Share(Estimate):
     """Independent trials that would vary as much; files leave it out where it was not computed."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _require_share(self.value, self.numerator, self.denominator)
 
     @classmethod
@@ -142,6 +149,12 @@ class Certificate:
         "linear access to single vectors, on the identities and images it was measured on;"
         " not verification at any false-accept rate, not other data, not non-linear attackers"
     )
+
+
+def _require_level(level: float) -> None:
+    """Other intervals have no width in standard deviations to compare them by."""
+    if not 0.01 <= level <= 1 - 1e-12:
+        raise ValueError(f"{level:g} is no level of an interval, such as 0.95")
 
 
 def _require_share(value: float, numerator: int, denominator: int) -> None:

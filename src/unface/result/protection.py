@@ -10,7 +10,7 @@ from pydantic import Field
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.file import Finding, Frozen, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.release import RiskResult
@@ -78,7 +78,7 @@ class AttackerResult(Frozen):
 
     name: str
     kind: AttackerKind
-    far: float
+    far: FalseAcceptRate
     cosine: float = Field(description="threshold, set on pairs of strangers among calibrate people")
     achieved_far: float = Field(description="on the measured people: what chance would link")
     same: Share = Field(description="with what was made of the same picture")

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.file import Finding, Frozen, Listing, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Listing, Run, load_result
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.words import count, percent, rate
@@ -54,7 +54,7 @@ class PermutationTest(Frozen):
 class Linking(Frozen):
     """Whether this encoder links real people at all: TAR over pairs of real pictures of one person."""
 
-    far: float
+    far: FalseAcceptRate
     tar: Share
     above_chance: bool = Field(description="the interval's lower end is above the false-accept rate")
 
@@ -99,7 +99,7 @@ class SeparationResult(Frozen):
 class CopiesResult(Frozen):
     """Synthetic faces as near to a training picture as only one in so many pairs of strangers is."""
 
-    far: float
+    far: FalseAcceptRate
     cosine: float
     strangers: int = Field(description="pairs of real strangers behind the threshold")
     false_accepts: int

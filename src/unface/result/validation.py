@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.file import Chart, Finding, Frozen, Run, load_result
+from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, Run, load_result
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.words import count, one_in, percent, rate
@@ -73,7 +73,7 @@ class Asked(Frozen):
 class JudgeThreshold(Frozen):
     """The cosine that a pair must reach at one false-accept rate."""
 
-    far: float
+    far: FalseAcceptRate
     cosine: float
     impostors: int
     false_accepts: int
@@ -93,7 +93,7 @@ class Success(Frozen):
     """What an attack reached after a number of questions for each person, at one rate, by one judge or by all."""
 
     queries: int
-    far: float
+    far: FalseAcceptRate
     judge: str
     same: Share | None = Field(description="accepted against the enrolled picture")
     other: Share | None = Field(description="accepted against other pictures of the person; null where there are none")
@@ -118,7 +118,7 @@ class AttackResult(Frozen):
 class Ceiling(Frozen):
     """Other pictures of the person in the attack's place: what a perfect attack would reach."""
 
-    far: float
+    far: FalseAcceptRate
     judge: str
     other: Share
 
@@ -128,7 +128,7 @@ class Hardening(Frozen):
 
     measure: str = Field(description="in words: scores rounded to 0.1, decisions only, …")
     applies_to: Literal["answers of this run", "built-in target"]
-    far: float
+    far: FalseAcceptRate
     other: Share | None = Field(description="best attack at the whole budget")
     queries_to_half: Estimate | None = Field(description="until half of the people are recovered; null: not reached")
     largest: int = Field(description="questions that were tried at most")

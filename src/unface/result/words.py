@@ -18,9 +18,9 @@ def percent(value: float) -> str:
 def in_percent(value: float) -> str:
     """The same without the sign: 8.4, 0.31."""
     share = 100 * value
-    if share == 0 or share >= 10:
+    if share == 0 or abs(share) >= 10:
         return f"{share:.1f}"
-    digits = max(1, 1 - math.floor(math.log10(share)))
+    digits = min(max(1, 1 - math.floor(math.log10(abs(share)))), 12)
     return f"{share:.{digits}f}"
 
 

@@ -69,7 +69,7 @@ class Folder:
         try:
             found = json.loads(content)
             return Record(int(found["tries"]), Counter(found["rejected"]))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             return None  # damaged: photographed again
 
     def keep_person(self, identity: str, pictures: Sequence[bytes], record: Record) -> None:

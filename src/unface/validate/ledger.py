@@ -47,7 +47,7 @@ class Ledger:
         for number, line in enumerate(lines, 2):
             try:
                 self._take(json.loads(line))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
                 raise _damaged(path, number) from None
 
     @property
@@ -137,10 +137,12 @@ class Ledger:
             self.ended = None
         elif "score" in record:
             score = record["score"]
-            if number not in self._keys or not isinstance(score, int | float):
+            if number not in self._keys or not isinstance(score, int | float) or not math.isfinite(score):
                 raise ValueError
             self._scores[number] = float(score)
         elif "unsent" in record:
+            if number in self._scores:
+                raise ValueError
             del self._asked[self._keys.pop(number)]
 
 
@@ -185,7 +187,7 @@ def _require_same(path: Path, line: bytes, head: Mapping[str, object]) -> None:
     try:
         found = json.loads(line)
         assert isinstance(found, dict)
-    except (ValueError, AssertionError):
+    except (ValueError, AssertionError, RecursionError):
         raise _damaged(path, 1) from None
     if found.get("schema") != SCHEMA:
         raise UnfaceError(f"{path}: is no ledger of this version ({SCHEMA}); choose another --out")

@@ -12,13 +12,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.errors import UnfaceError, reason
+from unface.errors import UnfaceError
 from unface.metrics import wilson
+from unface.result.file import read_json
 from unface.result.numbers import Interval
 from unface.seeds import stream
 from unface.validate.ports import Faces, Picture
@@ -157,10 +158,7 @@ def _share(value: float, found: Interval) -> tuple[float, float, float]:
 
 
 def _read(path: Path, schema: str) -> dict[str, object]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UnfaceError(f"{path.name}: cannot be read ({reason(error)})") from None
+    content = read_json(path, "'unface validate --quiz' or its page")
     if not isinstance(content, dict) or content.get("schema") != schema:
         raise UnfaceError(f"{path.name}: is not a file of {schema}")
     return content
@@ -168,13 +166,17 @@ def _read(path: Path, schema: str) -> dict[str, object]:
 
 def _read_key(path: Path) -> tuple[NDArray[np.str_], NDArray[np.int64], str]:
     content = _read(path, KEY_SCHEMA)
-    items = content.get("items")
     try:
-        assert isinstance(items, list)
-        kinds, right = np.array([str(one["kind"]) for one in items]), np.array([int(one["right"]) for one in items])
-    except (AssertionError, KeyError, TypeError, ValueError):
-        raise UnfaceError(f"{path.name}: has damaged items") from None
-    return kinds, right, str(content["quiz"])
+        items, quiz = content["items"], content["quiz"]
+        if not isinstance(items, list) or not isinstance(quiz, str):
+            raise TypeError
+        kinds, right = [one["kind"] for one in items], [one["right"] for one in items]
+        # Without one of the kinds there is nothing to divide by.
+        if set(kinds) != set(get_args(Kind)) or not all(one in range(NONE + 1) for one in right):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise UnfaceError(f"{path.name}: is damaged; give the key that was written with the quiz") from None
+    return np.array(kinds), np.array(right, np.int64), quiz
 
 
 def _read_answers(path: Path, quiz: str, items: int) -> list[int]:
