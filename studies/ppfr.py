@@ -4,7 +4,7 @@
     python -m studies.ppfr encode EMBEDDINGS PICTURES SYSTEM --out OUT [--targets 60]
     python -m studies.ppfr attack EMBEDDINGS SYSTEM --out OUT [--attacker sface]
     python -m studies.ppfr intercept EMBEDDINGS SYSTEM --out OUT
-    python -m studies.ppfr map2v EMBEDDINGS PICTURES SYSTEM --out OUT --attack published [--attack …] [--device cuda]
+    python -m studies.ppfr climbed EMBEDDINGS ATTRIBUTES --out OUT
     python -m studies.ppfr table OUT [--record WHERE]
 
 SYSTEM is SCHEME/VARIANT/RECOGNISER, as dctdp/as-attacked/arcface-mbf: a front end, least squares, a recogniser
@@ -12,15 +12,15 @@ SYSTEM is SCHEME/VARIANT/RECOGNISER, as dctdp/as-attacked/arcface-mbf: a front e
 github.com/georg-jung/lfw-pairs-aligned; EMBEDDINGS holds <recogniser>_celeba20.parquet as ``unface encode`` writes
 them, PICTURES the same pictures. Accuracy comes first: a system below 97 % is refused.
 
-Each finished piece is a line of OUT/rows.jsonl and is not repeated; rows hold counts alone. The ledgers of ``map2v``
-are in OUT too, and a run that ends at ``--seconds`` goes on by the same command.
+``climbed`` judges what studies.ppfr_climb left in OUT: Map²V on a GPU. ATTRIBUTES is CelebA's table for celeba20.
+Each finished piece is a line of OUT/rows.jsonl and is not repeated; rows hold counts alone.
 """
 
 import argparse
+import csv
 import dataclasses
-import hashlib
+import gzip
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,20 +39,14 @@ from unface.errors import UnfaceError
 from unface.faces import Detector, load_detector
 from unface.judge import face_frames, load_recogniser
 from unface.judge.template import template_thresholds
-from unface.prior import load_prior
 from unface.protect.frequency import scheme
 from unface.protect.pair_sets import read_pairs, ten_fold
 from unface.protect.server import ReconstructingServer, Server, require_recognition, same_answers
 from unface.seeds import stream
-from unface.validate.judges import Embed, VectorJudge
-from unface.validate.ledger import Binding, opened_ledger
-from unface.validate.map2v import IMPROVED, PUBLISHED, Map2V
-from unface.validate.material import embedder
+from unface.validate.map2v import IMPROVED, PUBLISHED
 from unface.validate.measure import Counts, Curve, ceiling_counts, judge_recovered, people_share, pooled
-from unface.validate.nobody import GeneratedFaces
-from unface.validate.oracle import Pace, Replayed, Session
-from unface.validate.ports import Knowledge, Picture, Recovered, TemplateJudge
-from unface.validate.targets import EncoderTarget
+from unface.validate.oracle import Replayed
+from unface.validate.ports import Recovered, TemplateJudge
 
 BATCH = 32
 QUERIES = (20, 50, 100, 200, 500, 900)
@@ -60,8 +54,6 @@ SHOWN = (50, 200, 900)
 CALIBRATE, PICTURES, ASKED = 40, 4, 10
 """People who set thresholds; pictures of each of them and of each target; pictures of each person to ask with."""
 JUDGES = ("sface", "arcface-mbf", "edgeface-s")
-ENOUGH = 200
-"""Photographs that the improved search asks with."""
 SEARCHES = {
     "published": PUBLISHED,
     "without an ensemble": dataclasses.replace(PUBLISHED, ensemble=1),
@@ -71,14 +63,8 @@ SEARCHES = {
     "antithetic": dataclasses.replace(PUBLISHED, antithetic=True),
     "improved": IMPROVED,
 }
-CLIMBED = {
-    "system": "",
-    "search": "",
-    "targets": "",
-    "questions": ",",
-    "server's score": ".3f",
-    "other pictures accepted at FAR 1e-3, %": ".0f",
-}
+CLIMBED = (500, 900, 3600)
+"""Numbers of questions that tables show, besides the last."""
 Row = dict[str, Any]
 """A finished piece, as rows.jsonl holds it."""
 
@@ -93,25 +79,18 @@ def main() -> None:
         ("encode", ("embeddings", "pictures")),
         ("attack", ("embeddings",)),
         ("intercept", ("embeddings",)),
-        ("map2v", ("embeddings", "pictures")),
+        ("climbed", ("embeddings", "attributes")),
     ):
         verb = made[name] = verbs.add_parser(name)
         for path in paths:
             verb.add_argument(path, type=Path)
-        verb.add_argument("system")
+        if name != "climbed":
+            verb.add_argument("system")
         verb.add_argument("--out", type=Path, required=True)
     made["accuracy"].add_argument("--folds", type=int, default=10)
-    for verb in (made["attack"], made["map2v"]):
-        verb.add_argument("--attacker", default="sface")
-    for verb in (made["encode"], made["attack"], made["intercept"], made["map2v"]):
+    made["attack"].add_argument("--attacker", default="sface")
+    for verb in (made["encode"], made["attack"], made["intercept"], made["climbed"]):
         verb.add_argument("--targets", type=int, default=60)
-    climb = made["map2v"]
-    climb.add_argument("--attack", action="append", choices=list(SEARCHES), required=True)
-    climb.add_argument("--climbed", type=int, default=20, help="how many of the targets")
-    climb.add_argument("--pool", type=int, default=500)
-    climb.add_argument("--budget", type=int, default=7300)
-    climb.add_argument("--seconds", type=float, default=1e9)
-    climb.add_argument("--device", default="cpu")
     table = verbs.add_parser("table")
     table.add_argument("out", type=Path)
     table.add_argument("--record", metavar="WHERE")
@@ -122,7 +101,7 @@ def main() -> None:
         "encode": encode,
         "attack": attack,
         "intercept": intercept,
-        "map2v": map2v,
+        "climbed": climbed,
         "table": print_tables,
     }
     run[asked.verb](asked)
@@ -273,7 +252,7 @@ def attacked(splits: Sequence[Split], base: str, attacker: str, name: str) -> Ro
         asked = knowledge.pictures[: answers.shape[1]]
         recovered = [made.run(Replayed(asked, row), knowledge, QUERIES) for row in answers]
         everybody = split.judges("", attacker)
-        judges = [judge for judge in everybody if judge.name != base]
+        judges = [judge for judge in everybody if judge.name in JUDGES and judge.name != base]
         curve = Curve.of(judge_recovered(made.settings, recovered, split.enrolled, judges), split.number)
         curves.append(curve)
         real.append(ceiling_counts(split.enrolled, judges))
@@ -310,12 +289,7 @@ def privacy_scores(
     split: Split, judge: TemplateJudge, recovered: Sequence[Recovered], chosen: NDArray[np.int64]
 ) -> Score:
     """Map²V's unit: at the threshold with the largest TAR − FAR on calibrate people."""
-    people = split.calibrate
-    vectors = people.vectors[judge.name]
-    cosines = vectors @ vectors.T
-    upper = np.triu(np.ones(cosines.shape, bool), 1)
-    mated = people.identities[:, None] == people.identities
-    threshold, rejected = best_split(cosines[upper & mated], cosines[upper & ~mated])
+    threshold, rejected = best_split(*pairs_of(split.calibrate.vectors[judge.name], split.calibrate.identities))
     rows = [split.enrolled.rows(at) for at in range(len(recovered))]
     same, other = np.zeros((2, len(QUERIES)), np.int64)
     for at in range(len(QUERIES)):
@@ -378,119 +352,134 @@ def intercept(asked: argparse.Namespace) -> None:
     print(found, flush=True)
 
 
-# ---- Map²V, which asks the server itself
+# ---- Map²V, run by studies.ppfr_climb
 
 
-def map2v(asked: argparse.Namespace) -> None:
-    """One row for each attack and target; a person who was begun goes on from the ledger."""
-    require_accuracy(asked.out, asked.system)
-    began, base = time.monotonic(), base_of(asked.system)
-    server, detector = system_of(asked.system, asked.device), load_detector(accept_licence=True)
-    split = cast_of(asked, base)
-    images = {image.id: image for image in read_images(asked.pictures)}
-    ids = [str(one) for one in split.people[base].ids]
-
-    def sent(picture: Picture) -> Picture:
-        name = ids[int(picture.name)]
-        return Picture(name, images[name].read())
-
-    recognisers = {
-        name: load_recogniser(name, device=asked.device, accept_licence=True)
-        for name in split.asked.vectors
-        if name in JUDGES and name != base
-    }
-    embed = {name: embedder(one, detector) for name, one in recognisers.items()}
-    judges = [replace_embed(one, embed) for one in split.judges(base, asked.attacker) if one.name in embed]
-    faces = ENOUGH if asked.budget >= ENOUGH else asked.budget
-    generator = Once(GeneratedFaces(load_prior(device=asked.device, accept_licence=True, head=asked.device == "cpu")))
-    knowledge = Knowledge(
-        tuple(sent(one) for one in split.asked.pictures[:faces]),
-        split.asked.vectors[asked.attacker][:faces],
-        asked.attacker,
-        0,
-        generator,
-        embed[asked.attacker],
-    )
-    target = EncoderTarget(f"ppfr:{asked.system}", embedder(server, detector))
-    firsts = [sent(split.enrolled.pictures[split.enrolled.rows(at)[0]]) for at in range(asked.climbed)]
-    target.enrol({str(at): one for at, one in enumerate(firsts)})
-    stages = [n for n in (*QUERIES, 5000) if n < asked.budget] + [asked.budget]
-    for name in asked.attack:
-        made = Map2V(dataclasses.replace(SEARCHES[name], pool=asked.pool))
-        if made.search.from_scores >= asked.budget:
-            raise UnfaceError(f"--budget {asked.budget}: {name} starts with {made.search.from_scores} questions")
-        path = asked.out / f"ledger_{asked.system.replace('/', '_')}_{name}.jsonl"
-        binding = Binding(target.name, "", "", "", None)
-        with opened_ledger(path, binding) as ledger:
-            session = Session(target, ledger, Pace())
-            for person in range(asked.climbed):
-                key = {
-                    "verb": "map2v",
-                    "system": asked.system,
-                    "attack": name,
-                    "person": person,
-                    "budget": asked.budget,
-                }
-                if any(key.items() <= row.items() for row in rows_of(asked.out)):
-                    continue
-                if time.monotonic() - began > asked.seconds:
-                    return
-                found = made.run(session.person(person, str(person), asked.budget), knowledge, stages)
-                repeated(server, session, person, knowledge.pictures[:1] or firsts)
-                append(asked.out, {**key, **judged(found, judges, split, person, target, stages)})
-                print(asked.system, name, person, f"{time.monotonic() - began:.0f} s", flush=True)
-
-
-def judged(
-    found: Recovered,
-    judges: Sequence[TemplateJudge],
-    split: Split,
-    person: int,
-    target: EncoderTarget,
-    stages: list[int],
-) -> Row:
-    """Accepted at FAR 1e-3 by each judge; and the server's own score, computed here and asked nobody."""
-    rows = split.enrolled.rows(person)
-    pictures = [one for one in found.pictures[0] if one is not None]
-    row: Row = {"queries": stages, "score": [rounded(one) for one in target.score(str(person), pictures)], "judges": {}}
-    for judge in judges:
-        threshold = next(one.cosine for one in judge.thresholds if one.far == FAR)
-        accepted = judge.compare(found.templates[0], found.pictures[0], split.enrolled) >= np.float32(threshold)
-        row["judges"][judge.name] = {
-            "same": accepted[:, rows[0]].astype(int).tolist(),
-            "other": accepted[:, rows[1:]].sum(axis=1).astype(int).tolist(),
-            "of": len(rows) - 1,
+def climbed(asked: argparse.Namespace) -> None:
+    """A row for each system and search; cells are joined after the numbers of questions that all of them reached."""
+    cells: dict[tuple[str, str], list[tuple[Row, dict[str, NDArray[Any]]]]] = {}
+    for path in sorted((asked.out / "climb").glob("*.npz")):
+        with np.load(path) as file:
+            arrays = dict(file)
+        meta = json.loads(str(arrays.pop("meta")))
+        cells.setdefault((meta["system"], meta["search"]), []).append((meta, arrays))
+    traits = Traits.learned(asked.embeddings, asked.attributes)
+    for (system, search), parts in cells.items():
+        asked.system = system
+        cast = cast_of(asked, base_of(system))
+        stages = sorted(set.intersection(*(set(meta["queries"]) for meta, _ in parts)))
+        people = [person for meta, _ in parts for person in meta["people"]]
+        picked = [[meta["queries"].index(n) for n in stages] for meta, _ in parts]
+        joined = {
+            name: np.concatenate([arrays[name][:, at] for (_, arrays), at in zip(parts, picked, strict=True)])
+            for name in ("score", "server", *JUDGES)
         }
-    return row
+        key = {"verb": "map2v", "system": system, "attack": search, "people": len(people), "queries": stages}
+        scores = [rounded(float(one)) for one in joined["score"].mean(axis=0)]
+        found = judged(cast, base_of(system), people, joined)
+        append(asked.out, {**key, "score": scores, **found, "traits": traits.matched(cast, people, joined)})
+        print(system, search, len(people), "people", flush=True)
 
 
-def repeated(server: Server, session: Session, person: int, pictures: Sequence[Picture]) -> None:
-    """A server that claims to be deterministic has to give the same answer at the end."""
-    oracle = session.person(person, str(person), len(pictures))
-    first, again = oracle.ask(pictures), session.repeat(person, str(person), pictures)
-    if server.deterministic and not np.allclose(first, again, atol=1e-6, equal_nan=True):
-        raise UnfaceError(f"{server.name}: changed its answers during the run by {np.abs(first - again).max():.2g}")
+def judged(cast: Cast, base: str, people: Sequence[int], found: Mapping[str, NDArray[np.float32]]) -> Row:
+    """Success at FAR 1e-3 by judges other than the server, and PSI / PSII by each system; of vectors (people, n, d)."""
+    rows = [cast.enrolled.rows(person) for person in people]
+    stages = found["score"].shape[1]
+    same, other, strangers, compared = *np.zeros((2, len(rows), stages), np.int64), 0, 0
+    privacy: dict[str, list[list[float]]] = {}
+    for name in JUDGES:
+        calibrate, enrolled = cast.calibrate.vectors[name], cast.enrolled.vectors[name]
+        vectors = found["server" if name == base else name]
+        cosines = vectors @ enrolled.T
+        threshold, rejected = best_split(*pairs_of(calibrate, cast.calibrate.identities))
+        first, rest = mine(cosines >= np.float32(threshold), rows)
+        of = sum(len(one) - 1 for one in rows)
+        privacy[name] = [
+            [rounded(50 * (one / len(rows) + rejected)), rounded(50 * (two / of + rejected))]
+            for one, two in zip(first.sum(axis=0).tolist(), rest.sum(axis=0).tolist(), strict=True)
+        ]
+        if name == base:
+            continue
+        cosine = next(one.cosine for one in template_thresholds(calibrate, cast.calibrate.identities) if one.far == FAR)
+        accepted = cosines >= np.float32(cosine)
+        first, rest = mine(accepted, rows)
+        same, other = same + first, other + rest
+        strangers += int(accepted[:, -1].sum()) - int((first[:, -1] + rest[:, -1]).sum())
+        compared += sum(accepted.shape[2] - len(one) for one in rows)
+    judges = len(JUDGES) - (base in JUDGES)
+    each = np.array([len(one) - 1 for one in rows]) * judges
+    return {
+        "judges": [name for name in JUDGES if name != base],
+        "same": [percents(people_share(hits, np.full(len(rows), judges), 0)) for hits in same.T],
+        "other": [percents(people_share(hits, each, 0)) for hits in other.T],
+        "chance": rounded(100 * strangers / compared),
+        "privacy": privacy,
+    }
 
 
-class Once:
-    """A generator that draws a pool once for all attacks and people of a run."""
-
-    def __init__(self, generator: GeneratedFaces) -> None:
-        self.name, self.sample, self._generator = generator.name, generator.sample, generator
-        self._drawn: dict[bytes, tuple[Picture, ...]] = {}
-
-    def pictures(self, latents: NDArray[np.float64]) -> tuple[Picture, ...]:
-        if len(latents) < BATCH:
-            return self._generator.pictures(latents)
-        key = hashlib.sha256(latents.tobytes()).digest()
-        if key not in self._drawn:
-            self._drawn[key] = self._generator.pictures(latents)
-        return self._drawn[key]
+def mine(accepted: NDArray[np.bool_], rows: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(people, n) of (people, n, pictures): whether the enrolled picture is accepted, and how many others."""
+    first = np.stack([one[:, own[0]] for one, own in zip(accepted, rows, strict=True)]).astype(np.int64)
+    rest = np.stack([one[:, own[1:]].sum(axis=1) for one, own in zip(accepted, rows, strict=True)])
+    return first, rest.astype(np.int64)
 
 
-def replace_embed(judge: TemplateJudge, embed: Mapping[str, Embed]) -> TemplateJudge:
-    assert isinstance(judge, VectorJudge), "make_judges makes them"
-    return replace(judge, embed=embed[judge.name])
+def pairs_of(
+    vectors: NDArray[np.float32], identities: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosines of mated and of impostor pairs."""
+    cosines = vectors @ vectors.T
+    upper = np.triu(np.ones(cosines.shape, bool), 1)
+    same = identities[:, None] == identities
+    return cosines[upper & same], cosines[upper & ~same]
+
+
+@dataclass(frozen=True, eq=False)
+class Traits:
+    """Two of CelebA's attributes, read from a recogniser's vectors by logistic regression on people never enrolled."""
+
+    encoder: str
+    models: Mapping[str, Any]
+    labels: Mapping[str, Mapping[str, int]]
+    """By attribute and identity: what most of a person's pictures have."""
+
+    @classmethod
+    def learned(cls, embeddings: Path, attributes: Path, encoder: str = "edgeface-s") -> "Traits":
+        from sklearn.linear_model import LogisticRegression
+
+        with gzip.open(attributes, "rt", encoding="utf-8", newline="") as file:
+            table = [row for row in csv.DictReader(file) if row["pack"] == "celeba20"]
+        people = read_embeddings(embeddings / f"{encoder}_celeba20.parquet").unit()
+        train = set(order_of({encoder: people})[60 + CALIBRATE :].tolist())
+        rows = np.array([person in train for person in people.identities])
+        models, labels = {}, dict[str, dict[str, int]]()
+        for trait in ("male", "young"):
+            of = {f"{row['identity']}/{row['image']}": int(row[trait]) for row in table}
+            given = np.array([of[str(one)] for one in people.ids])
+            models[trait] = LogisticRegression(max_iter=2000).fit(people.vectors[rows], given[rows])
+            votes = {name: given[people.identities == at] for at, name in enumerate(people.names)}
+            labels[trait] = {name: int(one.mean() >= 0.5) for name, one in votes.items()}
+        return cls(encoder, models, labels)
+
+    def matched(self, cast: Cast, people: Sequence[int], found: Mapping[str, NDArray[np.float32]]) -> Row:
+        """In percent, of pictures at the end: matched with the person, by chance, and a real other picture."""
+        names = np.array(cast.people[self.encoder].names)[np.unique(cast.roles[2])]
+        seconds = [cast.enrolled.rows(person)[1] for person in people]
+        result: Row = {}
+        for trait, model in self.models.items():
+            truth = np.array([self.labels[trait][str(names[person])] for person in people])
+            seen = model.predict(found[self.encoder][:, -1])
+            random = stream(0, "studies", "ppfr", "traits")
+            by_chance = np.array([(seen == random.permutation(truth)).mean() for _ in range(2000)])
+            real = model.predict(cast.enrolled.vectors[self.encoder][seconds])
+            hits = (seen == truth).mean()
+            result[trait] = [
+                percents(people_share((seen == truth).astype(np.int64), np.ones(len(truth), np.int64), 0)),
+                rounded(100 * float(by_chance.mean())),
+                rounded(float((by_chance >= hits - 1e-12).mean())),
+                rounded(100 * float((real == truth).mean())),
+            ]
+        return result
 
 
 # ---- tables
@@ -545,22 +534,43 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
             columns={"system": "", "people": "", "protected, %": ".1f", "originals, %": ".1f", "chance, %": ".2f"},
             rows=intercepted,
         ),
-        "map2v": Table(columns=CLIMBED, rows=climbed([row for row in rows if row["verb"] == "map2v"])),
+        **map2v_tables(rows),
     }
     return {name: table for name, table in tables.items() if table.rows}
 
 
-def climbed(rows: Sequence[Row]) -> list[list[Cell]]:
-    """Over targets: the server's score and what judges accept, at the start, half way and at the end."""
-    made: list[list[Cell]] = []
-    for system, name, budget in dict.fromkeys((row["system"], row["attack"], row["budget"]) for row in rows):
-        some = [row for row in rows if (row["system"], row["attack"], row["budget"]) == (system, name, budget)]
-        for at, n in enumerate(some[0]["queries"]):
-            judges = [judge for row in some for judge in row["judges"].values()]
-            accepted, of = sum(judge["other"][at] for judge in judges), sum(judge["of"] for judge in judges)
-            score = rounded(float(np.mean([row["score"][at] for row in some])))
-            made.append([system, name, len(some), n, score, rounded(100 * accepted / of)])
-    return made
+def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
+    """The newest row of each system and search: our measure, the paper's, and attributes (its Table 3)."""
+    newest = {(row["system"], row["attack"]): row for row in rows if row["verb"] == "map2v"}.values()
+    success, privacy, traits = list[list[Cell]](), list[list[Cell]](), list[list[Cell]]()
+    for row in newest:
+        key = [row["system"], row["attack"], row["people"]]
+        for at, n in enumerate(row["queries"]):
+            if n not in CLIMBED and at != len(row["queries"]) - 1:
+                continue
+            success.append([*key, n, row["score"][at], row["same"][at], row["other"][at], row["chance"]])
+            scores = [row["privacy"].get(judge, [[]] * (at + 1))[at] for judge in JUDGES]
+            privacy.append([*key, n, *scores])
+        traits += [[*key, trait, *values] for trait, values in row["traits"].items()]
+    key_columns = {"system": "", "search": "", "people": ""}
+    measured = {"questions": ",", "server's score": ".2f", "enrolled picture, %": ".0f", "other pictures, %": ".0f"}
+    return {
+        "map2v": Table(columns={**key_columns, **measured, "chance, %": ".2f"}, rows=success),
+        "map2v_privacy": Table(
+            columns={**key_columns, "questions": ",", **dict.fromkeys(JUDGES, ".1f/")}, rows=privacy
+        ),
+        "traits": Table(
+            columns={
+                **key_columns,
+                "attribute": "",
+                "matched, %": ".0f",
+                "chance, %": ".0f",
+                "p": ".3f",
+                "real picture, %": ".0f",
+            },
+            rows=traits,
+        ),
+    }
 
 
 # ---- pictures and rows

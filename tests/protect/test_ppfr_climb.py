@@ -79,7 +79,8 @@ def test_all_people_at_once_find_what_the_search_finds_one_by_one(search: Search
     def score(points: Tensor) -> Tensor:
         nonlocal asked
         asked += points.shape[1]
-        return -((points.mean(dim=2) - torch.from_numpy(truths)[:, None]) ** 2).sum(dim=2)
+        distances: Tensor = ((points.mean(dim=2) - torch.from_numpy(truths)[:, None]) ** 2).sum(dim=2)
+        return -distances
 
     climb = Climb(search, best_mean(ranks, torch.from_numpy(latents), search.ensemble), axes)
     first = search.from_scores or search.pool
@@ -96,7 +97,8 @@ def test_the_white_box_follows_the_gradient_and_counts_its_steps() -> None:
     climb = Climb(replace(PUBLISHED, steps=300, slower_from=None, decay=0.0, truncation=1.0), start, white_box=True)
 
     def score(points: Tensor) -> Tensor:
-        return -((points.mean(dim=2) - truth[:, None]) ** 2).sum(dim=2)
+        distances: Tensor = ((points.mean(dim=2) - truth[:, None]) ** 2).sum(dim=2)
+        return -distances
 
     count, found = climb.run(score, 500, 800, lambda n, latents: False)
     assert count == 800

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.ppfr import Score, append, best_split, made_tables, require_accuracy, summed
+from studies.ppfr import Score, append, best_split, made_tables, mine, pairs_of, require_accuracy, summed
 
 from unface.errors import UnfaceError
 
@@ -39,11 +39,26 @@ def test_a_system_is_attacked_only_after_it_was_shown_to_recognise_people(tmp_pa
     assert require_accuracy(tmp_path, system) == 0.99
 
 
-def test_map2v_rows_become_one_line_for_each_number_of_questions() -> None:
-    row = {"verb": "map2v", "system": "s", "attack": "published", "budget": 60, "queries": [50, 60]}
-    judge = {"same": [0, 1], "other": [1, 3], "of": 4}
-    rows = [{**row, "person": at, "score": [0.1, 0.3 + at], "judges": {"j": judge}} for at in (0, 1)]
-    assert made_tables(rows)["map2v"].rows == [
-        ["s", "published", 2, 50, 0.1, 25.0],
-        ["s", "published", 2, 60, 0.8, 75.0],
+def test_of_each_search_the_newest_row_is_shown_at_some_numbers_of_questions_and_at_the_last() -> None:
+    row = {"verb": "map2v", "system": "s", "attack": "published", "people": 2, "queries": [50, 500, 517], "chance": 0.0}
+    shares = [[0.0, 0.0, 9.0], [5.0, 1.0, 9.0], [8.0, 2.0, 19.0]]
+    row |= {"same": shares, "other": shares, "privacy": {"sface": [[49.0, 50.0]] * 3}}
+    traits = {"male": [[80.0, 60.0, 90.0], 55.0, 0.01, 98.0]}
+    rows = [{**row, "score": [0.0, 0.1, one], "traits": traits} for one in (0.2, 0.3)]
+    tables = made_tables(rows)
+    assert tables["map2v"].rows == [
+        ["s", "published", 2, 500, 0.1, shares[1], shares[1], 0.0],
+        ["s", "published", 2, 517, 0.3, shares[2], shares[2], 0.0],
     ]
+    assert tables["traits"].rows == [["s", "published", 2, "male", *traits["male"]]]
+
+
+def test_pictures_on_the_person_are_accepted_and_those_of_strangers_are_not() -> None:
+    """Two people of three pictures: what an attack found is the first person's second picture, then her first."""
+    accepted = np.zeros((2, 2, 6), bool)
+    accepted[0, 0, 1] = accepted[0, 1, 0] = accepted[1, :, 2] = True
+    first, rest = mine(accepted, [np.array([0, 1, 2]), np.array([3, 4, 5])])
+    assert first.tolist() == [[0, 1], [0, 0]]
+    assert rest.tolist() == [[1, 0], [0, 0]]
+    mated, impostor = pairs_of(np.eye(3, dtype=np.float32), np.array([0, 0, 1]))
+    assert (len(mated), len(impostor)) == (1, 2)

@@ -138,12 +138,7 @@ class Map2V:
                 break
             pairs = search.directions // 2 if search.antithetic else search.directions
             units = unit_directions(random, pairs, len(here))
-            if search.antithetic:
-                found = losses(np.concatenate([here + search.radius * units, here - search.radius * units]))
-                changes = (found[:pairs] - found[pairs:]) / 2
-            else:
-                found = losses(np.concatenate([here[None], here + search.radius * units]))
-                changes = found[1:] - found[0]
+            changes = changes_of(losses(probes(here, search.radius * units, search.antithetic)), search.antithetic)
             count += search.per_step
             there = np.isfinite(changes)
             if there.any():
@@ -161,6 +156,17 @@ class ImprovedMap2V(Map2V):
 
     def __init__(self, search: Search = IMPROVED) -> None:
         super().__init__(search)
+
+
+def probes(here: Vector, moves: Matrix, antithetic: bool) -> Matrix:
+    """(n, d) points to ask at: w and w + εu for each move; or, antithetic, w + εu for each and then w − εu."""
+    return np.concatenate([here + moves, here - moves]) if antithetic else np.concatenate([here[None], here + moves])
+
+
+def changes_of(losses: Vector, antithetic: bool) -> Vector:
+    """How much the loss grows along each move, from the losses at ``probes``; antithetic, half of the difference."""
+    half = len(losses) // 2
+    return (losses[:half] - losses[half:]) / 2 if antithetic else losses[1:] - losses[0]
 
 
 def estimate(changes: Vector, directions: Matrix, radius: float, factor: float) -> Vector:
