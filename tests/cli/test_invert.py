@@ -129,6 +129,15 @@ def test_bad_input_ends_in_one_line_before_anything_is_encoded(
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
+def test_a_prior_that_an_attack_cannot_search_is_refused_before_people_are_drawn(tmp_path: Path) -> None:
+    for name in ("arcface-mbf", "sface", "edgeface-s", "yunet", "mobilestylegan-mapping", "mobilestylegan-synthesis"):
+        weights_here(name)
+    done = invert("nobody", tmp_path / "out", "--attack", "diffmi")
+    assert (done.code, done.err.count("\n")) == (1, 1), done.err
+    assert "attack 'diffmi' searches the noise of a diffusion prior; mobilestylegan-128 is none" in done.err
+    assert not (tmp_path / "out" / "people").exists()
+
+
 def test_too_few_people_to_learn_from_are_refused_before_they_are_encoded(people: Path, tmp_path: Path) -> None:
     done = invert(people, tmp_path / "out", "--attack", "translate", "--own", "edgeface-s", "--judge", "sface")
     assert (done.code, done.err.count("\n")) == (1, 1), done.err

@@ -82,6 +82,7 @@ def invert(
     from functools import partial
 
     from unface.cli.show import progress_bars, show_decided
+    from unface.data import read_images
     from unface.erase import Projection
     from unface.gate import decide, policy_for
     from unface.invert import load_attack
@@ -103,9 +104,8 @@ def invert(
             case, material = _case_of_vectors(Path(source), encoder, attacks, translate, targets, seed, threads)
             pictures: ImageSet | None = None
         else:
-            pictures, generated = _pictures(source, targets, out, device, accept_licence, seed, threads, progress)
-            case, material = _case(
-                pictures,
+            case, material, pictures = _case(
+                None if source == NOBODY else read_images(Path(source)),
                 encoder,
                 judges_of(judge, encoder, own, accept_licence=accept_licence),
                 own,
@@ -117,7 +117,6 @@ def invert(
                 device=device,
                 out=out,
                 targets=targets,
-                generated=generated,
                 seed=seed,
                 threads=threads,
                 force=force,
@@ -253,27 +252,8 @@ def _controls(attacks: "Sequence[Attack]", device: str) -> int:
     return max(pools, default=POOL_ON_CPU if device == "cpu" else 2000)
 
 
-def _pictures(
-    source: str,
-    targets: int,
-    out: Path,
-    device: str,
-    accept_licence: bool,
-    seed: int,
-    threads: int | None,
-    progress: "Progress",
-) -> "tuple[ImageSet, bool]":
-    from unface.data import read_images
-    from unface.validate.nobody import Drawing
-
-    if source != NOBODY:
-        return read_images(Path(source)), False
-    drawing = Drawing(seed, device, accept_licence, threads, progress)
-    return read_images(drawing.enrolled(targets + _FOR_THRESHOLDS, out / "people")), True
-
-
 def _case(
-    pictures: "ImageSet",
+    images: "ImageSet | None",
     encoder: str,
     judges: Sequence[str],
     own: str | None,
@@ -286,16 +266,16 @@ def _case(
     device: str,
     out: Path,
     targets: int,
-    generated: bool,
     seed: int,
     threads: int | None,
     force: bool,
     progress: "Progress",
-) -> "tuple[Case, Material]":
-    """Everything that can be refused is, before a picture is encoded."""
+) -> "tuple[Case, Material, ImageSet]":
+    """Everything that can be refused is, before a picture is encoded, or drawn where ``images`` is None."""
     from unface.cli.pictures import FOLDER, encoded, load_all
+    from unface.data import read_images
     from unface.encode import space_of
-    from unface.invert import Generator, Need
+    from unface.invert import Generator, Need, require_prior
     from unface.invert.indirect import FEWEST, Translate
     from unface.invert.material import assign, in_frame, require_learners
     from unface.invert.measure import embed_faces
@@ -303,12 +283,14 @@ def _case(
     from unface.invert.view import View, require_size, require_space, window_of
     from unface.judge import EncoderRecogniser
     from unface.prior import load_prior
+    from unface.validate.nobody import Drawing
 
     for one in attacks:
         if own is None and one.needs & {Need.OWN, Need.TRAIN}:
             raise UnfaceError(f"attack {one.name!r} needs a recogniser of the attacker's own; name one with --own")
         if isinstance(one, Translate):
-            require_learners(len(pictures.identities), targets, FEWEST, one.name)
+            people = targets + _FOR_THRESHOLDS if images is None else len(images.identities)
+            require_learners(people, targets, FEWEST, one.name)
     every = list(dict.fromkeys([encoder, *judges, *([] if own is None else [own])]))
     encoders, found = load_all(
         every, detector, again=False, accept_licence=accept_licence, threads=threads, progress=progress
@@ -334,6 +316,12 @@ def _case(
         for seeing in (view, second):
             if seeing is not None:
                 require_size(drawn, seeing)
+        for one in attacks:
+            require_prior(one, drawn)
+    pictures = images
+    if pictures is None:
+        drawing = Drawing(seed, device, accept_licence, threads, progress)
+        pictures = read_images(drawing.enrolled(targets + _FOR_THRESHOLDS, out / "people"))
     sets = {
         name: encoded(
             pictures,
@@ -351,7 +339,7 @@ def _case(
         {name: sets[name] for name in judges},
         None if own is None else (own, sets[own]),
         targets,
-        generated=generated,
+        generated=images is None,
         seed=seed,
         threads=threads,
     )
@@ -375,7 +363,7 @@ def _case(
         ),
         template_jury={} if material.own is None else {material.own.name: material.own},
     )
-    return case, material
+    return case, material, pictures
 
 
 def _case_of_vectors(

@@ -12,6 +12,7 @@ from unface.invert.ports import (
     Threat,
     Train,
     require,
+    require_prior,
 )
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "Train",
     "load_attack",
     "require",
+    "require_prior",
 ]

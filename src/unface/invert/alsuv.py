@@ -74,6 +74,10 @@ class Alsuv:
         """Targets."""
         return max(_PICTURES // self.preset.starts, 1)
 
+    def refuse_prior(self, prior: object) -> None:
+        """Unless it has W+."""
+        style_prior(prior, self.name)
+
     def prepare(self, threat: Threat, ledger: Ledger) -> Invert:
         """Draw the pool, and set up the search."""
         prior, view = style_prior(threat.prior, self.name), threat.view

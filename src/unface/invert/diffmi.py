@@ -84,6 +84,10 @@ class DiffMI:
         """Targets."""
         return max(_NOISES_ON_GPU // self.preset.top, 1)
 
+    def refuse_prior(self, prior: object) -> None:
+        """Unless its latents are noise."""
+        noise_prior(prior, self.name)
+
     def prepare(self, threat: Threat, ledger: Ledger) -> Invert:
         """Choose the noises, decode and encode them."""
         prior, view, preset = noise_prior(threat.prior, self.name), threat.view, self.preset

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 
 from unface.errors import UnfaceError
-from unface.invert.alsuv import Alsuv
+from unface.invert.alsuv import Alsuv, style_prior
 from unface.invert.ports import Invert, Ledger, Need, Reconstructions, Targets, Threat, Train
 from unface.invert.view import View
 from unface.judge import Threshold
@@ -41,6 +41,11 @@ class Translate:
     def settings(self) -> Mapping[str, float | str]:
         """How the template is decoded, if it is."""
         return {} if self.form == "template" else {f"alsuv {name}": value for name, value in Alsuv().settings.items()}
+
+    def refuse_prior(self, prior: object) -> None:
+        """Unless it has W+, which templates are decoded in."""
+        if self.form == "decode":
+            style_prior(prior, self.name)
 
     def prepare(self, threat: Threat, ledger: Ledger) -> Invert:
         """Learn the map: strength and thresholds come from train people that it was not learned on."""
@@ -98,6 +103,11 @@ class Bob:
     def settings(self) -> Mapping[str, float | str]:
         """The number of probes."""
         return {"probes": self.probes, "pool": _POOL}
+
+    def refuse_prior(self, prior: object) -> None:
+        """Unless it has W+, which templates are decoded in."""
+        if self.form == "decode":
+            style_prior(prior, self.name)
 
     def prepare(self, threat: Threat, ledger: Ledger) -> Invert:
         """Choose the probes and decompose A."""

@@ -221,3 +221,11 @@ def require(attack: Attack, threat: Threat) -> None:
     if missing:
         without = "; only translate works on vectors without pictures" if Need.TRAIN not in missing else ""
         raise UnfaceError(f"attack {attack.name!r} needs {' and '.join(missing)}, not given here{without}")
+    require_prior(attack, threat.prior)
+
+
+def require_prior(attack: Attack, prior: Generator | None) -> None:
+    """Refuse a prior that an attack cannot search; an attack that can search any has no ``refuse_prior``."""
+    refuse: Callable[[object], object] | None = getattr(attack, "refuse_prior", None)
+    if refuse is not None and prior is not None and Need.PRIOR in attack.needs:
+        refuse(prior)
