@@ -28,7 +28,7 @@ from unface.result.words import percent
 
 HERE = Path(__file__).resolve().parent
 ARCHITECTURE = HERE / "architecture.svg"
-WITH_FRONTIER = "sscd-int8"
+SHOWN = "sscd-int8"
 ROOMS = sorted(LEVELS, key=lambda room: (-LEVELS[room], room))  # top to bottom, and left to right
 
 CELL, LEFT, TOP = 22, 84, 100
@@ -66,7 +66,7 @@ def main() -> None:
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
     ERASURE.write_text(erasure(), encoding="utf-8")
     draw_terminal(demo)
-    draw_report(demo / WITH_FRONTIER)
+    draw_report(demo / SHOWN)
 
 
 def draw_terminal(demo: Path) -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 QUESTIONS = "questions"
 VALIDATION_PAGE = "validation.html"
 
-SWEPT = "sscd-int8"
-"""Whose report shows the frontier over ranks and the maps: one is enough to see."""
+IN_ALBUMS = "sscd-int8"
+"""Whose report also compares albums of four pictures: one is enough to see."""
 
 
 def demo(
@@ -31,7 +31,7 @@ def demo(
 
     Nobody is in the pictures: a generator drew them. No network, no weights, no torch.
     """
-    from unface.auditing import Albums, Maps, Protocol, Sweeps, audit
+    from unface.auditing import Albums, Protocol, audit
     from unface.cli.show import keep, progress_bars, show_side_by_side
     from unface.data import EMBEDDED_ENCODERS, nobody, things
     from unface.result.audit import require_no_audit
@@ -48,8 +48,8 @@ def demo(
                 k="all",
                 eraser=("isp", "leace"),
                 utility=[things(encoder)],
-                parts=(Albums(), Sweeps(), Maps()) if encoder == SWEPT else (Albums(),),
-                protocol=Protocol(probe=("cosine", "ridge", "lda", "plda"), threads=threads),
+                parts=(Albums((1, 4)),) if encoder == IN_ALBUMS else (),
+                protocol=Protocol(probe=("cosine", "lda", "plda"), threads=threads),
                 progress=progress,
             )
             results[encoder] = (result, out / encoder)

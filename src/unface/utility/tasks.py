@@ -20,7 +20,7 @@ _COPY_COLUMN = "copy_of"
 _COPY_DEPTHS = (1, 5, 10)
 _PARTS = {"train": False, "test": True, "val": True, "validation": True}
 _ASIDE = 0.2
-_MOST_QUERIES = 4000
+_MOST_QUERIES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class NeighbourTask:
 
 
 def neighbour_task(embeddings: EmbeddingSet, *, k: int = 10, seed: int = 0) -> NeighbourTask:
-    """Every row is a query against all others, or some thousands of rows drawn at random where there are more."""
+    """Every row is a query against all others, or a thousand rows drawn at random where there are more."""
     ordered = _by_id(embeddings)
     count = len(ordered)
     if not 1 <= k < count:
