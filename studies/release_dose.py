@@ -2,12 +2,12 @@
 
     python -m studies.release_dose PICTURES SAMPLES KEEP [--random FOLDER] [--record WHERE]
 
-PICTURES holds CelebA's aligned pictures as <person>/<picture>. SAMPLES holds what each generator drew: a folder or zip
-whose name contains n250, n1000, n5000 or n20000, and beside it n250_result.json with the steps it was trained for. The
-people of T_n are the first n / 5 in order of sha256(name), five pictures each; the holdout are people from the 7,001st
-on, not seen by any generator. At most --people of each side are compared. Real pictures get the generator's crop at 64²
-first, so that all three sets are alike. "pixels" are the pictures themselves at 16², less their mean. KEEP holds
-vectors, so that a second call encodes nothing again.
+PICTURES holds CelebA's aligned pictures as <person>/<picture>. SAMPLES holds what each generator drew: a zip, or a
+folder, n250_samples, n1000_samples and so on, and n250_result.json with its steps and learning rate. n250_early_samples
+is what the generator drew before its training was done. The people of T_n are the first n / 5 in order of sha256(name),
+five pictures each; the holdout are people from the 7,001st on, not seen by any generator. At most --people of each side
+are compared. Real pictures get the generator's crop at 64² first, so that all three sets are alike. "pixels" are the
+pictures themselves at 16², less their mean. KEEP holds vectors, so that a second call encodes nothing again.
 
 --random: FOLDER with generated faces that never saw CelebA (arcface-mbf_random.parquet) and arcface-
 mbf_celeba9k.parquet, the negative control; and for retrieval <encoder>_celeba9k and <encoder>_copies.parquet.
@@ -61,22 +61,28 @@ def main() -> None:
     asked.keep.mkdir(parents=True, exist_ok=True)
     folders = sorted(asked.pictures.iterdir(), key=lambda person: hashlib.sha256(person.name.encode()).hexdigest())
     sides = {"training": folders[: asked.people], "holdout": folders[AFTER : AFTER + asked.people]}
-    samples = {n: path for n in DOSES if (path := _found(asked.samples, n)) is not None}
-    if missing := [n for n in DOSES if n not in samples]:
+    samples = _found(asked.samples)
+    if missing := [n for n in DOSES if n not in {n for n, _, _ in samples}]:
         print(f"no samples of generators trained on {', '.join(map(str, missing))} pictures", flush=True)
     rows: list[list[Cell]] = []
     for encoder in ENCODERS if samples else ():
-        most, faces = SLOW.get(encoder, (asked.people, asked.samples_of))
+        limits = SLOW.get(encoder, (asked.people, asked.samples_of))
+        most, faces = min(limits[0], asked.people), min(limits[1], asked.samples_of)
         real = {side: _real(asked.keep, side, people[:most], encoder) for side, people in sides.items()}
-        for n, path in samples.items():
-            drawn = _drawn(asked.keep, n, path, encoder, faces)
+        for n, name, path in samples:
+            drawn = _drawn(asked.keep, name, path, encoder, faces)
             first = {one.name for one in sides["training"][: n // EACH]}
             rows.append(
-                [encoder, n, *_trained(asked.samples, n), *_row(drawn, _of(real["training"], first), real["holdout"])]
+                [
+                    encoder,
+                    n,
+                    *_trained(asked.samples, n, name),
+                    *_row(drawn, _of(real["training"], first), real["holdout"]),
+                ]
             )
             print(*markdown(_table(rows[-1:])), sep="\n", flush=True)
     if asked.random is not None:
-        rows.append(["arcface-mbf", "none of them", None, None, None, *_control(asked.random)])
+        rows.append(["arcface-mbf", "none of them", None, None, None, None, *_control(asked.random)])
     tables = {"dose": _table(rows)}
     if asked.random is not None:
         tables["retrieval"] = Table(columns=RETRIEVAL, rows=_retrieval(asked.random))
@@ -93,7 +99,10 @@ def _row(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -> 
     print(result.verdict, *(finding.text for finding in result.findings), sep="\n", flush=True)
     main, vectors = result.main, PaperSet(training.unit().vectors, drawn.unit().vectors, holdout.unit().vectors)
     (paper,) = paper_score({"face": vectors}, training.identities, holdout.identities)
-    member, exposed, copies, auc = main.membership, main.exposure.exposed, main.copies[0], main.separation.auc
+    member, exposed, found, auc = main.membership, main.exposure.exposed, main.copies, main.separation.auc
+    copies: list[Cell] = [None, None, None]  # where there are too few pairs of strangers
+    if found and found[0].far == FARS[0]:
+        copies = [found[0].copies.numerator, short(found[0].expected), short(found[0].test.p)]
     share = [short(100 * one) for one in (member.share.value, member.share.low, member.share.high)]
     return [
         result.synthetic.rows,
@@ -104,9 +113,7 @@ def _row(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -> 
         short(100 * member.null),
         short(member.test.p),
         exposed.numerator,
-        copies.copies.numerator,
-        short(copies.expected),
-        short(copies.test.p),
+        *copies,
         [short(auc.value), short(auc.low), short(auc.high)],
         short(paper.average_precision),
         short(paper.fresh),
@@ -119,6 +126,7 @@ def _table(rows: list[list[Cell]]) -> Table:
         "encoder": "",
         "trained on pictures": "",
         "steps": ",",
+        "learning rate": ".0e",
         "times each picture was seen": ".0f",
         "copies by pixels": ".2%",
         "faces drawn": ",",
@@ -140,16 +148,17 @@ def _table(rows: list[list[Cell]]) -> Table:
     return Table(columns=columns, rows=rows)
 
 
-def _trained(folder: Path, n: int) -> tuple[int | None, float | None, float | None]:
-    """Steps of a generator, how often it saw each picture, and the share of its faces that are copies by pixels.
+def _trained(folder: Path, n: int, name: str) -> tuple[int | None, float | None, float | None, float | None]:
+    """Steps and learning rate of a generator, how often it saw each picture, the share of its faces that are copies.
 
-    Such a face is at most half as far from the nearest training picture as from the second nearest.
+    Such a face is, by pixels, at most half as far from the nearest training picture as from the second nearest.
     """
-    path = next(folder.rglob(f"n{n}_result.json"), None)
+    path = next(folder.rglob(f"{name}_result.json"), None)
     if path is None:
-        return None, None, None
-    told = json.loads(path.read_text(encoding="utf-8"))
-    return int(told["steps"]), short(told["steps"] * BATCH / n), short(told["memorised"]["half"])
+        return None, None, None, None
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    passes = short(facts["steps"] * BATCH / n)
+    return int(facts["steps"]), facts.get("learning_rate"), passes, short(facts["memorised"]["half"])
 
 
 def _control(folder: Path, people: int = 1_000, after: int = 4_000) -> list[Cell]:
@@ -221,20 +230,20 @@ def small(path: Path) -> Picture:
     return decode(content.getvalue())
 
 
-def _drawn(keep: Path, n: int, path: Path, encoder: str, most: int) -> EmbeddingSet:
+def _drawn(keep: Path, name: str, path: Path, encoder: str, most: int) -> EmbeddingSet:
     """The first pictures that a generator drew."""
 
     def pictures() -> Iterator[tuple[str, str, Picture]]:
         if path.is_dir():
             files = sorted(file for file in path.rglob("*") if file.suffix in (".jpg", ".png"))
-            for file in files[:most]:
-                yield file.name, file.name, decode(file.read_bytes())
+            for one in files[:most]:
+                yield one.name, one.name, decode(one.read_bytes())
             return
         with zipfile.ZipFile(path) as archive:
-            for name in sorted(name for name in archive.namelist() if name.endswith(".jpg"))[:most]:
-                yield name, name, decode(archive.read(name))
+            for file in sorted(one for one in archive.namelist() if one.endswith(".jpg"))[:most]:
+                yield file, file, decode(archive.read(file))
 
-    return _encoded(keep / f"n{n}_{most}_{encoder}.parquet", pictures(), encoder)
+    return _encoded(keep / f"{name}_{most}_{encoder}.parquet", pictures(), encoder)
 
 
 def _encoded(path: Path, pictures: Iterator[tuple[str, str, Picture]], name: str) -> EmbeddingSet:
@@ -272,14 +281,13 @@ def _face(picture: Picture) -> Picture:
     return np.asarray(Image.fromarray(picture).resize((112, 112), Image.Resampling.BICUBIC, box=box))
 
 
-def _found(folder: Path, n: int) -> Path | None:
-    """The samples of one generator: a zip, or a folder of pictures, with n250 and the like in its path."""
-    for path in sorted(folder.rglob("*")):
-        if re.search(rf"n{n}(?!\d)", str(path.relative_to(folder))) and (
-            path.suffix == ".zip" or (path.is_dir() and any(path.glob("*.jpg")))
-        ):
-            return path
-    return None
+def _found(folder: Path) -> list[tuple[int, str, Path]]:
+    """(pictures, name, where) of what each generator drew, the fewest pictures and the shortest training first."""
+    named = (
+        (re.fullmatch(r"(n(\d+)(_early)?)_samples(\.zip)?", path.name), path) for path in folder.rglob("n*_samples*")
+    )
+    found = [(int(match[2]), match[1], path) for match, path in named if match]
+    return sorted(found, key=lambda one: (one[0], not one[1].endswith("_early")))
 
 
 def short(value: float) -> float:

@@ -1,15 +1,19 @@
 """Tables 1, 3 and 4 of paper 003 (*Beyond Face Matching*), in its shape, with what can be had here.
 
-    python -m studies.release_tables PICTURES SAMPLES KEEP [--record WHERE]
+    python -m studies.release_tables PICTURES SAMPLES KEEP [--networks TRAIT_VECTORS.npz TRAITS.npz] [--record WHERE]
 
 PICTURES and SAMPLES are those of ``studies.release_dose``. Table 1 compares encoders on real pictures of 15 people who
 are not used otherwise. Tables 3 and 4 score the faces that generators drew: four of SAMPLES, trained on CelebA, and
 MobileStyleGAN, trained on FFHQ and drawn to the same crop. All of these are 64². Members are the first 25 people, who
 are in all four trainings; fresh are 25 people from the 7,001st on. Vectors are kept in KEEP.
+
+--networks: what ``studies.trait_vectors`` wrote, and what ``studies.release_pictures PICTURES OUT.npz 600`` wrote;
+Table 3 again by networks that were trained for a trait, and how well they and arcface-mbf link the same people.
 """
 
 import argparse
 import hashlib
+import json
 import time
 import zipfile
 from collections import Counter
@@ -47,6 +51,7 @@ SETS = {
     "n20000": "UNet, 20,000",
     "ffhq": "MobileStyleGAN, FFHQ",
 }
+NETWORKS = {"people": "ViT-32, by cross-entropy", "student": "ViT-32, student of arcface-mbf"}
 PUBLISHED = {
     "face": (0.9317, 0.9417, 0.8109, 0.8636),
     "eyes": (0.8422, 0.9085, 0.7374, 0.7698),
@@ -62,6 +67,7 @@ def main() -> None:
     given.add_argument("pictures", type=Path)
     given.add_argument("samples", type=Path)
     given.add_argument("keep", type=Path)
+    given.add_argument("--networks", type=Path, nargs=2)
     given.add_argument("--record", metavar="WHERE")
     asked = given.parse_args()
     asked.keep.mkdir(parents=True, exist_ok=True)
@@ -74,8 +80,12 @@ def main() -> None:
     tables["table 1"] = first(reader, people)
     print(*markdown(tables["table 1"]), sep="\n", flush=True)
     figures: dict[str, Cell] = {"failed": ", ".join(f"{count} {why}" for why, count in sorted(reader.failed.items()))}
+    if asked.networks is not None:
+        tables["networks"], facts = by_networks(*asked.networks)
+        figures |= facts
+        print(*markdown(tables["networks"]), sep="\n", flush=True)
     if asked.record:
-        command = "python -m studies.release_tables PICTURES SAMPLES KEEP"
+        command = "python -m studies.release_tables PICTURES SAMPLES KEEP --networks TRAIT_VECTORS.npz TRAITS.npz"
         write_findings("release_paper", command=command, where=asked.record, tables=tables, figures=figures)
 
 
@@ -192,24 +202,64 @@ def sets(reader: Reader, people: list[Path], samples: Path) -> dict[str, dict[st
 def third(reader: Reader, people: list[Path], samples: Path) -> Table:
     """mAP of the score by trait and generator, and with people who were never trained on in the members' place."""
     found = sets(reader, people, samples)
-    ours, fresh = found["members"][SCORED], found["fresh"][SCORED]
     cells: dict[str, list[Cell]] = {name: [*map(short, values[:2])] for name, values in PUBLISHED.items()}
     for name in SETS:
-        one = found[name][SCORED]
-        traits = {
-            trait: PaperSet(ours.vectors[:, at], one.vectors[:, at], fresh.vectors[:, at])
-            for at, trait in enumerate(TRAITS)
-        }
-        runs = [paper_score(traits, ours.people, fresh.people, seed=seed) for seed in range(SPLITS)]
-        for scores in zip(*runs, strict=True):
-            both: list[Value] = [
-                short(float(np.mean([getattr(score, part) for score in scores])))
-                for part in ("average_precision", "fresh")
-            ]
-            cells[scores[0].trait].append(both)
+        one = found[name][SCORED].vectors
+        for trait, cell in scored(found["members"][SCORED], found["fresh"][SCORED], one).items():
+            cells[trait].append(cell)
     columns = {"trait": "", "paper, SGAN-XL, CelebA": ".3f", "paper, StyleGAN2, CelebA": ".3f"}
     columns |= dict.fromkeys(SETS.values(), ".3f/")
     return Table(columns=columns, rows=[[trait, *row] for trait, row in cells.items()])
+
+
+def scored(ours: Some, fresh: Some, drawn: Vectors) -> dict[str, list[Value]]:
+    """By trait: mAP of the score for members, and for people who were never trained on."""
+    traits = {
+        trait: PaperSet(ours.vectors[:, at], drawn[:, at], fresh.vectors[:, at]) for at, trait in enumerate(TRAITS)
+    }
+    runs = [paper_score(traits, ours.people, fresh.people, seed=seed) for seed in range(SPLITS)]
+    parts = ("average_precision", "fresh")
+    return {
+        scores[0].trait: [short(float(np.mean([getattr(score, part) for score in scores]))) for part in parts]
+        for scores in zip(*runs, strict=True)
+    }
+
+
+def by_networks(path: Path, by_recogniser: Path) -> tuple[Table, dict[str, Cell]]:
+    """How well networks that were trained for a trait tell people apart, and the score by their vectors."""
+    with np.load(path, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    facts = json.loads(str(arrays.pop("facts")))
+    with np.load(by_recogniser, allow_pickle=False) as stored:
+        same = linking_of(Some(stored["holdout"].astype(np.float32), stored["people of holdout"]))
+    nothing: list[Cell] = [None] * len(SETS)
+    rows: list[list[Cell]] = [[SCORED, trait, links, *nothing] for trait, links in same.items()]
+    figures: dict[str, Cell] = {}
+    for kind, name in NETWORKS.items():
+
+        def some(part: str, kind: str = kind) -> Some:
+            vectors = np.stack([arrays[f"{part} {kind} {trait}"].astype(np.float32) for trait in TRAITS], axis=1)
+            return Some(vectors, np.unique(arrays[f"people of {part}"], return_inverse=True)[1].astype(np.int64))
+
+        linked = some("linking")
+        links = linking_of(linked)
+        cells = [scored(some("members"), some("fresh"), some(one).vectors) for one in SETS]
+        rows += [[name, trait, links.get(trait), *(one[trait] for one in cells)] for trait in (*TRAITS, "fusion")]
+        each = [facts[f"{kind} {trait}"] for trait in TRAITS]
+        figures[f"{kind}_pictures"] = each[0]["pictures"]
+        figures[f"{kind}_epochs"] = [min(one["epochs"] for one in each), max(one["epochs"] for one in each)]
+        figures[f"{kind}_seconds"] = short(float(np.mean([one["seconds"] for one in each])))
+        figures["linked_pictures"] = len(linked.people)
+    columns = {"network": "", "trait": "", "mAP of linking fresh people": ".3f", **dict.fromkeys(SETS.values(), ".3f/")}
+    return Table(columns=columns, rows=rows), figures
+
+
+def linking_of(linked: Some) -> dict[str, float]:
+    """mAP of finding a person's other picture, by trait."""
+    return {
+        trait: short(mean_average_precision(np.ascontiguousarray(linked.vectors[:, at]), linked.people))
+        for at, trait in enumerate(TRAITS)
+    }
 
 
 def fourth(reader: Reader, people: list[Path], samples: Path, by_mixture: Table) -> Table:
