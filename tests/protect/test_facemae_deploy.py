@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import resource
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -160,6 +161,23 @@ def test_a_full_disk_is_one_line_and_leaves_no_release(
     monkeypatch.setattr(facemae_deploy, "publish", full)
     with pytest.raises(UnfaceError, match=r"out: cannot be written \(No space left on device\); choose another --out$"):
         deploy(read_images(people), trained, tmp_path / "out", key=KEY, licence="CC0", detector=None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_picture_that_cannot_be_written_is_one_line_with_what_to_do(
+    people: Path, trained: Trained, tmp_path: Path
+) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # a full disk, for files of more bytes
+    try:
+        with pytest.raises(UnfaceError) as failure:
+            deploy(read_images(people), trained, tmp_path / "out", key=KEY, licence="CC0", detector=None)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert str(failure.value).startswith("out: ")
+    assert str(failure.value).endswith(
+        "cannot be written (File too large); see to that and give the same command again"
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -27,7 +28,7 @@ from unface.output.lock import run_lock
 from unface.output.manifest import agree
 from unface.output.place import OWN, Place, place_at
 from unface.output.taken import require_folder
-from unface.output.write import OutputError, publish, staged
+from unface.output.write import SEE_TO_IT, OutputError, publish, staged
 from unface.progress import Progress, Silent
 from unface.protect.facemae import Visible, reconstruct
 from unface.protect.facemae_frames import Frame, each_face, require_faces
@@ -150,7 +151,7 @@ def deploy(
     place = place_at(folder, short_name(out))
     names, left_out, files = released_names(images, key), Counter[str](), dict[str, str]()
     try:
-        with run_lock(place):
+        with run_lock(place), _advised(short_name(out)):
             place.drop_unfinished()
             agree(place, plan, otherwise="another --out")
             progress.start(task, len(images))
@@ -170,6 +171,15 @@ def deploy(
     except OSError as error:
         raise OutputError(f"{out}: cannot be written ({reason(error)}); choose another --out") from None
     return manifest
+
+
+@contextmanager
+def _advised(name: str) -> Iterator[None]:
+    """Add to an error of writing where it happened and what to do about it."""
+    try:
+        yield
+    except OutputError as error:
+        raise OutputError(f"{name}: {error}; {SEE_TO_IT}") from None
 
 
 def _chunk_done(place: Place, start: int) -> dict[str, Any] | None:
