@@ -91,7 +91,7 @@ def test_two_encoders_and_a_projection_leave_three_files(tmp_path: Path, faces: 
     # The table
     fii = found["encoders"][0]["spaces"][0]["fii"]["index"]
     assert f"{fii['value']:+.3f}".replace("-", "−") in done.out
-    assert "cells: 8 of 9 pictures used, 4 people; FII on 8 pairs, CPI and B* on" in done.out
+    assert "cells: 8 of 9 pictures used, 4 people; FII on 8 pairs, CPI and B* on" in " ".join(done.out.split())
     assert "left out pictures: 1 no face" in done.out
     # The page is that of the file alone, without a picture
     page = (out / "attribution.html").read_text(encoding="utf-8")

@@ -23,7 +23,7 @@ def policy(folder: Path, *rules: str) -> Path:
 @pytest.mark.parametrize(
     ("limit", "code", "line"),
     [
-        ("tar_max = 0.99", 0, "Passed: 1 rule held, for the probes, rates and people of this audit (exit 0)."),
+        ("tar_max = 0.99", 0, "Passed: 1 rule held, for the attackers, rates and people of this test (exit 0)."),
         ("tar_max = 0.01", 3, "Failed: 1 of 1 rule failed (exit 3)."),
         (
             "tar_max = 0.5\nspace = 'isp'",

@@ -16,7 +16,7 @@ UNKNOWN: dict[str, object] = {"far": 1e-6, "tar_max": 0.5}
 @pytest.mark.parametrize(
     ("rules", "code", "sentence"),
     [
-        ([PASSES, PASSES], 0, "Passed: 2 rules held, for the probes, rates and people of this audit (exit 0)."),
+        ([PASSES, PASSES], 0, "Passed: 2 rules held, for the attackers, rates and people of this test (exit 0)."),
         ([PASSES, FAILS], 3, "Failed: 1 of 2 rules failed (exit 3)."),
         ([UNKNOWN, FAILS, PASSES], 3, "Failed: 1 of 3 rules failed, 1 could not be evaluated (exit 3)."),
         (

@@ -16,7 +16,7 @@ from tests.report.made_validation import validation
 from unface.gate import decide, make_policy
 from unface.report.html import key_figures, render_report
 from unface.report.inversion import render_inversion
-from unface.report.opening import Grid, audit_opening, encoders_opening
+from unface.report.opening import Grid, audit_opening, encoders_opening, inversion_opening
 from unface.report.release import render_release
 from unface.report.table import print_audit
 from unface.report.validation import render_validation
@@ -268,3 +268,10 @@ def test_the_tar_adjusted_for_context_is_on_the_terminal_and_in_the_tile() -> No
     assert "TAR adjusted for 'shoot', k = 4, FAR 1e-4: raw 21.0 % [18.0, 24.0]." in text.getvalue()
     assert "adjusted for 'shoot': 21.0 % [18.0, 24.0]" in key_figures(found)[0].counted
     assert "adjusted" not in key_figures(audited(raw()))[0].counted
+
+
+def test_a_suggested_policy_that_cannot_be_evaluated_or_fails_by_its_interval_alone_says_so() -> None:
+    few = audited(raw(), erased("isp", point(0.005, 0.001, 0.03)))
+    assert audit_opening(few, None).text.endswith("The interval reaches beyond the limit; more people would narrow it.")
+    coarse = inversions.result(inversions.cell("bob", 62), resolution="coarse")
+    assert inversion_opening(coarse, None).title == "No policy set (too little data for the suggested one)"

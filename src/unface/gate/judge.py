@@ -78,7 +78,7 @@ class GateResult:
         total = count(len(self.rules), "rule")
         failed, unknown = self.count(Verdict.FAILED), self.count(Verdict.INCONCLUSIVE)
         text = {
-            Verdict.PASSED: f"{total} held, for the probes, rates and people of this audit",
+            Verdict.PASSED: f"{total} held, for the attackers, rates and people of this test",
             Verdict.FAILED: f"{failed} of {total} failed" + (f", {unknown} could not be evaluated" if unknown else ""),
             Verdict.INCONCLUSIVE: f"{unknown} of {total} could not be evaluated, which does not count as a pass",
         }

@@ -107,9 +107,9 @@ def print_attribution(result: AttributionResult, console: Console) -> None:
         console.print()
     for one in result.encoders:
         for line in _below(one):
-            print_safely(console, Text(line), soft_wrap=True)
+            print_safely(console, Text(line))
     for note in result.source.notes:
-        print_safely(console, Text(f"· reading: {note}"), style="dim", soft_wrap=True)
+        print_safely(console, Text(f"· reading: {note}"), style="dim")
 
 
 def _table(result: AttributionResult, part: slice) -> Table:

@@ -139,12 +139,11 @@ def _chosen(result: AuditResult, after: SpaceResult | None, decision: GateResult
     """What erasure is, and why this eraser is drawn where there are several."""
     if after is None:
         return ""
-    erasure = "Erasure: removes from the vectors a part of what tells people apart. "
     if len(result.erased) == 1:
-        return erasure
+        return _ERASURE
     named = decision is not None and any(rule.space == after.name for rule in decision.rules)
     why = "the policy is about it" if named else "it left least on the people set aside for choosing"
-    return f"{erasure}Shown is {after.name}, one of {len(result.erased)} erasers: {why}. "
+    return f"{_ERASURE}Shown is {after.name}, one of {len(result.erased)} erasers: {why}. "
 
 
 def encoders_opening(audits: Mapping[str, AuditResult], decisions: Mapping[str, GateResult]) -> Opening:
@@ -313,6 +312,7 @@ _VECTOR = (
     "Vector: the numbers that an encoder stores for a photo. Matching: saying that two photos show the same person; it "
     "does not need the name. "
 )
+_ERASURE = "Erasure: removes from the vectors a part of what tells people apart. "
 _TEMPLATE = (
     "Face template: the numbers by which a face system knows a person. Question: one comparison of a face with an "
     "enrolled person. "
@@ -430,6 +430,7 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
     footnote = "Vector: the numbers that an encoder stores for a photo. "
     if headline is not None and headline.cell.gives != "pictures":
         footnote += "Face template: the numbers by which a face system knows a person. "
+    footnote += _ERASURE if len(grids) > 1 else ""
     footnote += _false_match(far if grids else None)
     return _opening(result, decision, suggestion, "inversion.json", (tested, how_bad), grids, footnote, steps)
 
@@ -482,14 +483,15 @@ def _opening(
     rules: tuple[RuleResult, ...] = ()
     if decision is not None:
         state, title, text = decision.verdict.value, decision.verdict.capitalize(), f"{decision.outcome}."
-        text, rules, suggestion = text[:1].upper() + text[1:], decision.rules, ""
+        rules = tuple(sorted(decision.rules, key=lambda rule: -rule.verdict.gravity))
+        text, suggestion = text[:1].upper() + text[1:], ""
     elif not result.valid:
         state, title, text = "inconclusive", "Inconclusive", "These numbers cannot be used. The findings say why."
     else:
-        would = _would(result, suggestion)
-        state = "warned" if would and would[0] == "fail" else "none"
-        title = f"{_NO_POLICY} (would {would[0]} the suggested one)" if would else _NO_POLICY
-        text = f"{_UNDECIDED} {would[1]}" if would else _UNDECIDED
+        would, why = _would(result, suggestion)
+        state = "none" if would in ("", "would pass the suggested one") else "warned"
+        title = f"{_NO_POLICY} ({would})" if would else _NO_POLICY
+        text = f"{_UNDECIDED} {why}".strip()
     command = f"unface gate {file} --policy policy.toml"
     tested, how_bad = sentences
     drawn, todo = tuple(grids), tuple(steps[:_MOST_STEPS])
@@ -500,17 +502,19 @@ def _about(decision: GateResult | None, space: str) -> bool:
     return decision is not None and any(rule.space == space for rule in decision.rules)
 
 
-def _would(result: Readable, suggestion: str) -> tuple[str, str] | None:
-    """Whether the suggested policy would pass or fail, and a sentence with its numbers."""
+def _would(result: Readable, suggestion: str) -> tuple[str, str]:
+    """What the suggested policy would decide, and a sentence with its numbers; empty where none is suggested."""
     if not suggestion:
-        return None
+        return "", ""
     rules = decide(result, make_policy(tomllib.loads(suggestion), lambda _, key: key)).rules
     rule = max(rules, key=lambda one: one.verdict.gravity)
     if rule.measured is None or rule.verdict is Verdict.INCONCLUSIVE:
-        return None
+        return "too little data for the suggested one", f"The suggested policy could not be evaluated: {rule.reason}."
     would = "pass" if rule.verdict is Verdict.PASSED else "fail"
     found = f"{rule.limit} allowed, {rule.measured} measured ({rule.meaning})"
-    return would, f"It would {would} the suggested limit: {found}."
+    within = rule.limit.startswith("at most") and rule.measured.value <= rule.measured.limit
+    wide = " The interval reaches beyond the limit; more people would narrow it." if would == "fail" and within else ""
+    return f"would {would} the suggested one", f"It would {would} the suggested limit: {found}.{wide}"
 
 
 def _decided(decision: GateResult | None, refused: str) -> list[str]:

@@ -202,7 +202,7 @@ class ProtectionResult(Frozen):
             found = method.utility[0]
             ceiling = None if before is None else before.accuracy
             beside = "" if ceiling is None else f"; trained on the originals, {percent(ceiling.value)}"
-            right = f"judges {percent(found.accuracy.value)} of {found.name} pairs correctly"
+            right = f"judges {percent(found.accuracy.value)} of photo pairs correctly ({found.name}; guessing: 50 %)"
             said.append(f"A recogniser trained on this set {right}{beside}.")
         return " ".join(said) or "Nothing was measured."
 
