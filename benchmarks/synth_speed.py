@@ -15,9 +15,9 @@ from unface.faces import load_detector
 from unface.judge import load_panel
 from unface.prior import load_prior
 from unface.synth import Recipe, synthesise
+from unface.synth.make import Studio
 from unface.synth.palette import decode_size, decoded, draw, moved, palette_of
 from unface.synth.photograph import photographed
-from unface.synth.studio import Studio
 
 JUDGES = ("arcface-mbf", "sface")
 # On a GPU what is waited for; on a CPU what it takes, so that other work on the machine counts for little.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.faces import similarity, trait_region
-from unface.faces.landmarks import LEFT_EYE, NOSE, RIGHT_EYE
+from unface.faces.traits import LEFT_EYE, NOSE, RIGHT_EYE
 
 Picture = NDArray[np.uint8]
 Points = NDArray[np.float64]

@@ -2,7 +2,7 @@
 
 Ridge regression and discriminants are two different things that share no more than this decomposition. Ridge solves
 (S + αI) W = XᵀY for one-hot classes Y: probe/ridge.py leaves S uncentred and takes α as it is (the ISP paper, A.5),
-utility/linear.py centres S and takes α in units of its mean. Discriminants whiten by the covariance within classes,
+utility/tasks.py centres S and takes α in units of its mean. Discriminants whiten by the covariance within classes,
 shrunk towards its mean variance: probe/fisher.py does so for many identities, swap/attack.py for two labels,
 erase/gate.py for faces and everything else.
 """

@@ -15,7 +15,7 @@ from tests.cli.command import unface
 from unface import EmbeddingSet, Projection, UnfaceError, audit, write_embeddings
 from unface.auditing import Protocol, fit_audited, fit_certified, fit_streamed
 from unface.erase import Keeper, copy_covariance
-from unface.report.repeat import repeat
+from unface.report.html import repeat
 from unface.result.audit import AuditResult
 
 DIM, IMAGES = 24, 5

@@ -12,7 +12,7 @@ from PIL import Image
 
 from tests.browser.chromium import show, started
 from unface.errors import UnfaceError
-from unface.report.quiz import render_quiz
+from unface.report.validation import render_quiz
 from unface.seeds import stream
 from unface.validate.ports import Faces, Picture
 from unface.validate.quiz import CATCHES, NONE, Quiz, make_quiz, score_quiz, two_way

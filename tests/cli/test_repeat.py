@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.command import unface
 from unface import AuditResult, make_identities
-from unface.report.repeat import repeat
+from unface.report.html import repeat
 
 
 @pytest.mark.parametrize("far", [[], ["--far", "0.02,1e-2"]], ids=["default rates", "rates"])

@@ -12,8 +12,7 @@ from tests.encode.tiny import MATRIX, SIZE, card, noise, write_onnx
 from tests.real import weights_here
 from unface.encode import TorchBacked, load_encoder, tensor_of
 from unface.encode.onnx import OnnxEncoder
-from unface.encode.torch_encoder import TorchEncoder
-from unface.encode.torch_trunks import AugNet, EfficientNetLite0, MobileNetV2, SameConv
+from unface.encode.torch_encoder import AugNet, EfficientNetLite0, MobileNetV2, SameConv, TorchEncoder
 from unface.errors import UnfaceError
 from unface.seeds import stream
 

@@ -9,8 +9,7 @@ from torch import nn
 from tests.encode.tiny import noise
 from tests.real import weights_here
 from unface.encode import TorchBacked, load_encoder, tensor_of
-from unface.encode.torch_encoder import graph_of
-from unface.encode.torch_trunks import AugNet, EfficientNetLite0, MobileNetV2
+from unface.encode.torch_encoder import AugNet, EfficientNetLite0, MobileNetV2, graph_of
 
 
 def lively(module: nn.Module) -> nn.Module:

@@ -10,8 +10,7 @@ from tests.faces.faces_to_swap import DONOR, HOST, drawn
 from tests.faces.tiny_inswapper import EMAP, STRENGTH, TILES, written
 from unface.errors import UnfaceError
 from unface.faces import ARCFACE_112, align_face, face_ellipse
-from unface.faces.face_swap import put_face, swap_face, swap_place
-from unface.faces.inswapper import InSwapper
+from unface.faces.face_swap import InSwapper, put_face, swap_face, swap_place
 
 
 def embed(face: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from unface.data import decode, read_images
 from unface.errors import UnfaceError
 from unface.faces import TRAITS, Face, TraitCrop, cut_out, five_of, keep_only, main_face, trait_region
 from unface.faces.detect import YuNet
-from unface.faces.landmarks import LEFT_CORNER, LEFT_EYE, NOSE, NOSE_TIP, RIGHT_CORNER, RIGHT_EYE, Landmarks106
+from unface.faces.traits import LEFT_CORNER, LEFT_EYE, NOSE, NOSE_TIP, RIGHT_CORNER, RIGHT_EYE, Landmarks106
 
 # An upright face by hand: eyes 100 pixels apart at y = 200, nose tip 60 below, nose 50 wide, mouth 80 wide.
 BY_HAND = np.full((106, 2), (150.0, 250.0))

@@ -9,7 +9,7 @@ import pytest
 from tests.models.served import CONTENT, tiny_card
 from unface.errors import UnfaceError
 from unface.models import Card, Hub, Package, card, cards, weights
-from unface.models.shelf import card_json, read_card
+from unface.models.own import card_json, read_card
 
 SHIPPED = cards()
 

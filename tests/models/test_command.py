@@ -22,7 +22,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def research(monkeypatch: pytest.MonkeyPatch) -> Card:
     """A listed model whose licence is for research only."""
     model = tiny_card(research_only=True)
-    monkeypatch.setattr("unface.models.shelf.shipped", lambda: (model,))
+    monkeypatch.setattr("unface.models.own.shipped", lambda: (model,))
     return model
 
 

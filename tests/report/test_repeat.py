@@ -16,7 +16,7 @@ from unface.auditing import AttributeSwap, Maps, Sweeps, Transfer
 from unface.auditing.sweeps import SweepResults
 from unface.auditing.utility import UtilitySets
 from unface.cli.app import app
-from unface.report.repeat import citation, repeat
+from unface.report.html import citation, repeat
 from unface.result.audit import AuditResult
 
 

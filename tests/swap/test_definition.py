@@ -11,7 +11,7 @@ from tests.swap.labelled import NUISANCE, People, people, unit
 from unface.metrics import Resolution, tar_at_far
 from unface.seeds import stream
 from unface.swap import fit_classifier, fit_move, swap_inference
-from unface.swap.inputs import Labelled
+from unface.swap.attack import Labelled
 
 
 def labelled(of: People, role: int) -> Labelled:

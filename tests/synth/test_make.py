@@ -17,9 +17,9 @@ from unface.data import read_images
 from unface.errors import UnfaceError
 from unface.synth import Recipe, Synthesised
 from unface.synth.folder import Folder
+from unface.synth.make import Studio, compressed
 from unface.synth.palette import palette_of
 from unface.synth.photograph import PLAIN, photographed
-from unface.synth.studio import Studio, compressed
 
 RECIPE = Recipe(identities=5, images=6, size=64, seed=3)
 

@@ -10,8 +10,7 @@ from unface import threads
 from unface.data import EmbeddingSet
 from unface.moments import class_moments
 from unface.utility import LabelledTask, Outcome, kept, labelled_task
-from unface.utility.linear import STRENGTHS, fit_ridge, predict_classes
-from unface.utility.tasks import majority, set_aside
+from unface.utility.tasks import STRENGTHS, fit_ridge, majority, predict_classes, set_aside
 
 
 def measured(task: LabelledTask) -> dict[str, Outcome]:

@@ -12,9 +12,8 @@ from unface.attribute.inputs import (
     swap_by_landmarks,
 )
 from unface.attribute.pairing import LeftOut
-from unface.attribute.perturb import REVEALED, SIGMAS
+from unface.attribute.perturb import REVEALED, SIGMAS, ShownFace, shown_faces
 from unface.attribute.run import RAW, Attribution, attribute
-from unface.attribute.show import ShownFace, shown_faces
 
 __all__ = [
     "FCR",

@@ -15,8 +15,7 @@ from unface.data.images import PIXELS, declared_pixels
 from unface.encode import Encoder, ahead, aligned, contents
 from unface.errors import UnfaceError
 from unface.faces import Detector, Face, main_face
-from unface.faces.face_swap import swap_face
-from unface.faces.inswapper import InSwapper
+from unface.faces.face_swap import InSwapper, swap_face
 from unface.models import card
 from unface.progress import Progress, Silent
 from unface.threads import available_cores

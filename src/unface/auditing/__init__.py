@@ -23,7 +23,7 @@ _HOMES = {
     "Translate": "unface.auditing.translate",
     "attribute_pictures": "unface.auditing.attribution.run",
     "audit": "unface.auditing.run",
-    "fit_audited": "unface.auditing.refit",
+    "fit_audited": "unface.auditing.fit",
     "fit_certified": "unface.auditing.fit",
     "fit_streamed": "unface.auditing.fit",
     "is_streamed": "unface.auditing.fit",
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from unface.auditing.bench import Bench as Bench
     from unface.auditing.enough import require_people as require_people
     from unface.auditing.exposure import Exposures as Exposures
+    from unface.auditing.fit import fit_audited as fit_audited
     from unface.auditing.fit import fit_certified as fit_certified
     from unface.auditing.fit import fit_streamed as fit_streamed
     from unface.auditing.fit import is_streamed as is_streamed
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from unface.auditing.inversion.run import Inverter as Inverter
     from unface.auditing.maps import Maps as Maps
     from unface.auditing.protocol import Protocol as Protocol
-    from unface.auditing.refit import fit_audited as fit_audited
     from unface.auditing.run import audit as audit
     from unface.auditing.search import Search as Search
     from unface.auditing.sweeps import Sweeps as Sweeps

@@ -8,7 +8,7 @@ from unface.auditing.protocol import Prepared, Protocol, fitting_ks
 from unface.data import DEFAULT_SHARES, PAPER_SHARES, ImageSet, Role
 from unface.data.split import role_sizes
 from unface.errors import UnfaceError
-from unface.metrics.resolution import Resolution, identities_needed, resolution
+from unface.metrics.rates import Resolution, identities_needed, resolution
 from unface.probe import Variant
 from unface.result.words import count, rate
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from unface.auditing.albums import Albums
 from unface.auditing.attack import Attack
-from unface.auditing.attacker_data import with_attacker_data
 from unface.auditing.bench import Bench, describe_given
 from unface.auditing.copies import (
     Copies,
@@ -39,14 +39,23 @@ from unface.auditing.search import Search
 from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
-from unface.data import Curation, EmbeddingSet, Role, Source, read_embeddings, require_same_space
+from unface.data import (
+    Curation,
+    EmbeddingSet,
+    Role,
+    Source,
+    Split,
+    read_embeddings,
+    require_same_space,
+    split_from_column,
+)
 from unface.data.curate import lost_images
 from unface.erase import KEEPER, Projection
 from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
 from unface.memory import numbers_take
-from unface.probe import GroupContext, Plan, draw_bootstrap
+from unface.probe import GroupContext, Plan, Roles, draw_bootstrap, near_duplicates, role_rows
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
 from unface.result.file import Clock, Finding, Given, note, warning
@@ -361,3 +370,61 @@ def _concluded(
         }
     )
     return numbers.model_copy(update={"verdict": verdict(numbers)})
+
+
+def with_attacker_data(prepared: Prepared, theirs: EmbeddingSet, others: Sequence[EmbeddingSet] = ()) -> Prepared:
+    """The audited set with the attacker's own people behind it, all of them train identities with all their pictures.
+
+    ``others`` are further sets that the attacker's people must not be in.
+    """
+    theirs = theirs.unit()
+    for known in (prepared.embeddings, *others):
+        require_same_space(known.space, theirs.space)
+        _require_strangers(known, theirs)
+    audited = prepared.embeddings
+    both = EmbeddingSet.from_arrays(
+        np.concatenate([audited.vectors, theirs.vectors]),
+        [*_names(audited), *_names(theirs)],
+        ids=[*audited.ids, *(f"attacker's {one}" for one in theirs.ids)],
+        labels={name: _padded(column, theirs, name) for name, column in audited.labels.items()},
+        space=audited.space,
+        source=audited.source,
+    )
+    attackers = split_from_column(list(theirs.names), [Role.TRAIN.value] * len(theirs.names))
+    split = Split({**prepared.split.roles, **attackers.roles}, prepared.split.seed)
+    roles = Roles(*(role_rows(both, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)))
+    return replace(prepared, embeddings=both, split=split, roles=roles)
+
+
+def _require_strangers(known: EmbeddingSet, theirs: EmbeddingSet) -> None:
+    shared = set(known.names) & set(theirs.names)
+    if shared:
+        raise UnfaceError(
+            f"--attacker-data: {theirs.source}: {count(len(shared), 'identity', 'identities')} of it also in "
+            f"{known.source}, such as {min(shared)!r}; take them out, or rename them if they are other people"
+        )
+    both = EmbeddingSet.from_arrays(
+        np.concatenate([known.unit().vectors, theirs.vectors]),
+        ["known"] * len(known) + ["attacker's"] * len(theirs),
+        source=theirs.source,
+    )
+    twice = near_duplicates(both)
+    if twice.across:
+        raise UnfaceError(
+            f"--attacker-data: {theirs.source}: {count(twice.across, 'pair')} of nearly the same vector (cosine ≥ "
+            f"{twice.cosine}) here and in {known.source}: the attacker would learn from people it is judged on; take "
+            "them out"
+        )
+
+
+def _names(people: EmbeddingSet) -> list[str]:
+    return [people.names[code] for code in people.identities]
+
+
+def _padded(column: NDArray[np.generic], theirs: EmbeddingSet, name: str) -> NDArray[np.generic]:
+    """A column of the audited set with the attacker's own values behind it, or with nothing where there are none."""
+    if name in theirs.labels and theirs.labels[name].shape[1:] == column.shape[1:]:
+        return np.concatenate([column, theirs.labels[name]])
+    if column.dtype.kind == "f":
+        return np.concatenate([column, np.full((len(theirs), *column.shape[1:]), np.nan, column.dtype)])
+    return np.concatenate([column.astype(object), np.full((len(theirs), *column.shape[1:]), None, object)])

@@ -162,7 +162,7 @@ def validate(
 def _write_quiz(done: "Validated", case: "Case", out: Path, seed: int) -> dict[Path, str]:
     """The page and its key; both for their owner alone."""
     from unface.output.write import write_files
-    from unface.report.quiz import render_quiz
+    from unface.report.validation import render_quiz
     from unface.validate.quiz import make_quiz
 
     assert done.faces is not None, "a finished run has them"

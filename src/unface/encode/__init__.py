@@ -2,8 +2,7 @@
 
 from unface.encode.augment import with_copies
 from unface.encode.encoder import Encoder, TorchBacked, gradients_of, load_encoder, space_of
-from unface.encode.parts import require_free
-from unface.encode.pipeline import Made, ahead, contents, encode_images, made_of
+from unface.encode.pipeline import Made, ahead, contents, encode_images, made_of, require_free
 from unface.encode.prepare import aligned, framed, tensor_of
 
 __all__ = [

@@ -1,20 +1,31 @@
 """Faces in pictures: finding and aligning them, their landmarks and traits, their mask, and what lies around it."""
 
-from unface.faces.context import CONTEXT_DIM, context_signature, perceptual_hash
 from unface.faces.detect import Detector, Remembered, load_detector
 from unface.faces.face import (
     ARCFACE_112,
+    CONTEXT_DIM,
     DLIB_150,
     TINY,
     Face,
     align_face,
     box_crop,
+    context_signature,
     face_ellipse,
     main_face,
+    perceptual_hash,
     similarity,
 )
-from unface.faces.landmarks import Landmarks106, five_of, load_landmarks
-from unface.faces.traits import TRAITS, Region, TraitCrop, cut_out, keep_only, trait_region
+from unface.faces.traits import (
+    TRAITS,
+    Landmarks106,
+    Region,
+    TraitCrop,
+    cut_out,
+    five_of,
+    keep_only,
+    load_landmarks,
+    trait_region,
+)
 
 __all__ = [
     "ARCFACE_112",

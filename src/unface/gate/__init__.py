@@ -1,9 +1,8 @@
 """The gate: checks a result file against a policy, or against an earlier one; a build can stop on the verdict."""
 
-from unface.gate.asked import Asked, needed_far, needed_k, policy_for, require_asked
 from unface.gate.ci import diff_markdown, gate_markdown, junit_xml, sarif, write_ci_file, write_markdown
 from unface.gate.diff import Diff, Difference, Trend, compare
-from unface.gate.judge import GateResult, RuleResult, decide
+from unface.gate.judge import Asked, GateResult, RuleResult, decide, needed_far, needed_k, policy_for, require_asked
 from unface.gate.policy import (
     CertificateRule,
     CopiesRule,

@@ -17,8 +17,17 @@ from unface.metrics.intervals import (
     wilson,
     zero_bound,
 )
-from unface.metrics.rates import TarAtFar, allowed_accepts, just_above, tar_at_far, threshold_allowing
-from unface.metrics.resolution import RESOLVED_ACCEPTS, Resolution, identities_needed, resolution
+from unface.metrics.rates import (
+    RESOLVED_ACCEPTS,
+    Resolution,
+    TarAtFar,
+    allowed_accepts,
+    identities_needed,
+    just_above,
+    resolution,
+    tar_at_far,
+    threshold_allowing,
+)
 from unface.result.numbers import Interval
 
 __all__ = [

@@ -1,7 +1,8 @@
-"""TAR at a given FAR and its threshold, exactly: ties at the threshold are all rejected."""
+"""TAR at a given FAR and its threshold, exactly: ties at the threshold are all rejected. And which FAR is resolved."""
 
 import math
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
@@ -83,3 +84,29 @@ def ready_scores(scores: ArrayLike, kind: str) -> NDArray[np.floating]:
         worst = int(np.argmin(np.isfinite(flat)))
         raise UnfaceError(f"{kind} score {worst} is {flat[worst]}; drop it or correct it")
     return flat
+
+
+RESOLVED_ACCEPTS = 30
+COARSE_ACCEPTS = 3
+
+
+class Resolution(StrEnum):
+    """Resolved from 30 expected false accepts, coarse from 3, refused below."""
+
+    RESOLVED = "resolved"
+    COARSE = "coarse"
+    REFUSED = "refused"
+
+
+def resolution(far: float, impostors: int) -> Resolution:
+    """How well ``impostors`` calibrate pairs resolve a false-accept rate."""
+    expected = far * impostors * (1 + 1e-12)
+    if expected >= RESOLVED_ACCEPTS:
+        return Resolution.RESOLVED
+    return Resolution.COARSE if expected >= COARSE_ACCEPTS else Resolution.REFUSED
+
+
+def identities_needed(far: float, pairs_each: float, accepts: int = COARSE_ACCEPTS) -> int:
+    """Calibrate identities that give ``accepts`` expected false accepts, ``pairs_each`` image pairs for each two."""
+    # m (m − 1) / 2 · pairs_each · far ≥ accepts, with the same slack as above for what is just enough
+    return math.ceil((1 + math.sqrt(1 + 8 * accepts / (far * pairs_each * (1 + 1e-12)))) / 2)

@@ -194,7 +194,7 @@ def separation(
     from sklearn.metrics import average_precision_score
 
     from unface.metrics import allowed_accepts, resolution, threshold_allowing
-    from unface.metrics.resolution import Resolution
+    from unface.metrics.rates import Resolution
 
     most = _most_pictures(holdout)
     ours, others = (_capped(side, most) for side in (training, holdout))

@@ -1,10 +1,16 @@
-"""validation.html and the same on the terminal: drawn from validation.json alone."""
+"""validation.html and the same on the terminal: drawn from validation.json alone.
 
+And quiz.html, on which people say who the reconstructions show. It holds faces, and loads and sends nothing.
+"""
+
+import base64
 import os
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 import altair as alt
+from PIL import Image
 from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
@@ -13,7 +19,7 @@ from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.charts import ERASERS, GREY, INK, SHAPES, Figure, Look, Rows, colour, dash, data, draw, shape
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, print_safely, table, terminal_table
-from unface.page.templates import render_page
+from unface.page.templates import page_file, render_page
 from unface.report.opening import validation_opening
 from unface.report.trend import trend_section
 from unface.result.history import PastResult
@@ -326,3 +332,26 @@ def _terminal_hardening(hardening: list[Hardening]) -> TerminalTable:
     for one in hardening:
         made.add_row(one.measure, _half(one), "–" if one.other is None else in_percent(one.other.value))
     return made
+
+
+_SIDE = 224
+
+
+def render_quiz(quiz: str, items: list[tuple[bytes, list[bytes]]]) -> str:
+    """Of (face, candidates) in their order; ``quiz`` is the hash that answers carry."""
+    shown = [{"face": _picture(face), "candidates": [_picture(one) for one in others]} for face, others in items]
+    return render_page(
+        "unface.report:quiz.html.jinja",
+        script=page_file("unface.report:quiz.js"),
+        items={"quiz": quiz, "items": shown},
+    )
+
+
+def _picture(content: bytes) -> str:
+    """Reduced and without anything that a camera wrote into it."""
+    with Image.open(BytesIO(content)) as opened:
+        picture = opened.convert("RGB")
+    picture.thumbnail((_SIDE, _SIDE))
+    made = BytesIO()
+    picture.save(made, "JPEG", quality=85)
+    return f"data:image/jpeg;base64,{base64.b64encode(made.getvalue()).decode()}"

@@ -1,8 +1,7 @@
 """Collections people already have, one adapter each: erased vectors take the raw ones' place."""
 
-from unface.stores.plan import StorePlan, plan_store
 from unface.stores.ports import Erase, Holding, Readable, Store
-from unface.stores.run import sanitise_store
+from unface.stores.run import StorePlan, plan_store, sanitise_store
 from unface.stores.urls import open_collection, open_store
 
 __all__ = [

@@ -19,7 +19,6 @@ from unface.errors import UnfaceError
 from unface.progress import Progress
 from unface.scale.receipt import Check
 from unface.stores.ports import Erase, Holding, IsErased, released_dim
-from unface.stores.postgres_reject import TRIGGER, rejecting_function
 from unface.stores.postgres_rows import postgres_rows
 from unface.stores.postgres_session import (
     ROW_VERSION,
@@ -40,6 +39,7 @@ from unface.stores.postgres_session import (
     write_records,
 )
 from unface.stores.postgres_table import (
+    TRIGGER,
     VectorColumn,
     comment_of,
     count_vectors,
@@ -48,6 +48,7 @@ from unface.stores.postgres_table import (
     indexes_of,
     key_columns,
     primary_key,
+    rejecting_function,
     searched_by,
     set_comment,
     staged_dim,

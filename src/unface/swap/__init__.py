@@ -1,8 +1,7 @@
 """Attribute swap: can a vector be moved so that it shows the other label and still passes for the same person?"""
 
-from unface.swap.attack import Move, fit_classifier, fit_move
+from unface.swap.attack import Move, RowsOf, fit_classifier, fit_move
 from unface.swap.inference import Swap, SwapResult, swap_inference
-from unface.swap.inputs import RowsOf
 
 __all__ = [
     "Move",

@@ -24,8 +24,7 @@ from unface.metrics import (
 )
 from unface.pairs import cosine_space, highest_impostors, open_screen, pair_up
 from unface.result.numbers import Share
-from unface.swap.attack import fit_classifier, fit_move
-from unface.swap.inputs import Labelled, RowsOf, labelled_roles
+from unface.swap.attack import Labelled, RowsOf, fit_classifier, fit_move, labelled_roles
 from unface.threads import one_blas_thread
 
 _REPLICATES = 2000
