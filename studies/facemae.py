@@ -65,7 +65,6 @@ from unface.protect.recogniser import RECOGNISERS, TrainedRecogniser, load_train
 from unface.result.file import Clock
 from unface.result.protection import (
     PAPER_K,
-    PROTECTION_PAGE,
     AttackerResult,
     MethodResult,
     PairsResult,
@@ -732,7 +731,7 @@ def write_result(asked: argparse.Namespace) -> None:
                        where=asked.record, tables=found, figures=_figures(facts, result))  # fmt: skip
     from unface.report.protection import write_protection  # here: machines that train need no charts
 
-    write_protection(result, asked.keep / PROTECTION_PAGE)
+    write_protection(result, result.page_in(asked.keep))
 
 
 def _figures(facts: dict[str, Any], result: ProtectionResult) -> dict[str, Cell]:

@@ -9,8 +9,8 @@ from tests.page.read_page import Page
 from unface.errors import UnfaceError
 from unface.gate import Verdict, compare, decide, make_policy
 from unface.report.certificate import render_certificate
-from unface.result.certificate import CertificateResult, Identity, MapResult, PicturesResult, certificate_path
-from unface.result.file import Clock
+from unface.result.certificate import CertificateResult, Identity, MapResult, PicturesResult
+from unface.result.file import Clock, find_result
 from unface.result.numbers import Interval, Mean, Share
 from unface.result.readings import read_result
 
@@ -85,7 +85,7 @@ def test_it_is_found_read_and_compared(tmp_path: Path) -> None:
     before, after = certificate(0.02), certificate(0.5)
     for name, result in (("old", before), ("new", after)):
         result.save(tmp_path / name)
-        assert certificate_path(tmp_path / name) == tmp_path / name / "certificate.json"
+        assert find_result(tmp_path / name)[0] == tmp_path / name / "certificate.json"
         assert read_result(tmp_path / name)[0] == result
     assert compare(before, after).exit_code == 3, "recognised more often"
     assert compare(before, before).exit_code == 0

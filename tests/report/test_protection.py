@@ -9,7 +9,8 @@ from rich.console import Console
 from tests.gate.test_protection import protection
 from unface.gate import decide, make_policy
 from unface.report.protection import print_protection, render_protection
-from unface.result.protection import ProtectionResult, protection_path
+from unface.result.file import AUDIT, find_result
+from unface.result.protection import ProtectionResult
 
 
 def test_the_page_has_the_common_opening_the_curve_and_escapes_names() -> None:
@@ -39,5 +40,5 @@ def test_the_terminal_fits(width: int) -> None:
 def test_the_file_is_read_back(tmp_path: Path) -> None:
     path = protection().save(tmp_path)
     assert ProtectionResult.load(path) == protection()
-    assert protection_path(path.parent) == path
-    assert protection_path(path.parent / "none.json") is None
+    assert find_result(path.parent) == (path, ProtectionResult.file_kind())
+    assert find_result(path.parent / "none.json")[1] is AUDIT

@@ -17,9 +17,9 @@ from unface.data import read_embeddings
 from unface.errors import UnfaceError
 from unface.gate import GateResult, decide, make_policy
 from unface.report.validation import print_validation, render_validation
-from unface.result.file import Finding
+from unface.result.file import AUDIT, Finding, find_result
 from unface.result.numbers import Interval, Share
-from unface.result.validation import Ceiling, ValidationResult, validation_path, validation_schema
+from unface.result.validation import Ceiling, ValidationResult
 from unface.seeds import stream
 from unface.validate import Picture, Refused
 from unface.validate.run import HEADLINE_FAR, Case, Plan, Validated, unrecognised, validate
@@ -184,12 +184,12 @@ def test_the_file_comes_back_as_it_was_and_has_a_schema(tmp_path: Path) -> None:
     result = finished()[0].result
     path = result.save(tmp_path)
     assert ValidationResult.load(path) == result
-    assert validation_path(tmp_path) == validation_path(path) == path
-    assert set(validation_schema()["properties"]) == set(result.model_dump(by_alias=True))
+    assert find_result(tmp_path) == find_result(path) == (path, ValidationResult.file_kind())
+    assert set(ValidationResult.model_json_schema(by_alias=True)["properties"]) == set(result.model_dump(by_alias=True))
     text = path.read_text()
     assert not any(f'"{name}"' in text for name in made().enrolled.names), "no names of people"
     (tmp_path / "audit.json").write_text('{"schema": "unface.audit/2"}')
-    assert validation_path(tmp_path / "audit.json") is None
+    assert find_result(tmp_path / "audit.json")[1] is AUDIT
 
 
 def test_the_table_fits_eighty_columns_and_the_page_says_the_same() -> None:

@@ -35,12 +35,12 @@ def demo(
     from unface.cli.show import keep, progress_bars, show_side_by_side
     from unface.data import EMBEDDED_ENCODERS, nobody, things
     from unface.result.audit import require_no_audit
-    from unface.result.validation import require_no_validation
+    from unface.result.validation import ValidationResult
 
     results = {}
     for folder in (out, *(out / encoder for encoder in EMBEDDED_ENCODERS)):
         require_no_audit(folder, force=force)
-    require_no_validation(out / QUESTIONS, force=force)
+    ValidationResult.require_new(out / QUESTIONS, force=force)
     with progress_bars(quiet=quiet or json) as progress:
         for encoder in EMBEDDED_ENCODERS:
             result = audit(

@@ -217,9 +217,9 @@ def audit(
     from unface.protect.pair_sets import read_pair_set
     from unface.protect.recogniser import RECOGNISERS
     from unface.report.protection import print_protection, write_protection
-    from unface.result.protection import PROTECTION_PAGE, require_no_protection
+    from unface.result.protection import ProtectionResult
 
-    require_no_protection(out, force=force)
+    ProtectionResult.require_new(out, force=force)
     require_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
@@ -254,7 +254,7 @@ def audit(
         )
     verdict = None if rules is None else decide(result, rules)
     path = result.save(out)
-    page = write_protection(result, out / PROTECTION_PAGE, verdict)
+    page = write_protection(result, ProtectionResult.page_in(out), verdict)
     show_decided(partial(print_protection, result), verdict, path, {page: "the page"}, json=json, quiet=quiet)
 
 

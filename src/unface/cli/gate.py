@@ -2,7 +2,7 @@
 verdict."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -58,35 +58,16 @@ def gate(
     )
     from unface.gate import sarif as sarif_log
     from unface.output.taken import require_distinct
-    from unface.result.audit import AuditResult, audit_path
-    from unface.result.certificate import CertificateResult, certificate_path
+    from unface.result.file import find_result
     from unface.result.history import add_to_history
-    from unface.result.inversion import InversionResult, inversion_path
-    from unface.result.protection import ProtectionResult, protection_path
-    from unface.result.release import ReleaseResult, release_path
-    from unface.result.validation import ValidationResult, validation_path
 
     if policy is not None and any(flag is not None for flag in (tar_max, far, k, probe, space, *retained_min)):
         raise typer.BadParameter("--policy holds all the rules; leave the other limits out")
     at: dict[str, object] = {"far": far, "k": k, "probe": probe}
     rules = read_policy(policy) if policy is not None else _from_flags(tar_max, at, space, retained_min)
-    validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
-    certificate, protection = certificate_path(audit), protection_path(audit)
-    audit = validation or release or inversion or certificate or protection or audit_path(audit)
+    audit, kind = find_result(audit)
     require_distinct([junit, sarif, markdown, history], [audit, policy])
-    judged: Readable
-    if release:
-        judged = ReleaseResult.load(audit)
-    elif inversion:
-        judged = InversionResult.load(audit)
-    elif certificate:
-        judged = CertificateResult.load(audit)
-    elif protection:
-        judged = ProtectionResult.load(audit)
-    elif validation:
-        judged = ValidationResult.load(audit)
-    else:
-        judged = AuditResult.load(audit)
+    judged = cast("Readable", kind.load(audit))
     result = decide(judged, rules)
     if history is not None:
         add_to_history(history, judged, result.verdict)

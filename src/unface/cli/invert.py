@@ -91,9 +91,9 @@ def invert(
     from unface.invert.run import invert as run
     from unface.output.place import place_at
     from unface.report.inversion import print_inversion, write_inversion
-    from unface.result.inversion import INVERSION_PAGE, require_no_inversion
+    from unface.result.inversion import InversionResult
 
-    require_no_inversion(out, force=force)
+    InversionResult.require_new(out, force=force)
     rules = policy_for(policy, "unface invert")
     bare = _is_vectors(source)
     chosen = list(attack) or ["translate" if bare else "alsuv" if device != "cpu" else f"alsuv:pool={POOL_ON_CPU}"]
@@ -137,7 +137,7 @@ def invert(
         )
     path = done.result.save(out)
     decision = None if rules is None else decide(done.result, rules)
-    beside = {write_inversion(done.result, out / INVERSION_PAGE, decision): "the page"}
+    beside = {write_inversion(done.result, InversionResult.page_in(out), decision): "the page"}
     if show_faces and pictures is not None:
         beside[_gallery(done, pictures, material, out / GALLERY)] = "faces of people, to be kept at home"
     finish(place)

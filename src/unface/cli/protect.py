@@ -58,7 +58,7 @@ def certify(
     from unface.protect.measure import measure_certificate, portraits
     from unface.protect.own import load_function, probe
     from unface.report.certificate import print_certificate, write_certificate
-    from unface.result.certificate import CERTIFICATE_PAGE, require_no_certificate
+    from unface.result.certificate import CertificateResult
 
     if (scheme is None) == (function is None):
         raise UnfaceError("give --scheme or --function: one of them names the front end")
@@ -66,7 +66,7 @@ def certify(
         raise UnfaceError("--variant: is about --scheme; leave it out")
     if encoder is not None and pictures is None:
         raise UnfaceError("--encoder: needs pictures to recognise; give --pictures")
-    require_no_certificate(out, force=force)
+    CertificateResult.require_new(out, force=force)
     front_end: LinearFrontEnd
     name = scheme or str(function)
     with progress_bars(quiet=quiet or json) as progress:
@@ -96,5 +96,5 @@ def certify(
             progress=progress,
         )
     path = result.save(out)
-    page = write_certificate(result, out / CERTIFICATE_PAGE)
+    page = write_certificate(result, CertificateResult.page_in(out))
     show(partial(print_certificate, result), path, {page: "the page"}, json=json, quiet=quiet)

@@ -98,7 +98,7 @@ def release(
     from unface.gate import decide, policy_for
     from unface.release.check import NO_HOLDOUT
     from unface.release.run import Plan, measure_release
-    from unface.result.release import require_no_release
+    from unface.result.release import ReleaseResult
 
     if holdout is None:
         raise UnfaceError(NO_HOLDOUT)
@@ -106,7 +106,7 @@ def release(
         if given and not encoder:
             raise UnfaceError(f"{option}: needs the pictures; give pictures and --encoder")
     traits = _traits(trait, with_pictures=bool(encoder))
-    require_no_release(out, force=force)
+    ReleaseResult.require_new(out, force=force)
     rules = policy_for(policy, "unface release")
     rates, neighbours = numbers(far, "--far"), whole_numbers(k, "--k")
     for one in rates:
@@ -315,10 +315,10 @@ def _show(
 
     from unface.cli.show import show_decided
     from unface.report.release import print_release, write_release
-    from unface.result.release import EXPOSED_FILE, RELEASE_PAGE
+    from unface.result.release import EXPOSED_FILE, ReleaseResult
 
     result = done.result
     path = result.save(out, done.exposed)
-    page = write_release(result, out / RELEASE_PAGE, faces, decision=decision)
+    page = write_release(result, ReleaseResult.page_in(out), faces, decision=decision)
     listed = {out / EXPOSED_FILE: done.exposed.about} if done.exposed.rows else {}
     show_decided(partial(print_release, result), decision, path, {**listed, page: "the page"}, json=json, quiet=quiet)

@@ -3,7 +3,7 @@
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -50,62 +50,50 @@ def report(
     """Draw the page of an audit or another result: one file that makes no network requests."""
     from unface.gate import read_policy
     from unface.output.taken import require_distinct, require_new_file
-    from unface.report.html import write_report
-    from unface.result.audit import REPORT_FILE, AuditResult, audit_path
-    from unface.result.certificate import CERTIFICATE_PAGE, CertificateResult, certificate_path
-    from unface.result.inversion import INVERSION_PAGE, InversionResult, inversion_path
-    from unface.result.protection import PROTECTION_PAGE, ProtectionResult, protection_path
-    from unface.result.release import RELEASE_PAGE, ReleaseResult, release_path
-    from unface.result.validation import VALIDATION_PAGE, ValidationResult, validation_path
+    from unface.result.file import find_result
 
-    validation, release, inversion = validation_path(audit), release_path(audit), inversion_path(audit)
-    certificate, protection = certificate_path(audit), protection_path(audit)
-    audit = validation or release or inversion or certificate or protection or audit_path(audit)
-    pages = {
-        VALIDATION_PAGE: validation,
-        RELEASE_PAGE: release,
-        INVERSION_PAGE: inversion,
-        CERTIFICATE_PAGE: certificate,
-        PROTECTION_PAGE: protection,
-    }
-    usual = next((page for page, found in pages.items() if found), REPORT_FILE)
-    page = audit.parent / usual if out is None else out
+    audit, kind = find_result(audit)
+    page = audit.parent / kind.page if out is None else out
     rules = None if policy is None else read_policy(policy)
     require_distinct([page, history], [audit, policy])
     require_new_file(page, force=force)
-    if history is not None and (inversion or certificate or protection):
-        what = "inversions" if inversion else "certificates" if certificate else "protections"
-        raise UnfaceError(f"--history: does not support {what}; leave it out")
-    if validation:
-        from unface.report.validation import write_validation
-
-        validated = ValidationResult.load(audit)
-        written = write_validation(validated, page, _added(history, validated), _decision(validated, rules))
-    elif release:
-        from unface.report.release import write_release
-
-        released = ReleaseResult.load(audit)
-        written = write_release(released, page, history=_added(history, released), decision=_decision(released, rules))
-    elif inversion:
-        from unface.report.inversion import write_inversion
-
-        inverted = InversionResult.load(audit)
-        written = write_inversion(inverted, page, decision=_decision(inverted, rules))
-    elif certificate:
-        from unface.report.certificate import write_certificate
-
-        certified = CertificateResult.load(audit)
-        written = write_certificate(certified, page, _decision(certified, rules))
-    elif protection:
-        from unface.report.protection import write_protection
-
-        protected = ProtectionResult.load(audit)
-        written = write_protection(protected, page, _decision(protected, rules))
-    else:
-        audited = AuditResult.load(audit)
-        written = write_report(audited, page, _added(history, audited), _decision(audited, rules))
+    name = kind.file.removesuffix(".json")
+    if history is not None and name in (Format.INVERSION, Format.CERTIFICATE, Format.PROTECTION):
+        raise UnfaceError(f"--history: does not support {name}s; leave it out")
+    result = cast("Readable", kind.load(audit))
+    written = _write(result, page, _added(history, result), _decision(result, rules))
     if not quiet:
         typer.echo(printable(str(written)))
+
+
+def _write(result: "Readable", page: Path, history: "Sequence[PastResult]", decision: "GateResult | None") -> Path:
+    from unface.report.certificate import write_certificate
+    from unface.report.html import write_report
+    from unface.report.inversion import write_inversion
+    from unface.report.protection import write_protection
+    from unface.report.release import write_release
+    from unface.report.validation import write_validation
+    from unface.result.audit import AuditResult
+    from unface.result.certificate import CertificateResult
+    from unface.result.inversion import InversionResult
+    from unface.result.protection import ProtectionResult
+    from unface.result.release import ReleaseResult
+    from unface.result.validation import ValidationResult
+
+    match result:
+        case ValidationResult():
+            return write_validation(result, page, history, decision)
+        case ReleaseResult():
+            return write_release(result, page, history=history, decision=decision)
+        case InversionResult():
+            return write_inversion(result, page, decision)
+        case CertificateResult():
+            return write_certificate(result, page, decision)
+        case ProtectionResult():
+            return write_protection(result, page, decision)
+        case AuditResult():
+            return write_report(result, page, history, decision)
+    raise AssertionError("every kind has a page")
 
 
 def _decision(result: "Readable", policy: "Policy | None") -> "GateResult | None":
@@ -125,18 +113,11 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a result file."""
     from unface.result.audit import json_schema
-    from unface.result.certificate import certificate_schema
-    from unface.result.inversion import inversion_schema
-    from unface.result.protection import protection_schema
-    from unface.result.release import release_schema
-    from unface.result.validation import validation_schema
+    from unface.result.file import KINDS
 
-    schemas = {
-        Format.AUDIT: json_schema,
-        Format.VALIDATION: validation_schema,
-        Format.RELEASE: release_schema,
-        Format.INVERSION: inversion_schema,
-        Format.CERTIFICATE: certificate_schema,
-        Format.PROTECTION: protection_schema,
-    }
-    typer.echo(json.dumps(schemas[file](), indent=2))
+    if file is Format.AUDIT:
+        content = json_schema()
+    else:
+        kind = next(kind for kind in KINDS.values() if kind.file == f"{file}.json")
+        content = kind.model.model_json_schema(by_alias=True)
+    typer.echo(json.dumps(content, indent=2))

@@ -100,7 +100,7 @@ def validate(
     from unface.gate import policy_for
     from unface.judge import load_recogniser
     from unface.protect.server import open_server
-    from unface.result.validation import require_no_validation
+    from unface.result.validation import ValidationResult
     from unface.validate.attacks import load_attack
     from unface.validate.ledger import LEDGER_FILE, is_begun
     from unface.validate.material import embedder, enrolment_of
@@ -109,7 +109,7 @@ def validate(
     from unface.validate.run import validate as run
     from unface.validate.targets import Enrollable, HttpForm, open_target
 
-    require_no_validation(out, force=force)
+    ValidationResult.require_new(out, force=force)
     generates = any(getattr(load_attack(name), "generates", False) for name in names(attack))
     if quiz and not generates:
         raise UnfaceError("--quiz: shows faces that an attack drew; add --attack map2v or --attack map2v-improved")
@@ -272,13 +272,13 @@ def _show(
     from unface.cli.show import show_decided
     from unface.gate import decide
     from unface.report.validation import print_validation, write_validation
-    from unface.result.validation import VALIDATION_PAGE
+    from unface.result.validation import ValidationResult
     from unface.validate.ledger import LEDGER_FILE
 
     result = done.result
     path = result.save(out)
     decision = None if rules is None else decide(result, rules)
-    page = write_validation(result, out / VALIDATION_PAGE, decision=decision)
+    page = write_validation(result, ValidationResult.page_in(out), decision=decision)
     beside = {out / LEDGER_FILE: "every question, to be kept at home", page: "the page", **more}
     if save_templates:
         beside = {done.save_templates(out / "templates.parquet"): "recovered templates: biometric data", **beside}

@@ -19,7 +19,7 @@ from pydantic import (
 from unface.output.taken import require_new_files
 from unface.output.write import unfinished_files, write_files
 from unface.result.face_gate import GateCertificate
-from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, Given, Listing, Run, load_result
+from unface.result.file import AUDIT, Chart, FalseAcceptRate, Finding, Frozen, Given, Listing, ResultFile, Run
 from unface.result.numbers import Certificate, Kept, Rate, Share
 from unface.result.parts import BUILT_IN, NoSection, installed_part, listing_names, parts_of
 from unface.result.readings import Reading
@@ -28,9 +28,7 @@ from unface.result.words import count, interval, percent, rate
 if TYPE_CHECKING:
     import pandas
 
-SCHEMA: Literal["unface.audit/2"] = "unface.audit/2"
-AUDIT_FILE = "audit.json"
-REPORT_FILE = "report.html"
+AUDIT_FILE, REPORT_FILE = AUDIT.file, AUDIT.page
 _SHOWN_SPACES = 8
 
 
@@ -328,10 +326,10 @@ class Headline:
         return [change for change in space.changes if (change.k, change.far) == (self.k, self.far)]
 
 
-class AuditResult(Frozen):
+class AuditResult(ResultFile):
     """One audit: what was measured, on what, with which certainty, what was not, and the conclusion."""
 
-    schema_: Literal["unface.audit/2"] = Field(default=SCHEMA, alias="schema")
+    schema_: Literal["unface.audit/2"] = Field(default="unface.audit/2", alias="schema")
     valid: bool
     verdict: str
     findings: list[Finding]
@@ -387,7 +385,7 @@ class AuditResult(Frozen):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "AuditResult":
         """Read an audit.json, or the one in a folder that ``save`` wrote."""
-        return load_result(audit_path(Path(path)), cls, SCHEMA, "unface audit")
+        return super().load(audit_path(Path(path)))
 
     def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
         """Write audit.json and the listings beside it; returns the path of audit.json."""

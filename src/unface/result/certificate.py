@@ -1,20 +1,14 @@
 """certificate.json: what a front end lets through, and the one sentence that it comes to."""
 
-from os import PathLike
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from unface.output.taken import require_new_files
-from unface.output.write import write_files
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
 from unface.result.numbers import Estimate, Mean, Share
 from unface.result.readings import Reading
 from unface.result.words import count, percent, rate
 
-CERTIFICATE_SCHEMA: Literal["unface.certificate/1"] = "unface.certificate/1"
-CERTIFICATE_FILE, CERTIFICATE_PAGE = "certificate.json", "certificate.html"
 LOST, CLEAR = 0.01, 30.0
 """A front end that loses at most this share of a picture and leaves at least so many dB hides almost nothing."""
 
@@ -56,10 +50,10 @@ class PicturesResult(Frozen):
     identity: Identity | None = Field(description="null without an encoder")
 
 
-class CertificateResult(Frozen):
+class CertificateResult(ResultFile):
     """certificate.json."""
 
-    schema_: Literal["unface.certificate/1"] = Field(default=CERTIFICATE_SCHEMA, alias="schema")
+    schema_: Literal["unface.certificate/1"] = Field(default="unface.certificate/1", alias="schema")
     front_end: str
     variant: str | None = Field(description="published or as-attacked; null for a function")
     kind: Literal["linear", "piecewise linear"] = Field(description="piecewise: around one picture only")
@@ -135,33 +129,3 @@ class CertificateResult(Frozen):
     def conditions(self) -> dict[str, str]:
         """Settings that have to agree for numbers to be comparable."""
         return {"size": str(self.size), "pictures": "none" if self.pictures is None else self.pictures.sha256[:12]}
-
-    def save(self, folder: str | PathLike[str]) -> Path:
-        """Write certificate.json; returns its path."""
-        write_files(Path(folder), {CERTIFICATE_FILE: self.file_text()}, {})
-        return Path(folder) / CERTIFICATE_FILE
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> "CertificateResult":
-        """Read a certificate.json."""
-        return load_result(Path(path), cls, CERTIFICATE_SCHEMA, "unface protect frequency certify")
-
-
-def certificate_path(path: Path) -> Path | None:
-    """The certificate.json that a path means: itself, or the one in a folder; None where it is something else."""
-    file = path / CERTIFICATE_FILE if path.is_dir() else path
-    try:
-        with file.open(encoding="utf-8") as opened:
-            return file if f'"{CERTIFICATE_SCHEMA}"' in opened.read(200) else None
-    except (OSError, ValueError):
-        return None
-
-
-def require_no_certificate(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a certificate, before any work is done for it."""
-    require_new_files(folder, (CERTIFICATE_FILE, CERTIFICATE_PAGE), force=force)
-
-
-def certificate_schema() -> dict[str, Any]:
-    """The JSON Schema of certificate.json."""
-    return CertificateResult.model_json_schema(by_alias=True)

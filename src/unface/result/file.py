@@ -6,18 +6,21 @@ import time
 import tomllib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from io import StringIO
+from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypeVar, cast
+from typing import Annotated, Any, Literal, Protocol, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface._version import __version__
 from unface.errors import UnfaceError, reason
+from unface.output.taken import require_new_files
+from unface.output.write import write_files
 
 FalseAcceptRate = Annotated[float, Field(ge=1e-15, lt=1)]
 """That was asked for; one that was reached may be 0."""
-_Model = TypeVar("_Model", bound=BaseModel)
 _TOO_LARGE = "holds a whole number of more than 64 bits; write a smaller one"
 
 
@@ -84,6 +87,117 @@ class Run(Frozen):
     unface: str
     started: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A format of result files."""
+
+    file: str
+    """As the command names it."""
+    page: str
+    made_by: str
+    home: str
+    """``module:class``; imported when such a file is read."""
+
+    @property
+    def model(self) -> "type[ResultFile]":
+        """The class."""
+        module, _, name = self.home.partition(":")
+        return cast("type[ResultFile]", getattr(import_module(module), name))
+
+    def load(self, path: Path) -> "ResultFile":
+        """Read a file of this kind."""
+        return self.model.load(path)
+
+
+AUDIT = Kind("audit.json", "report.html", "unface audit", "unface.result.audit:AuditResult")
+
+KINDS = {
+    "unface.audit/2": AUDIT,
+    "unface.validation/1": Kind(
+        "validation.json", "validation.html", "unface validate", "unface.result.validation:ValidationResult"
+    ),
+    "unface.release/1": Kind("release.json", "release.html", "unface release", "unface.result.release:ReleaseResult"),
+    "unface.inversion/1": Kind(
+        "inversion.json", "inversion.html", "unface invert", "unface.result.inversion:InversionResult"
+    ),
+    "unface.certificate/1": Kind(
+        "certificate.json",
+        "certificate.html",
+        "unface protect frequency certify",
+        "unface.result.certificate:CertificateResult",
+    ),
+    "unface.protection/1": Kind(
+        "protection.json",
+        "protection.html",
+        "unface protect facemae audit",
+        "unface.result.protection:ProtectionResult",
+    ),
+}
+
+
+class ResultFile(Frozen):
+    """A whole file, of one of ``KINDS``; subclasses have the field ``schema_``, which names it."""
+
+    @classmethod
+    def schema_name(cls) -> str:
+        """unface.audit/2."""
+        return cast(str, cls.model_fields["schema_"].default)
+
+    @classmethod
+    def file_kind(cls) -> Kind:
+        """Its names."""
+        return KINDS[cls.schema_name()]
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a file of this kind."""
+        path, schema, made_by = Path(path), cls.schema_name(), cls.file_kind().made_by
+        if path.is_dir():
+            raise UnfaceError(f"{path}: is a folder; give the file in it that '{made_by}' wrote")
+        content = read_json(path, f"'{made_by}'")
+        version = content.get("schema") if isinstance(content, dict) else None
+        if version is None:
+            raise UnfaceError(f"{path}: has no 'schema' key; give the file that '{made_by}' wrote")
+        if version != schema:
+            raise UnfaceError(f"{path}: has schema {version!r}, this version reads {schema!r}; run '{made_by}' again")
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            what = first["msg"].lower().removeprefix("value error, ")
+            said = f"{where}: {what}" if where else what
+            raise UnfaceError(f"{path}: {said}; was the file changed by hand?") from None
+
+    def save(self, folder: str | PathLike[str]) -> Path:
+        """Write the file into a folder; returns its path."""
+        write_files(Path(folder), {self.file_kind().file: self.file_text()}, {})
+        return Path(folder) / self.file_kind().file
+
+    @classmethod
+    def require_new(cls, folder: Path, *, force: bool) -> None:
+        """Refuse a folder that holds a finished file or page of this kind, before any work is done for it."""
+        require_new_files(folder, (cls.file_kind().file, cls.file_kind().page), force=force)
+
+    @classmethod
+    def page_in(cls, folder: Path) -> Path:
+        """Where the page of such a file lies."""
+        return folder / cls.file_kind().page
+
+
+def find_result(path: Path) -> tuple[Path, Kind]:
+    """The file that a path means, itself or the one in a folder, and its kind; an audit if it is no other kind."""
+    for schema, kind in KINDS.items():
+        file = path / kind.file if path.is_dir() else path
+        try:
+            with file.open(encoding="utf-8") as opened:
+                if f'"{schema}"' in opened.read(200) and kind is not AUDIT:
+                    return file, kind
+        except (OSError, ValueError):
+            continue
+    return (path / AUDIT.file if path.is_dir() else path), AUDIT
 
 
 class Chart(Protocol):
@@ -164,23 +278,3 @@ def read_json(path: Path, made_by: str) -> object:
         raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
     except (ValueError, RecursionError):
         raise UnfaceError(f"{path}: is not JSON; give the file that {made_by} wrote") from None
-
-
-def load_result(path: Path, model: type[_Model], schema: str, made_by: str) -> _Model:
-    """Read a result file; ``made_by`` is the command that writes such files."""
-    if path.is_dir():
-        raise UnfaceError(f"{path}: is a folder; give the file in it that '{made_by}' wrote")
-    content = read_json(path, f"'{made_by}'")
-    version = content.get("schema") if isinstance(content, dict) else None
-    if version is None:
-        raise UnfaceError(f"{path}: has no 'schema' key; give the file that '{made_by}' wrote")
-    if version != schema:
-        raise UnfaceError(f"{path}: has schema {version!r}, this version reads {schema!r}; run '{made_by}' again")
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        what = first["msg"].lower().removeprefix("value error, ")
-        said = f"{where}: {what}" if where else what
-        raise UnfaceError(f"{path}: {said}; was the file changed by hand?") from None

@@ -4,23 +4,16 @@
 """
 
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from unface.output.taken import require_new_files
-from unface.output.write import write_files
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.readings import Reading
 from unface.result.validation import ALL_JUDGES, JudgeThreshold
 from unface.result.words import one_in, percent, rate
 
-INVERSION_SCHEMA: Literal["unface.inversion/1"] = "unface.inversion/1"
-INVERSION_FILE = "inversion.json"
-INVERSION_PAGE = "inversion.html"
 RAW = "raw"
 NOT_CONVERGED = "not converged"
 """What a finding is about where an attack stayed below the cosine of another real picture."""
@@ -162,10 +155,10 @@ class InversionHeadline:
     point: InversionSuccess
 
 
-class InversionResult(Frozen):
+class InversionResult(ResultFile):
     """inversion.json."""
 
-    schema_: Literal["unface.inversion/1"] = Field(default=INVERSION_SCHEMA, alias="schema")
+    schema_: Literal["unface.inversion/1"] = Field(default="unface.inversion/1", alias="schema")
     encoder: Attacked
     people: TargetPeople
     prior: PriorFacts | None
@@ -267,37 +260,7 @@ class InversionResult(Frozen):
             "attacks": ", ".join(dict.fromkeys(cell.attack for cell in self.cells)),
         }
 
-    def save(self, folder: str | PathLike[str]) -> Path:
-        """Write inversion.json; returns its path."""
-        write_files(Path(folder), {INVERSION_FILE: self.file_text()}, {})
-        return Path(folder) / INVERSION_FILE
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> "InversionResult":
-        """Read an inversion.json."""
-        return load_result(Path(path), cls, INVERSION_SCHEMA, "unface invert")
-
-
-def inversion_path(path: Path) -> Path | None:
-    """The inversion.json that a path means: itself, or the one in a folder; None where it is something else."""
-    file = path / INVERSION_FILE if path.is_dir() else path
-    try:
-        with file.open(encoding="utf-8") as opened:
-            return file if f'"{INVERSION_SCHEMA}"' in opened.read(200) else None
-    except (OSError, ValueError):
-        return None
-
 
 def inverted(point: InversionSuccess) -> Share:
     """The share that counts: other pictures, or the attacked one where there are no others."""
     return point.other if point.other is not None else point.same
-
-
-def require_no_inversion(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a finished inversion, before any work is done for it."""
-    require_new_files(folder, (INVERSION_FILE, INVERSION_PAGE), force=force)
-
-
-def inversion_schema() -> dict[str, Any]:
-    """The JSON Schema of inversion.json."""
-    return InversionResult.model_json_schema(by_alias=True)

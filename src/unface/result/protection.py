@@ -2,23 +2,16 @@
 
 import math
 import statistics
-from os import PathLike
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from unface.output.taken import require_new_files
-from unface.output.write import write_files
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.release import RiskResult
 from unface.result.words import count, one_in, percent, rate
 
-PROTECTION_SCHEMA: Literal["unface.protection/1"] = "unface.protection/1"
-PROTECTION_FILE = "protection.json"
-PROTECTION_PAGE = "protection.html"
 PAPER_K = 2
 """Nearest faces of the retrieval risk that paper 004 quotes."""
 _LEVEL = 0.95
@@ -142,10 +135,10 @@ class ReleaseFacts(Frozen):
     model_sha256: str
 
 
-class ProtectionResult(Frozen):
+class ProtectionResult(ResultFile):
     """protection.json."""
 
-    schema_: Literal["unface.protection/1"] = Field(default=PROTECTION_SCHEMA, alias="schema")
+    schema_: Literal["unface.protection/1"] = Field(default="unface.protection/1", alias="schema")
     release: ReleaseFacts
     calibrate_people: int
     measured_people: int
@@ -246,33 +239,3 @@ class ProtectionResult(Frozen):
             "attackers": ", ".join(one.name for one in self.audited.attackers),
             "people": count(self.measured_people, "person", "people"),
         }
-
-    def save(self, folder: str | PathLike[str]) -> Path:
-        """Write protection.json; returns its path."""
-        write_files(Path(folder), {PROTECTION_FILE: self.file_text()}, {})
-        return Path(folder) / PROTECTION_FILE
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> "ProtectionResult":
-        """Read a protection.json."""
-        return load_result(Path(path), cls, PROTECTION_SCHEMA, "unface protect facemae audit")
-
-
-def protection_path(path: Path) -> Path | None:
-    """The protection.json that a path means: itself, or the one in a folder; None where it is something else."""
-    file = path / PROTECTION_FILE if path.is_dir() else path
-    try:
-        with file.open(encoding="utf-8") as opened:
-            return file if f'"{PROTECTION_SCHEMA}"' in opened.read(200) else None
-    except (OSError, ValueError):
-        return None
-
-
-def require_no_protection(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a result, before any work is done for it."""
-    require_new_files(folder, (PROTECTION_FILE, PROTECTION_PAGE), force=force)
-
-
-def protection_schema() -> dict[str, Any]:
-    """The JSON Schema of protection.json."""
-    return ProtectionResult.model_json_schema(by_alias=True)

@@ -7,12 +7,11 @@ its line in ``KINDS``.
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
 from unface.errors import UnfaceError
-from unface.result.file import Run, read_json
+from unface.result.file import KINDS, Run, read_json
 from unface.result.numbers import Estimate
 
 EXPOSED_FILE = "exposed.csv"
@@ -79,47 +78,6 @@ class Readable(Protocol):
     def file_text(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A format of result files."""
-
-    file: str
-    """As the command names it."""
-    page: str
-    made_by: str
-    home: str
-    """``module:class``; imported when such a file is read."""
-
-    def load(self, path: Path) -> Readable:
-        """Read a file of this kind."""
-        module, _, name = self.home.partition(":")
-        return cast(Readable, getattr(import_module(module), name).load(path))
-
-
-KINDS = {
-    "unface.audit/2": Kind("audit.json", "report.html", "unface audit", "unface.result.audit:AuditResult"),
-    "unface.validation/1": Kind(
-        "validation.json", "validation.html", "unface validate", "unface.result.validation:ValidationResult"
-    ),
-    "unface.release/1": Kind("release.json", "release.html", "unface release", "unface.result.release:ReleaseResult"),
-    "unface.inversion/1": Kind(
-        "inversion.json", "inversion.html", "unface invert", "unface.result.inversion:InversionResult"
-    ),
-    "unface.certificate/1": Kind(
-        "certificate.json",
-        "certificate.html",
-        "unface protect frequency certify",
-        "unface.result.certificate:CertificateResult",
-    ),
-    "unface.protection/1": Kind(
-        "protection.json",
-        "protection.html",
-        "unface protect facemae audit",
-        "unface.result.protection:ProtectionResult",
-    ),
-}
-
-
 def read_result(path: Path) -> tuple[Readable, Path]:
     """Any result file, or the one in a folder that a command wrote; and the path of the file."""
     file = path
@@ -137,7 +95,7 @@ def read_result(path: Path) -> tuple[Readable, Path]:
     kind = KINDS.get(schema) or same.get(schema.rpartition("/")[0])
     if kind is None:
         raise UnfaceError(f"{file}: has schema {schema!r}; this version compares {', '.join(KINDS)}")
-    return kind.load(file), file
+    return cast(Readable, kind.load(file)), file
 
 
 Counts = Mapping[str, tuple[int, int]]

@@ -6,20 +6,16 @@ of a person is in the file: exposed people are listed in exposed.csv, for its ow
 
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from unface.output.taken import require_new_files
 from unface.output.write import write_files
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Listing, Run, load_result
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Listing, ResultFile, Run
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.words import count, percent, rate
 
-RELEASE_SCHEMA: Literal["unface.release/1"] = "unface.release/1"
-RELEASE_FILE = "release.json"
-RELEASE_PAGE = "release.html"
 EXPOSED_FILE = "exposed.csv"
 SURE = 0.01
 """A test counts as evidence below this p-value: a release runs several."""
@@ -182,10 +178,10 @@ class ExactCopies(Frozen):
         return self.faces > self.holdout
 
 
-class ReleaseResult(Frozen):
+class ReleaseResult(ResultFile):
     """release.json."""
 
-    schema_: Literal["unface.release/1"] = Field(default=RELEASE_SCHEMA, alias="schema")
+    schema_: Literal["unface.release/1"] = Field(default="unface.release/1", alias="schema")
     synthetic: SetFacts
     training: SetFacts
     holdout: SetFacts
@@ -342,30 +338,5 @@ class ReleaseResult(Frozen):
     def save(self, folder: str | PathLike[str], exposed: Listing | None = None) -> Path:
         """Write release.json, and exposed.csv for the owner alone where people are listed; returns the path."""
         listing = None if exposed is None else exposed.csv()
-        write_files(Path(folder), {RELEASE_FILE: self.file_text()}, {EXPOSED_FILE: listing})
-        return Path(folder) / RELEASE_FILE
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> "ReleaseResult":
-        """Read a release.json."""
-        return load_result(Path(path), cls, RELEASE_SCHEMA, "unface release")
-
-
-def release_path(path: Path) -> Path | None:
-    """The release.json that a path means: itself, or the one in a folder; None where it is something else."""
-    file = path / RELEASE_FILE if path.is_dir() else path
-    try:
-        with file.open(encoding="utf-8") as opened:
-            return file if f'"{RELEASE_SCHEMA}"' in opened.read(200) else None
-    except (OSError, ValueError):
-        return None
-
-
-def require_no_release(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a finished release, before any work is done for it."""
-    require_new_files(folder, (RELEASE_FILE, RELEASE_PAGE), force=force)
-
-
-def release_schema() -> dict[str, Any]:
-    """The JSON Schema of release.json."""
-    return ReleaseResult.model_json_schema(by_alias=True)
+        write_files(Path(folder), {self.file_kind().file: self.file_text()}, {EXPOSED_FILE: listing})
+        return Path(folder) / self.file_kind().file

@@ -5,15 +5,11 @@
 
 from dataclasses import dataclass
 from importlib import import_module
-from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import Field, field_validator
 
-from unface.output.taken import require_new_files
-from unface.output.write import write_files
-from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, Run, load_result
+from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, ResultFile, Run
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.words import count, one_in, percent, rate
@@ -21,9 +17,6 @@ from unface.result.words import count, one_in, percent, rate
 if TYPE_CHECKING:
     import pandas
 
-VALIDATION_SCHEMA: Literal["unface.validation/1"] = "unface.validation/1"
-VALIDATION_FILE = "validation.json"
-VALIDATION_PAGE = "validation.html"
 ALL_JUDGES = "all"
 """The judge of a point that counts every judge's verdicts together."""
 
@@ -144,10 +137,10 @@ class ValidationHeadline:
     point: Success
 
 
-class ValidationResult(Frozen):
+class ValidationResult(ResultFile):
     """validation.json."""
 
-    schema_: Literal["unface.validation/1"] = Field(default=VALIDATION_SCHEMA, alias="schema")
+    schema_: Literal["unface.validation/1"] = Field(default="unface.validation/1", alias="schema")
     target: TargetFacts
     enrolled: Enrolled
     attacker: Attacker
@@ -290,26 +283,6 @@ class ValidationResult(Frozen):
 
     __str__ = __repr__
 
-    def save(self, folder: str | PathLike[str]) -> Path:
-        """Write validation.json; returns its path."""
-        write_files(Path(folder), {VALIDATION_FILE: self.file_text()}, {})
-        return Path(folder) / VALIDATION_FILE
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> "ValidationResult":
-        """Read a validation.json."""
-        return load_result(Path(path), cls, VALIDATION_SCHEMA, "unface validate")
-
-
-def validation_path(path: Path) -> Path | None:
-    """The validation.json that a path means: itself, or the one in a folder; None where it is something else."""
-    file = path / VALIDATION_FILE if path.is_dir() else path
-    try:
-        with file.open(encoding="utf-8") as opened:
-            return file if f'"{VALIDATION_SCHEMA}"' in opened.read(200) else None
-    except (OSError, ValueError):
-        return None
-
 
 def measured(point: Success) -> Share | None:
     """The share that counts: other pictures, or the enrolled one where there are no others."""
@@ -319,13 +292,3 @@ def measured(point: Success) -> Share | None:
 def _value(point: Success) -> float:
     share = measured(point)
     return -1.0 if share is None else share.value
-
-
-def require_no_validation(folder: Path, *, force: bool) -> None:
-    """Refuse a folder that holds a finished validation, before any work is done for it."""
-    require_new_files(folder, (VALIDATION_FILE, VALIDATION_PAGE), force=force)
-
-
-def validation_schema() -> dict[str, Any]:
-    """The JSON Schema of validation.json."""
-    return ValidationResult.model_json_schema(by_alias=True)
