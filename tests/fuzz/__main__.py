@@ -112,7 +112,7 @@ def _child(names: Sequence[str], start: int, count: int, seed: int, folder: Path
     if "faiss" in names:
         from unface.stores import faiss_index
 
-        faiss_index.subprocess = WarmTrials()  # type: ignore[attr-defined]
+        vars(faiss_index)["subprocess"] = WarmTrials()
     most = _status("VmSize") * 1024 + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     with (folder / "outcomes").open("w", encoding="utf-8", buffering=1) as outcomes:
