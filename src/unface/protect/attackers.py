@@ -129,10 +129,9 @@ def fine_tuned_attacker(
         both = [random.permutation(rows[at])[:2] for at in chosen]
         places = torch.from_numpy(np.array([[two[0] for two in both], [two[-1] for two in both]])).to(device)
         with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
-            real, released = (
-                network(pictures_of(side[place], side.shape[1])) for side, place in zip(pictures, places, strict=True)
-            )
-        scores = real.float() @ released.float().T / tuning.temperature
+            seen = torch.cat([side[place] for side, place in zip(pictures, places, strict=True)])
+            real, released = network(pictures_of(seen, seen.shape[1])).float().chunk(2)
+        scores = real @ released.T / tuning.temperature
         own_place = torch.arange(len(chosen), device=device)
         loss = functional.cross_entropy(scores, own_place) + functional.cross_entropy(scores.T, own_place)
         for group in adam.param_groups:

@@ -52,7 +52,7 @@ class Preset:
 
 PRESETS = {
     "tiny": Preset(64, 8, 64, 2, 4, 64, 1, 4, batch=32, epochs=60, learning_rate=4e-3),
-    "small": Preset(112, 8, 384, 12, 6, 256, 4, 8, batch=128, epochs=100, learning_rate=3e-4),
+    "small": Preset(112, 8, 384, 12, 6, 256, 4, 8, batch=256, epochs=100, learning_rate=4.5e-4),
     "base": Preset(224, 16, 768, 12, 12, 512, 8, 16, batch=256, epochs=200, learning_rate=1.5e-4),
 }
 

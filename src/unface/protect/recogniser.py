@@ -33,8 +33,8 @@ class RecogniserRecipe:
     width: float = 1.0
     dim: int = 128
     epochs: int = 24
-    batch: int = 128
-    learning_rate: float = 2e-3
+    batch: int = 256
+    learning_rate: float = 3e-3
     weight_decay: float = 0.05
     scale: float = 32.0
     margin: float = 0.4
@@ -46,7 +46,7 @@ class RecogniserRecipe:
 
 
 RECOGNISERS = {
-    "tiny": RecogniserRecipe(size=64, width=0.5, epochs=30, batch=64),
+    "tiny": RecogniserRecipe(size=64, width=0.5, epochs=30, batch=64, learning_rate=2e-3),
     "small": RecogniserRecipe(),
     "base": RecogniserRecipe(),
 }
