@@ -3,11 +3,12 @@
     python -m studies.release_dose PICTURES SAMPLES KEEP [--random FOLDER] [--record WHERE]
 
 PICTURES holds CelebA's aligned pictures as <person>/<picture>. SAMPLES holds what each generator drew: a zip, or a
-folder, n250_samples, n1000_samples and so on, and n250_result.json with its steps and learning rate. n250_early_samples
-is what the generator drew before its training was done. The people of T_n are the first n / 5 in order of sha256(name),
-five pictures each; the holdout are people from the 7,001st on, not seen by any generator. At most --people of each side
-are compared. Real pictures get the generator's crop at 64² first, so that all three sets are alike. "pixels" are the
-pictures themselves at 16², less their mean. KEEP holds vectors, so that a second call encodes nothing again.
+folder, n250_samples, n1000_samples and so on, and n250_result.json with its steps. n250_early_samples and
+n250_late_samples are what the generator drew after less and after more training. The people of T_n are the first
+n / 5 in order of sha256(name), five pictures each; the holdout are people from the 7,001st on, not seen by any
+generator. At most --people of each side are compared. Real pictures get the generator's crop at 64² first, so that all
+three sets are alike. "pixels" are the pictures themselves at 16², less their mean. KEEP holds vectors, so that a second
+call encodes nothing again.
 
 --random: FOLDER with generated faces that never saw CelebA (arcface-mbf_random.parquet) and arcface-
 mbf_celeba9k.parquet, the negative control; and for retrieval <encoder>_celeba9k and <encoder>_copies.parquet.
@@ -82,7 +83,7 @@ def main() -> None:
             )
             print(*markdown(_table(rows[-1:])), sep="\n", flush=True)
     if asked.random is not None:
-        rows.append(["arcface-mbf", "none of them", None, None, None, None, *_control(asked.random)])
+        rows.append(["arcface-mbf", "none of them", None, None, None, *_control(asked.random)])
     tables = {"dose": _table(rows)}
     if asked.random is not None:
         tables["retrieval"] = Table(columns=RETRIEVAL, rows=_retrieval(asked.random))
@@ -126,7 +127,6 @@ def _table(rows: list[list[Cell]]) -> Table:
         "encoder": "",
         "trained on pictures": "",
         "steps": ",",
-        "learning rate": ".0e",
         "times each picture was seen": ".0f",
         "copies by pixels": ".2%",
         "faces drawn": ",",
@@ -148,17 +148,17 @@ def _table(rows: list[list[Cell]]) -> Table:
     return Table(columns=columns, rows=rows)
 
 
-def _trained(folder: Path, n: int, name: str) -> tuple[int | None, float | None, float | None, float | None]:
-    """Steps and learning rate of a generator, how often it saw each picture, the share of its faces that are copies.
+def _trained(folder: Path, n: int, name: str) -> tuple[int | None, float | None, float | None]:
+    """Steps of a generator, how often it saw each picture, the share of its faces that are copies.
 
     Such a face is, by pixels, at most half as far from the nearest training picture as from the second nearest.
     """
     path = next(folder.rglob(f"{name}_result.json"), None)
     if path is None:
-        return None, None, None, None
+        return None, None, None
     facts = json.loads(path.read_text(encoding="utf-8"))
     passes = short(facts["steps"] * BATCH / n)
-    return int(facts["steps"]), facts.get("learning_rate"), passes, short(facts["memorised"]["half"])
+    return int(facts["steps"]), passes, short(facts["memorised"]["half"])
 
 
 def _control(folder: Path, people: int = 1_000, after: int = 4_000) -> list[Cell]:
@@ -284,10 +284,12 @@ def _face(picture: Picture) -> Picture:
 def _found(folder: Path) -> list[tuple[int, str, Path]]:
     """(pictures, name, where) of what each generator drew, the fewest pictures and the shortest training first."""
     named = (
-        (re.fullmatch(r"(n(\d+)(_early)?)_samples(\.zip)?", path.name), path) for path in folder.rglob("n*_samples*")
+        (re.fullmatch(r"(n(\d+)(_early|_late)?)_samples(\.zip)?", path.name), path)
+        for path in folder.rglob("n*_samples*")
     )
     found = [(int(match[2]), match[1], path) for match, path in named if match]
-    return sorted(found, key=lambda one: (one[0], not one[1].endswith("_early")))
+    places = {"_early": 0, "": 1, "_late": 2}
+    return sorted(found, key=lambda one: (one[0], places[one[1].removeprefix(f"n{one[0]}")]))
 
 
 def short(value: float) -> float:
