@@ -109,14 +109,17 @@ class Joined:
 
     def common(self, other: "Joined") -> tuple[Judged, Judged]:
         """The other's and these counts of the targets that both have."""
-        mine, theirs = ({part["start"]: part for part in one.parts} for one in (self, other))
-        both = {
-            start: min(int(part["cell"]["targets"]) for part in (mine[start], theirs[start]))
-            for start in sorted(set(mine) & set(theirs))
+        mine, theirs = ([target for part in one.parts for target in sorted(_block(part))] for one in (self, other))
+        both = sorted(set(mine) & set(theirs))
+        return other.judged_of([theirs.index(one) for one in both]), self.judged_of([mine.index(one) for one in both])
+
+    def judged_of(self, places: Sequence[int]) -> Judged:
+        """Counts of some targets, by their places among these."""
+        by = {
+            judge: Tally(*(getattr(tally, kind)[..., places] for kind in Tally.__dataclass_fields__))
+            for judge, tally in self.judged.by.items()
         }
-        return joined([_cut(theirs[start], targets) for start, targets in both.items()]), joined(
-            [_cut(mine[start], targets) for start, targets in both.items()]
-        )
+        return Judged(self.judged.fars, by)
 
 
 def joined(tallied: Sequence[Row]) -> Judged:
@@ -128,15 +131,6 @@ def joined(tallied: Sequence[Row]) -> Judged:
             *(np.concatenate([np.array(part[kind]) for part in parts], axis=-1) for kind in Tally.__dataclass_fields__)
         )
     return Judged(tuple(tallied[0]["fars"]), by)
-
-
-def _cut(part: Row, targets: int) -> Row:
-    """The counts of a block's first targets."""
-    by = {
-        judge: {kind: np.array(counts)[..., :targets] for kind, counts in found.items()}
-        for judge, found in part["tally"]["by"].items()
-    }
-    return {**part["tally"], "by": by}
 
 
 def made_tables(rows: Sequence[Row]) -> dict[str, Table]:

@@ -221,11 +221,11 @@ def test_cells_of_different_lengths_are_compared_on_the_targets_that_both_have()
         }
 
     raw = Joined("photographs", "sscd-int8", "alsuv", "raw", [block(0, [1, 0, 1, 1]), block(4, [1])])
-    erased = Joined("photographs", "sscd-int8", "alsuv", "isp", [block(0, [0, 0])])
+    erased = Joined("photographs", "sscd-int8", "alsuv", "isp", [block(0, [0, 1]), block(3, [0])])
     theirs, mine = erased.common(raw)
-    assert theirs.by["sface"].same.tolist() == [[1, 0]]
-    assert mine.by["sface"].same.tolist() == [[0, 0]]
-    assert theirs.by["sface"].same_of.tolist() == [1, 1]
+    assert theirs.by["sface"].same.tolist() == [[1, 0, 1]]
+    assert mine.by["sface"].same.tolist() == [[0, 1, 0]]
+    assert theirs.by["sface"].same_of.tolist() == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
