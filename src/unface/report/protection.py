@@ -264,7 +264,7 @@ def _second_lines(result: ProtectionResult) -> list[str]:
     return [
         f"Two releases show {percent(second.same_seed_shown)} of each picture with the same mask seed, "
         f"{percent(second.other_seed_shown)} with another.",
-        f"With another seed, the attacker {second.attacker} links {percent(second.both.value)} "
+        f"With another seed, the attacker '{second.attacker}' links {percent(second.both.value)} "
         f"instead of {percent(second.one.value)}.",
     ]
 
