@@ -323,7 +323,7 @@ class Bench:
         self.recognisers = {name: load_recogniser(name, device=self.device, accept_licence=True) for name in JUDGES}
         prior = load_prior(device=self.device, accept_licence=True, head=True)
         assert isinstance(prior, StylePrior)
-        fast = prior.tuned(torch.float32, compiled=asked.tuned == "compiled") if asked.tuned else None
+        fast = tuned(prior, asked.batch, compiled=asked.tuned == "compiled") if asked.tuned else None
         self.drawn = Drawn(prior, self.detector, asked.batch, min(_TRIED, asked.pool), fast)
         self.images = {image.id: image for image in read_images(asked.pictures)}
         self.systems: dict[str, System] = {}
@@ -380,6 +380,20 @@ class Bench:
         write_embeddings(
             EmbeddingSet.from_arrays(vectors, owners, ids=self.kept, source="server"), server_file(self.out, text)
         )
+
+
+def tuned(prior: StylePrior, batch: int, *, compiled: bool) -> StylePrior:
+    """For many passes; where compiling fails, the same network as it is."""
+    fast = prior.tuned(torch.float32, compiled=compiled)
+    try:
+        with torch.no_grad():
+            fast.decode(torch.zeros(batch, prior.slots, prior.latent_dim, device=prior.device), DRAWN)
+    except Exception as error:  # whatever a compiler says
+        if not compiled:
+            raise
+        print(f"not compiled: {type(error).__name__}", flush=True)
+        return prior.tuned(torch.float32)
+    return fast
 
 
 def threaded(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
