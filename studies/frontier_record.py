@@ -7,7 +7,7 @@ Replaces docs/measured/frontier.json and docs/frontier.svg.
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,17 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from studies.frontier import FITTED_ON, GATED, METHODS, PAIRS, RAW, SETS
+from studies.frontier import FITTED_ON, GATED, KEPT, METHODS, PAIRS, RAW, REMOVED, SETS
+from studies.frontier import spaces as study_spaces
 from studies.measured import HOME, Cell, Table, write_findings
 from unface.metrics import Replicates, difference_interval
 
 FAR = 1e-4
 ALBUM = "2 against 3"
+PAIRS_AND_ALBUM = {"pairs": (PAIRS, FAR), ALBUM: (ALBUM, FAR)}
+DIMENSIONS = (128, 384, 512, 1280)  # of the encoders
+RIVALS = {"isp": "ISP", "leace": "LEACE", "pca": "label-free PCA", "random": "random subspace"}
+ELSEWHERE_FAR = 1e-2  # the smaller sets resolve no lower one for their largest albums
 COLOURS = ["#0072b2", "#d55e00", "#cc79a7", "#009e73", "#999999", "#000000"]  # told apart by the colour-blind
 _FOUND = "copy recall@1"
 
@@ -83,7 +88,13 @@ def tables_of(encoder: str, spaces: dict[str, Space]) -> Iterator[tuple[str, Tab
     gated = [one for name, one in spaces.items() if name.endswith(GATED)]
     uses = {name: key for name, key in _USES.items() if _raw_use(open_spaces, *key) is not None}
     columns = {"space": "", "pairs": ".1%", "2 against 2": ".1%", ALBUM: ".1%"} | dict.fromkeys(uses, ".2%")
-    for title, listed in ((encoder, open_spaces), (f"{encoder}, gated", gated)):
+    common = common_strengths(one.name for one in open_spaces)
+    parts = {
+        encoder: [one for one in open_spaces if one.name in common],
+        f"{encoder}, strengths between": [one for one in open_spaces if one.name not in common],
+        f"{encoder}, gated": gated,
+    }
+    for title, listed in parts.items():
         if listed:
             rows = [
                 [one.name, *(one.tar(size, FAR) for size in (PAIRS, "2 against 2", ALBUM))]
@@ -110,7 +121,15 @@ def tables_of(encoder: str, spaces: dict[str, Space]) -> Iterator[tuple[str, Tab
             ],
         ),
     )
-    yield f"{encoder}, at equal use", equal_use(open_spaces, "harder copies found" in uses)
+    yield f"{encoder}, at equal use", equal_use(open_spaces, copies_found(open_spaces), PAIRS_AND_ALBUM)
+
+
+def common_strengths(names: Iterable[str]) -> set[str]:
+    """Of an encoder's spaces, those at the strengths that all methods were first compared at, and every keeper."""
+    there = set(names)
+    listed = next(known for known in (study_spaces(dim, gated=False) for dim in DIMENSIONS) if there <= set(known))
+    first = 1 + len(REMOVED) * len(METHODS) + len(KEPT)
+    return {*listed[:first], *(name for name in there if name.startswith("keeper"))}
 
 
 def _is_on(source: str, name: str) -> bool:
@@ -130,30 +149,63 @@ def _raw_use(spaces: list[Space], measure: str, on: str) -> Cell:
     return found[0] if found else None
 
 
-def equal_use(spaces: list[Space], harder: bool) -> Table:
-    """Each keeper less each rival method at the keeper's own share of copies found, paired over people.
-
-    A rival's leakage there is interpolated between the two strengths that find the next more and the next fewer
-    copies, replicate by replicate. Raw is the weakest strength of every method.
-    """
-    on = "hardcopies" if harder else "copies"
+def copies_found(spaces: list[Space]) -> dict[str, float]:
+    """By space, of the harder copies where there are some."""
+    on = "hardcopies" if _raw_use(spaces, _FOUND, "hardcopies") is not None else "copies"
     use: dict[str, Any] = {
         one.name: (_raw_use(spaces, _FOUND, on) if one.name == RAW else one.use(_FOUND, on)) for one in spaces
     }
-    found = {name: float(ends[0]) for name, ends in use.items() if ends is not None}
+    return {name: float(ends[0]) for name, ends in use.items() if ends is not None}
+
+
+def equal_use(spaces: list[Space], found: dict[str, float], sizes: Mapping[str, tuple[str, float]]) -> Table:
+    """Each keeper less each rival method at the keeper's own share of copies found, paired over people.
+
+    A rival's leakage there is interpolated between the two strengths that find the next more and the next fewer
+    copies, replicate by replicate. Raw is the weakest strength of every method. A rival's strength is left out where
+    another one of it finds as many copies and leaves less. ``sizes`` are the columns.
+    """
     rows: list[list[Cell]] = []
     for keeper in (one for one in spaces if one.method == "keeper"):
         for method in METHODS:
             rivals = [one for one in spaces if one.method in (method, RAW)]
+            if len(rivals) < 2:
+                continue
+            rivals = _worth_choosing(rivals, found, list(sizes.values()))
             more = [one for one in rivals if found[one.name] >= found[keeper.name]]
             fewer = [one for one in rivals if found[one.name] < found[keeper.name]]
-            cells = [_difference(keeper, more, fewer, found, size) for size in (PAIRS, ALBUM)]
+            cells = [_difference(keeper, more, fewer, found, key) for key in sizes.values()]
             between = "all find as many" if more else "none finds as many"
             if more and fewer:
                 between = f"{_next(more, found).name} and {_next(fewer, found, -1).name}"
             rows.append([keeper.name, method, found[keeper.name], between, *cells])
     columns = {"keeper": "", "rival": "", "copies found": ".2%", "rival between": ""}
-    return Table(columns=columns | {"pairs": "+.2%", ALBUM: "+.2%"}, rows=rows)
+    return Table(columns=columns | dict.fromkeys(sizes, "+.2%"), rows=rows)
+
+
+def verdicts(compared: Table, place: int) -> list[Cell]:
+    """For each rival: at how many of the keepers that can be compared does the keeper significantly leave less."""
+    cells: list[Cell] = []
+    for method in RIVALS:
+        ours = [row for row in compared.rows if row[1] == method]
+        ends: list[Any] = [row[place] for row in ours if row[place] is not None]
+        less, more = sum(end[2] < 0 for end in ends), sum(end[1] > 0 for end in ends)
+        if ends:
+            cells.append(f"{less} of {len(ends)}" + (f", {more} more" if more else ""))
+        else:
+            cells.append("none finds as many" if any(row[3] == "none finds as many" for row in ours) else "not run")
+    return cells
+
+
+def _worth_choosing(rivals: list[Space], found: dict[str, float], keys: list[tuple[str, float]]) -> list[Space]:
+    left: dict[str, list[Any]] = {one.name: [one.tar(*key) for key in keys] for one in rivals}
+
+    def beaten(one: Space, other: Space) -> bool:
+        both = list(zip(left[one.name], left[other.name], strict=True))
+        less = all(mine and theirs and theirs[0] < mine[0] for mine, theirs in both)
+        return found[other.name] >= found[one.name] and less
+
+    return [one for one in rivals if not any(beaten(one, other) for other in rivals)]
 
 
 def _next(spaces: list[Space], found: dict[str, float], sign: int = 1) -> Space:
@@ -166,8 +218,9 @@ def _next(spaces: list[Space], found: dict[str, float], sign: int = 1) -> Space:
     return min(spaces, key=lambda one: (sign * found[one.name], left(one)))
 
 
-def _difference(keeper: Space, more: list[Space], fewer: list[Space], found: dict[str, float], size: str) -> Cell:
-    key = (size, FAR)
+def _difference(
+    keeper: Space, more: list[Space], fewer: list[Space], found: dict[str, float], key: tuple[str, float]
+) -> Cell:
     if not more or not fewer:
         return None
     above, below = _next(more, found), _next(fewer, found, -1)
@@ -183,12 +236,14 @@ def _difference(keeper: Space, more: list[Space], fewer: list[Space], found: dic
 
 
 def elsewhere(spaces: dict[str, Space], faces: str) -> Table:
-    """The same erasers on other faces: pairs and every album at the lowest rate that most resolve, and first hits."""
+    """The same erasers on other faces: pairs and every album at the rate that all resolve, and first hits."""
     sizes = [PAIRS, *(f"{size.first} against {size.second}" for size in SETS[faces].albums)]
-    listed = [one for name, one in spaces.items() if not name.endswith(GATED)]
     return Table(
-        columns={"space": "", **dict.fromkeys(sizes, ".1%"), "first hit": ".1%"},
-        rows=[[one.name, *(one.tar(size, 1e-3) for size in sizes), one.first_hit] for one in listed],
+        columns={"space": "", "pairs at FAR 1e-3": ".1%", **dict.fromkeys(sizes, ".1%"), "first hit": ".1%"},
+        rows=[
+            [one.name, one.tar(PAIRS, 1e-3), *(one.tar(size, ELSEWHERE_FAR) for size in sizes), one.first_hit]
+            for one in spaces.values()
+        ],
     )
 
 
@@ -197,35 +252,58 @@ def record(out: Path, where: str) -> None:
     tables: dict[str, Table] = {}
     figures: dict[str, Cell] = {}
     points = []
-    names = sorted(path.name for path in out.iterdir() if path.is_dir())
-    for encoder, faces in (name.rsplit("_", 1) for name in names):
+    summary: dict[int, list[list[Cell]]] = {4: [], 5: []}
+    found: dict[str, dict[str, float]] = {}
+    names = [path.name.rsplit("_", 1) for path in out.iterdir() if path.is_dir()]
+    for encoder, faces in sorted(names, key=lambda name: (name[1] != FITTED_ON, name)):
         spaces = read_spaces(out, encoder, faces)
         if RAW not in spaces:
             continue
         people = spaces[RAW].result["people"]
+        not_gated = [one for name, one in spaces.items() if not name.endswith(GATED)]
         if faces == FITTED_ON:
+            found[encoder] = copies_found(not_gated)
             tables |= dict(tables_of(encoder, spaces))
             figures |= {f"{encoder}, {role}": count for role, count in people.items()}
-            points += list(_points(encoder, [one for name, one in spaces.items() if not name.endswith(GATED)]))
+            points += list(_points(encoder, not_gated, found[encoder]))
             gate = next((one.result["gate"] for one in spaces.values() if one.result["gate"]), None)
             figures |= {f"{encoder}, gate {key}": value for key, value in (gate or {}).items()}
+            compared = tables[f"{encoder}, at equal use"]
         else:
             tables[f"{encoder}, {faces}"] = elsewhere(spaces, faces)
             figures |= {f"{encoder}, {faces}, {role}": count for role, count in people.items()}
+            known = [one for one in not_gated if one.name in found.get(encoder, {})]
+            keys = {"pairs": (PAIRS, ELSEWHERE_FAR), "2 against 2": ("2 against 2", ELSEWHERE_FAR)}
+            compared = equal_use(known, found.get(encoder, {}), keys)
+            tables[f"{encoder}, {faces}, at equal use"] = compared
+        for place, rows in summary.items():
+            rows.append([encoder, faces, people["test"], *verdicts(compared, place)])
+    columns = {"encoder": "", "faces": "", "test people": ","} | dict.fromkeys(RIVALS.values(), "")
+    for title, rows in zip(("pairs", "albums"), summary.values(), strict=True):
+        tables[f"{title}, keeper against rivals"] = Table(columns=columns, rows=sorted(rows, key=_encoder_first))
+    tables = {name: one.model_copy(update={"rows": _rounded(one.rows)}) for name, one in tables.items()}
     command = "python -m studies.frontier EMBEDDINGS OUT"
     write_findings("frontier", command=command, where=where, tables=tables, figures=figures)
     _chart(points).save(HOME.parent / "frontier.svg")
 
 
-def _points(encoder: str, spaces: list[Space]) -> Iterator[dict[str, object]]:
-    harder = _raw_use(spaces, _FOUND, "hardcopies") is not None
-    on = "hardcopies" if harder else "copies"
+def _rounded(value: Any) -> Any:
+    """To a tenth of what tables show."""
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def _encoder_first(row: list[Cell]) -> tuple[str, int]:
+    return str(row[0]), list(SETS).index(str(row[1]))
+
+
+def _points(encoder: str, spaces: list[Space], found: dict[str, float]) -> Iterator[dict[str, object]]:
     for one in spaces:
-        found: Any = _raw_use(spaces, _FOUND, on) if one.name == RAW else one.use(_FOUND, on)
         tar: Any = one.tar(ALBUM, FAR)
-        if found is not None and tar is not None:
+        if one.name in found and tar is not None:
             value, low, high = (100 * end for end in tar)
-            at = {"missed": max(100 * (1 - found[0]), 0.01), "TAR": value, "low": max(low, 0.01), "high": high}
+            at = {"missed": max(100 * (1 - found[one.name]), 0.01), "TAR": value, "low": max(low, 0.01), "high": high}
             yield {"encoder": encoder, "eraser": one.method, "strength": one.name.partition(" ")[2], **at}
 
 
@@ -233,18 +311,20 @@ def _chart(points: list[dict[str, object]]) -> alt.FacetChart:
     """Albums of two against three pictures that attackers link, over the copies that are found."""
     kind = alt.Legend(orient="top", symbolOpacity=1)
     colour = alt.Color("eraser:N", title=None, legend=kind, scale=alt.Scale(range=COLOURS))
-    across = alt.X("missed:Q", title="copies missed, %", scale=alt.Scale(type="log"))
+    log = alt.Scale(type="log", nice=False, padding=14)
+    across = alt.X("missed:Q", title="copies missed, %", scale=log)
     drawn = alt.Chart(alt.InlineData(points)).encode(x=across, color=colour)
     marks = drawn.mark_point(filled=True, size=60, opacity=1).encode(
-        y=alt.Y("TAR:Q", title="albums linked at FAR 1e-4, %", scale=alt.Scale(type="log")),
+        y=alt.Y("TAR:Q", title="albums linked at FAR 1e-4, %", scale=log),
         shape=alt.Shape("eraser:N", legend=None),
     )
-    ends = drawn.mark_rule().encode(y=alt.Y("low:Q", scale=alt.Scale(type="log")), y2="high:Q")
-    labels = drawn.mark_text(align="left", dx=6, dy=-4, fontSize=9).encode(y="TAR:Q", text="strength:N")
+    ends = drawn.mark_rule().encode(y=alt.Y("low:Q", scale=log), y2="high:Q")
+    lines = drawn.mark_line(strokeWidth=1, opacity=0.5).encode(y="TAR:Q", order=alt.Order("missed:Q"))
+    labels = drawn.mark_text(align="left", dx=7, dy=-5, fontSize=10).encode(y="TAR:Q", text="strength:N")
     together: alt.FacetChart = (
-        alt.layer(ends, marks, labels)
+        alt.layer(lines, ends, marks, labels.transform_filter(alt.datum.eraser == "keeper"))
         .properties(width=420, height=320)
-        .facet(alt.Facet("encoder:N", title=None), columns=2)
+        .facet(alt.Facet("encoder:N", title=None, header=alt.Header(labelFontSize=14)), columns=2)
         .resolve_scale(x="independent", y="independent")
     )
     return together
