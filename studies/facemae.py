@@ -632,7 +632,8 @@ def _differences(keep: Path, result: ProtectionResult) -> Table:
         risk = None
         if mine is not None and theirs is not None:
             weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, len(mine[0]), 1_000, 0, "protected, paired")
-            values = (weights @ (mine[0] - theirs[0])) / (weights @ mine[1])
+            drawn = weights @ mine[1]
+            values = (weights @ (mine[0] - theirs[0]))[drawn > 0] / drawn[drawn > 0]
             value = float((mine[0] - theirs[0]).sum() / mine[1].sum())
             half = 1.96 * float(values.std(ddof=1))
             risk = [value, value - half, value + half]
