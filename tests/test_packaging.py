@@ -37,6 +37,18 @@ ISP(16).fit(people.vectors, people.identities)
 print(len(people.names))
 """
 
+TYPED = """
+from pathlib import Path
+import unface
+
+people: unface.EmbeddingSet = unface.make_identities(60, 8, 32, rank=8, seed=1)
+value: float = unface.verify(people.vectors, people.identities, far=(1e-2,)).at[1e-2].value
+projection: unface.Projection = unface.ISP(rank=8).fit(people.vectors, people.identities).projection_
+result: unface.AuditResult = unface.audit(people, far=(1e-2,), eraser=("isp",), rank=8)
+again = unface.AuditResult.load(result.save(Path("audit")))
+head = again.headline
+"""
+
 
 @dataclass(frozen=True)
 class Built:
@@ -105,22 +117,44 @@ def test_no_bytecode_or_cache_is_published(built: Built) -> None:
     assert [name for name in names if re.search(r"\.pyc$|__pycache__|_cache/|\.hypothesis/|\.venv/", name)] == []
 
 
-def test_without_extras_it_installs_and_works(built: Built, tmp_path: Path) -> None:
-    """Nothing of this checkout or of this environment is in sight: what is not in the wheel or required by it fails."""
-    programs = tmp_path / "fresh" / "bin"
-    run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "fresh"))
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", str(programs / "python")]
+@pytest.fixture(scope="module")
+def programs(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment: nothing of this checkout is in sight, what is not in the wheel or required by it fails."""
+    fresh = tmp_path_factory.mktemp("fresh")
+    run(sys.executable, "-m", "venv", "--without-pip", str(fresh))
+    python = str(fresh / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--python", python]
     reach = subprocess.run(
-        [*pip, "download", "--no-deps", "threadpoolctl"], cwd=tmp_path, capture_output=True, check=False
+        [*pip, "download", "--no-deps", "threadpoolctl"], cwd=fresh, capture_output=True, check=False
     )
     if reach.returncode:
         pytest.skip("no package index is reachable, so there is nothing to install the requirements from")
     # half the time would go into bytecode that is never run
-    run(*pip, "install", "--no-compile", "-c", str(ROOT / "constraints.txt"), str(built.wheel), cwd=tmp_path)
+    run(*pip, "install", "--no-compile", "-c", str(ROOT / "constraints.txt"), str(built.wheel), cwd=fresh)
+    return fresh / "bin"
+
+
+def test_without_extras_it_installs_and_works(programs: Path, tmp_path: Path) -> None:
     assert run(str(programs / "unface"), "--version", cwd=tmp_path) == f"unface {unface.__version__}\n"
     assert "people" in run(str(programs / "unface"), "demo", "--help", cwd=tmp_path)
     assert "sface" in run(str(programs / "unface"), "models", "list", cwd=tmp_path)
     assert run(str(programs / "python"), "-c", USE, cwd=tmp_path) == "480\n"
+
+
+def test_public_names_load_without_a_warning(programs: Path, tmp_path: Path) -> None:
+    every = "import unface; print(len([getattr(unface, name) for name in unface.__all__]))"
+    loaded = run(str(programs / "python"), "-W", "error", "-c", every, cwd=tmp_path)
+    assert loaded == f"{len(unface.__all__)}\n"
+
+
+def test_the_types_of_public_names_reach_a_strict_checker(programs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed; pip install 'unface[dev]'")
+    (tmp_path / "typed.py").write_text(TYPED, encoding="utf-8")
+    checker = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(programs / "python")]
+    run(*checker, "typed.py", cwd=tmp_path)
+    (tmp_path / "typed.py").write_text(TYPED.replace(": float =", ": str ="), encoding="utf-8")
+    wrong = subprocess.run([*checker, "typed.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert wrong.stdout.count("error: Incompatible types in assignment") == 1, wrong.stdout
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
