@@ -9,7 +9,7 @@ each with c pictures drawn at random; above the holdout's median number, c is th
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -217,12 +217,3 @@ def separation(
 
 def _capped(side: PersonScores, most: int) -> NDArray[np.float32]:
     return side.best[:, min(most, side.best.shape[1]) - 1]
-
-
-def same_people(sides: Sequence[PersonScores]) -> None:
-    """Refuse traits that were measured on different pictures."""
-    for one in sides[1:]:
-        if not np.array_equal(one.pictures, sides[0].pictures):
-            raise UnfaceError(
-                "traits were measured on different pictures of these people; give all traits the same rows"
-            )
