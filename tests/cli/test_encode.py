@@ -44,6 +44,17 @@ def test_the_same_command_again_is_refused_and_force_replaces(tmp_path: Path, fa
     assert again.err == f"unface: {tmp_path / 'emb.parquet'}: exists already; choose another --out or pass --force\n"
 
 
+def test_parts_of_a_run_that_was_killed_after_its_last_rename_are_removed(tmp_path: Path, faces: Path) -> None:
+    command = ("encode", faces, "--encoder", "tiny", "--detector", "none", "--out", tmp_path / "emb.parquet")
+    assert run(*command).code == 0
+    left = tmp_path / ".emb.parquet.parts" / "_unface"
+    left.mkdir(parents=True)
+    (left / "manifest.json").write_text("{}")
+    again = run(*command)
+    assert (again.code, "exists already" in again.err) == (1, True)
+    assert not left.parent.exists()
+
+
 def test_json_says_what_was_done(tmp_path: Path, faces: Path) -> None:
     out = tmp_path / "emb.parquet"
     with zipfile.ZipFile(faces, "a") as archive:

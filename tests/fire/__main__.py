@@ -1,4 +1,4 @@
-"""Fire at runs: ``python -m tests.fire kills --store postgres --kills 100``, or ``python -m tests.fire pairs``."""
+"""Fire at runs: ``python -m tests.fire kills --store postgres --kills 100``, or ``pairs``, or ``commands``."""
 
 import argparse
 import sys
@@ -26,6 +26,7 @@ def _say(line: str) -> None:
 
 
 def main() -> int:
+    from tests.fire.commands import COMMANDS
     from tests.fire.pairs import KINDS
 
     parser = argparse.ArgumentParser(prog="python -m tests.fire")
@@ -39,8 +40,29 @@ def main() -> int:
     pairs.add_argument("--store", choices=[*KINDS, "all"], default="all")
     pairs.add_argument("--pairs", type=int, default=50, help="for each store [50]")
     pairs.add_argument("--seed", type=int, default=1)
+    commands = kinds.add_parser("commands", help="kill commands that write files")
+    commands.add_argument("--command", choices=[*COMMANDS, "all"], default="all")
+    commands.add_argument("--kills", type=int, default=30, help="of each command [30]")
+    commands.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    return _pairs(asked) if asked.kind == "pairs" else _kills(asked)
+    return {"pairs": _pairs, "kills": _kills, "commands": _commands}[asked.kind](asked)
+
+
+def _commands(asked: argparse.Namespace) -> int:
+    from tests.fire.commands import COMMANDS, fire_at
+
+    found = 0
+    for name in COMMANDS if asked.command == "all" else [asked.command]:
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            tally = fire_at(name, asked.kills, asked.seed, Path(folder), _say)
+        print(
+            f"{name}: {tally.kills} kills at {len(tally.at)} kinds of steps, {tally.finished} after the output was"
+            f" complete, {len(tally.violations)} violations, {time.monotonic() - begun:.0f} s",
+            flush=True,
+        )
+        found += len(tally.violations)
+    return min(found, 1)
 
 
 def _pairs(asked: argparse.Namespace) -> int:

@@ -21,8 +21,13 @@ _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [
         "tests.fire.held_run",
+        "tests.fire.commands",
+        "tests.protect.test_facemae_train",
         "tests.stores.contract",
         "unface.cli.app",
+        *("torch", "onnxruntime", "vl_convert", "altair", "PIL.Image"),
+        *("unface.auditing.fit", "unface.encode", "unface.report.inversion", "unface.report.release"),
+        *("unface.report.validation", "unface.invert.run", "unface.release.run", "unface.validate.run"),
         "unface.scale.sanitise",
         *(f"unface.stores.{name}" for name in ("npy", "lance", "qdrant", "postgres", "faiss_index")),
         *("psycopg", "lance", "qdrant_client", "faiss"),

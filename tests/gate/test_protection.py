@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from unface.gate import decide, make_policy
 from unface.protect.attackers import share_of
@@ -121,3 +122,9 @@ def test_the_verdict_says_who_is_linked_and_what_it_is_good_for() -> None:
     assert "With the originals: 90.0 %" in said
     assert "judges 80.0 % of photo pairs correctly (lfw; guessing: 50 %)" in said
     assert protection(hits=0).verdict.startswith("Given another photo of a person, no attacker finds")
+
+
+@pytest.mark.parametrize("folds", [[], [[]], [[0.9] * 10, [0.9] * 9], [[0.9] * 10, []], [[1e308] * 10]], ids=str)
+def test_accuracies_that_are_not_one_for_each_fold_and_seed_are_refused(folds: list[list[float]]) -> None:
+    with pytest.raises(ValidationError):
+        PairsResult(name="lfw", pairs=6000, seeds=list(range(max(len(folds), 1))), by_seed=folds)

@@ -1,9 +1,12 @@
 """If these fail, a synthetic set passes a gate that it should not, or what was not measured counts as a pass."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from unface.errors import UnfaceError
 from unface.gate import GateResult, Trend, compare, decide, make_policy
 from unface.gate.rules import Verdict
 from unface.report.release import render_release
@@ -220,3 +223,22 @@ def test_the_verdict_names_what_speaks_for_a_leak() -> None:
         in found.verdict
     )
     assert result().decision == "no evidence"
+
+
+def test_a_file_without_the_number_of_real_people_is_refused(tmp_path: Path) -> None:
+    content = json.loads(result().file_text())
+    for side in ("training", "holdout"):
+        damaged = {**content, side: {**content[side], "people": None}}
+        (tmp_path / "release.json").write_text(json.dumps(damaged), encoding="utf-8")
+        with pytest.raises(UnfaceError, match="training or holdout has no number of people"):
+            ReleaseResult.load(tmp_path / "release.json")
+
+
+def test_numbers_beyond_all_sense_and_half_a_character_are_still_one_line_or_a_page(tmp_path: Path) -> None:
+    copies = view().copies[0].model_copy(update={"excess": Estimate(1e308, -1e308, 1e308, 0.95)})
+    page = render_release(result(view().model_copy(update={"copies": [copies]})))
+    assert page.rstrip().endswith("</html>")
+    text = result().file_text().replace('"drawn"', '"\\ud800"')
+    (tmp_path / "release.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UnfaceError, match="is not JSON"):
+        ReleaseResult.load(tmp_path / "release.json")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from unface import UnfaceError
-from unface.output.taken import require_distinct, require_folder, require_new_file, require_new_files
+from unface.output.taken import require_distinct, require_folder, require_new_file, require_new_files, require_no_result
 
 
 def refused(path: Path, *, force: bool = False, make_folder: bool = False) -> str:
@@ -65,3 +65,14 @@ def test_one_file_is_neither_written_twice_nor_over_what_is_read(tmp_path: Path)
     for written, read in (((one, one), ()), ((one,), (one,)), ((link,), (one,))):
         with pytest.raises(UnfaceError, match="is named twice; what is written must be a file of its own"):
             require_distinct(written, read)
+
+
+def test_a_page_beside_an_unfinished_result_was_left_by_a_killed_run(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("drawn")
+    with pytest.raises(UnfaceError, match=r"page\.html: exists already"):
+        require_no_result(tmp_path, "result.json", "page.html", force=False)
+    (tmp_path / ".result.json.0123abcd.tmp").write_text("{")
+    require_no_result(tmp_path, "result.json", "page.html", force=False)
+    (tmp_path / "result.json").write_text("{}")
+    with pytest.raises(UnfaceError, match=r"result\.json: exists already"):
+        require_no_result(tmp_path, "result.json", "page.html", force=False)

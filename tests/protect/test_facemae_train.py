@@ -128,6 +128,24 @@ def test_checkpoints_show_samples_of_generated_people(toy: Faces, tmp_path: Path
     assert not np.array_equal(shown[32:, :16], toy.frames[0])
 
 
+def test_a_kill_before_the_state_is_written_costs_steps_and_nothing_else(
+    toy: Faces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds the state of the last step writes nothing again, so that all else must be there before it."""
+
+    class Killed(Exception): ...
+
+    def killed(self: Training, folder: Path) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Training, "save_state", killed)
+        with pytest.raises(Killed):
+            train(training(toy, loss="mse", epochs=1), tmp_path, samples=toy.frames[:2])
+    there = {path.name for path in tmp_path.iterdir() if path.is_file()}
+    assert {"model.safetensors", "training.json", "samples.png"} <= there
+
+
 def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(
     toy: Faces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,11 +59,11 @@ def test_nothing_planted_is_no_evidence_and_says_what_could_have_been_seen() -> 
 def test_a_result_survives_its_file(tmp_path: Path) -> None:
     given = sets(20)
     done = release(given.synthetic, given.training, given.holdout, plan=QUICK)
-    path = done.result.save(tmp_path, done.exposed)
+    path = done.result.save(tmp_path, exposed=done.exposed)
     assert ReleaseResult.load(path) == done.result
     assert (tmp_path / "exposed.csv").stat().st_mode & 0o777 == 0o600
     none = release(*(getattr(sets(0), side) for side in ("synthetic", "training", "holdout")), plan=QUICK)
-    none.result.save(tmp_path, none.exposed)
+    none.result.save(tmp_path, exposed=none.exposed)
     assert not (tmp_path / "exposed.csv").exists(), "a list of an earlier run would name people who are not exposed"
 
 

@@ -216,7 +216,7 @@ def audit(
     from unface.protect.facemae_train import load_facemae
     from unface.protect.pair_sets import read_pair_set
     from unface.protect.recogniser import RECOGNISERS
-    from unface.report.protection import print_protection, write_protection
+    from unface.report.protection import print_protection, render_protection
     from unface.result.protection import ProtectionResult
 
     ProtectionResult.require_new(out, force=force)
@@ -253,8 +253,7 @@ def audit(
             progress=progress,
         )
     verdict = None if rules is None else decide(result, rules)
-    path = result.save(out)
-    page = write_protection(result, ProtectionResult.page_in(out), verdict)
+    path, page = result.save(out, render_protection(result, verdict)), ProtectionResult.page_in(out)
     show_decided(partial(print_protection, result), verdict, path, {page: "the page"}, json=json, quiet=quiet)
 
 

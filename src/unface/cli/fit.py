@@ -154,19 +154,26 @@ def fit(
 def _require_outputs(out: Path, onnx: Path | None, read: "Sequence[str | None]", *, force: bool) -> None:
     from unface.errors import UnfaceError
     from unface.output.taken import require_distinct, require_new_file
+    from unface.output.write import unfinished_files
 
     require_new_file(out, force=force)
     if onnx is not None:
-        require_new_file(onnx, force=force, option="--onnx")
+        # The projection is renamed last: an ONNX model beside an unfinished one is what a killed run left.
+        killed = bool(unfinished_files(out.absolute().parent, out.name))
+        require_new_file(onnx, force=force or killed, option="--onnx")
     require_distinct((out, onnx), read)
     if onnx is not None and find_spec("onnx") is None:
         raise UnfaceError("--onnx: needs onnx, not installed; run pip install 'unface[onnx]'")
 
 
 def _keep(projection: "Projection", out: Path, onnx: Path | None, notes: "Sequence[str]", *, quiet: bool) -> None:
-    projection.save(out)
-    if onnx is not None:
-        projection.export(onnx)
+    from unface.erase.file import to_bytes
+    from unface.output.write import staged
+
+    with staged(out, option="--out") as unfinished:
+        unfinished.write_bytes(to_bytes(projection))
+        if onnx is not None:
+            projection.export(onnx)
     if not quiet:
         for line in (*_lines(projection, out), *(f"reading: {note}" for note in notes)):
             typer.echo(printable(line))

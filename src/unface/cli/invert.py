@@ -90,9 +90,11 @@ def invert(
     from unface.invert.run import finish
     from unface.invert.run import invert as run
     from unface.output.place import place_at
-    from unface.report.inversion import print_inversion, write_inversion
+    from unface.report.inversion import print_inversion, render_inversion
     from unface.result.inversion import InversionResult
 
+    if (out / InversionResult.file_kind().file).is_file() and not force:
+        finish(place_at(out))  # what a run left that was killed after it had written its result
     InversionResult.require_new(out, force=force)
     rules = policy_for(policy, "unface invert")
     bare = _is_vectors(source)
@@ -135,11 +137,11 @@ def invert(
             again=force,
             progress=progress,
         )
-    path = done.result.save(out)
     decision = None if rules is None else decide(done.result, rules)
-    beside = {write_inversion(done.result, InversionResult.page_in(out), decision): "the page"}
+    beside = {InversionResult.page_in(out): "the page"}
     if show_faces and pictures is not None:
         beside[_gallery(done, pictures, material, out / GALLERY)] = "faces of people, to be kept at home"
+    path = done.result.save(out, render_inversion(done.result, decision))
     finish(place)
     show_decided(partial(print_inversion, done.result), decision, path, beside, json=json, quiet=quiet)
 

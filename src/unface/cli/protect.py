@@ -57,7 +57,7 @@ def certify(
     from unface.protect.frequency import scheme as scheme_of
     from unface.protect.measure import measure_certificate, portraits
     from unface.protect.own import load_function, probe
-    from unface.report.certificate import print_certificate, write_certificate
+    from unface.report.certificate import print_certificate, render_certificate
     from unface.result.certificate import CertificateResult
 
     if (scheme is None) == (function is None):
@@ -95,6 +95,5 @@ def certify(
             seed=seed,
             progress=progress,
         )
-    path = result.save(out)
-    page = write_certificate(result, CertificateResult.page_in(out))
+    path, page = result.save(out, render_certificate(result)), CertificateResult.page_in(out)
     show(partial(print_certificate, result), path, {page: "the page"}, json=json, quiet=quiet)

@@ -314,11 +314,11 @@ def _show(
     from functools import partial
 
     from unface.cli.show import show_decided
-    from unface.report.release import print_release, write_release
+    from unface.report.release import print_release, render_release
     from unface.result.release import EXPOSED_FILE, ReleaseResult
 
     result = done.result
-    path = result.save(out, done.exposed)
-    page = write_release(result, ReleaseResult.page_in(out), faces, decision=decision)
+    page, drawn = ReleaseResult.page_in(out), render_release(result, faces, decision=decision)
+    path = result.save(out, drawn, exposed=done.exposed, shows_faces=bool(faces))
     listed = {out / EXPOSED_FILE: done.exposed.about} if done.exposed.rows else {}
     show_decided(partial(print_release, result), decision, path, {**listed, page: "the page"}, json=json, quiet=quiet)

@@ -25,15 +25,14 @@ Results = Mapping[str, tuple[AuditResult, Path]]
 
 def keep(result: AuditResult, out: Path, policy: "Policy | None", *, force: bool) -> "GateResult | None":
     """Save audit.json and report.html; the verdict, where there is a policy."""
-    from unface.report.html import write_report
+    from unface.report.html import render_report
 
-    result.save(out, force=force)
     decision = None
     if policy is not None:
         from unface.gate import decide
 
         decision = decide(result, policy)
-    write_report(result, out / REPORT_FILE, decision=decision)
+    result.save(out, render_report(result, decision=decision), force=force)
     return decision
 
 

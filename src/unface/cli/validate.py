@@ -271,17 +271,17 @@ def _show(
 
     from unface.cli.show import show_decided
     from unface.gate import decide
-    from unface.report.validation import print_validation, write_validation
+    from unface.report.validation import print_validation, render_validation
     from unface.result.validation import ValidationResult
     from unface.validate.ledger import LEDGER_FILE
 
     result = done.result
-    path = result.save(out)
     decision = None if rules is None else decide(result, rules)
-    page = write_validation(result, ValidationResult.page_in(out), decision=decision)
+    page = ValidationResult.page_in(out)
     beside = {out / LEDGER_FILE: "every question, to be kept at home", page: "the page", **more}
     if save_templates:
         beside = {done.save_templates(out / "templates.parquet"): "recovered templates: biometric data", **beside}
+    path = result.save(out, render_validation(result, decision=decision))
     stopped = result.asked.ended is not None
     verdict = None if stopped else decision  # an error says more than a verdict on what there is
     show_decided(partial(print_validation, result), verdict, path, beside, json=json, quiet=quiet)

@@ -10,7 +10,7 @@ import shutil
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -87,7 +87,7 @@ def _part_name(number: int) -> str:
 def opened_parts(out: Path, plan: dict[str, object], *, force: bool) -> Iterator[Parts]:
     """Parts to begin, or to continue if an unfinished output has the same plan; held against other processes."""
     require_free(out, force=force)
-    folder = out.with_name(f".{out.name}.parts")
+    folder = _parts_of(out)
     refuse_link(folder)
     place = place_at(folder, short_name(out))
     try:
@@ -105,8 +105,17 @@ def opened_parts(out: Path, plan: dict[str, object], *, force: bool) -> Iterator
         raise UnfaceError(f"{out}: cannot be written ({reason(error)}); choose another --out") from None
 
 
+def _parts_of(out: Path) -> Path:
+    return out.with_name(f".{out.name}.parts")
+
+
 def require_free(out: Path, *, force: bool) -> None:
     """Refuse an output that exists already or cannot be written: before the work, not after it."""
+    folder = _parts_of(out)
+    if out.is_file() and not force and folder.is_dir() and not folder.is_symlink():
+        # Left by a run that was killed after its last rename; one that is at work holds the lock.
+        with suppress(UnfaceError, OSError), run_lock(place_at(folder, short_name(out))):
+            shutil.rmtree(folder)
     require_new_file(out, force=force, make_folder=True)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from unface.errors import UnfaceError
+from unface.output.write import unfinished_files
 
 
 def require_new_file(path: Path, *, force: bool, option: str = "--out", make_folder: bool = False) -> None:
@@ -28,6 +29,14 @@ def require_new_files(folder: Path, names: Iterable[str], *, force: bool) -> Non
     for name in names:
         if (folder / name).exists() and not force:
             raise UnfaceError(f"{folder / name}: exists already; choose another --out or pass --force")
+
+
+def require_no_result(folder: Path, file: str, *beside: str, force: bool) -> None:
+    """Refuse a folder that holds a finished result.
+
+    The result file is renamed last: what lies beside an unfinished one is what a killed run left.
+    """
+    require_new_files(folder, (file,) if unfinished_files(folder, file) else (file, *beside), force=force)
 
 
 def require_folder(folder: Path) -> None:

@@ -1,6 +1,5 @@
 """Tables as pages and terminals show them: every cell already in words, so that templates only place it."""
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from unface.errors import printable
 from unface.result.audit import Point
 from unface.result.numbers import Estimate, Rate, Share
-from unface.result.words import ONE_WORD, factor, in_percent, interval, percent
+from unface.result.words import ONE_WORD, decimals, factor, in_percent, interval, percent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -69,8 +68,7 @@ def pairs(found: Rate | Share) -> str:
 def difference(value: float, low: float, high: float) -> str:
     """−4.0 [−4.3, −3.7]: two shares apart, in percentage points; two digits of the largest end."""
     largest = 100 * max(abs(value), abs(low), abs(high))
-    digits = max(1, 1 - math.floor(math.log10(largest))) if largest else 1
-    said = [f"{100 * one:+.{digits}f}".replace("-", "−") for one in (value, low, high)]
+    said = [f"{100 * one:+.{decimals(largest)}f}".replace("-", "−") for one in (value, low, high)]
     return f"{said[0]} [{said[1]}, {said[2]}]"
 
 

@@ -176,8 +176,8 @@ class Training(Steps):
         header = {**self.summary(), "trained_on": people.to_fields()}
         header.pop("losses")
         write_file(folder / MODEL, save(tensors, {_HEADER: json.dumps(header)}))
-        self.save_state(folder)
         write_file(folder / CURVE, (json.dumps(self.summary(), indent=2) + "\n").encode())
+        self.save_state(folder)  # last: a run that finds it has nothing to write again
 
     def summary(self) -> dict[str, Any]:
         """What ``training.json`` says; no names, no paths."""
@@ -227,9 +227,9 @@ def train(
             done = training.step >= training.steps and (out / MODEL).exists()
             while not done and not stopped:
                 done = training.run(training.steps, min(_SAVED_S, ends - time.monotonic()), stop)
-                training.save(out)
                 if samples is not None:
                     write_file(out / SAMPLES, samples_png(training, samples))
+                training.save(out)
                 if time.monotonic() >= ends:
                     break
         finally:

@@ -16,8 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from unface.output.taken import require_new_files
-from unface.output.write import unfinished_files, write_files
+from unface.output.taken import require_no_result
+from unface.output.write import write_files
 from unface.result.face_gate import GateCertificate
 from unface.result.file import AUDIT, Chart, FalseAcceptRate, Finding, Frozen, Given, Listing, ResultFile, Run
 from unface.result.numbers import Certificate, Kept, Rate, Share
@@ -387,11 +387,13 @@ class AuditResult(ResultFile):
         """Read an audit.json, or the one in a folder that ``save`` wrote."""
         return super().load(audit_path(Path(path)))
 
-    def save(self, folder: str | PathLike[str], *, force: bool = False) -> Path:
-        """Write audit.json and the listings beside it; returns the path of audit.json."""
+    def save(self, folder: str | PathLike[str], page: str | None = None, *, force: bool = False) -> Path:
+        """Write audit.json, and before it its page and the listings; returns the path of audit.json."""
         require_no_audit(Path(folder), force=force)
         private = {name: listing.csv() for name, listing in self.listings.items()}
-        write_files(Path(folder), {AUDIT_FILE: self.file_text()}, {**dict.fromkeys(listing_names()), **private})
+        texts = {} if page is None else {REPORT_FILE: page}
+        listings = {**dict.fromkeys(listing_names()), **private}
+        write_files(Path(folder), {**texts, AUDIT_FILE: self.file_text()}, listings)
         return Path(folder) / AUDIT_FILE
 
     @property
@@ -514,9 +516,7 @@ def audit_path(path: Path) -> Path:
 
 def require_no_audit(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished audit, before any work is done for it."""
-    # save() renames audit.json last: listings beside an unfinished one are what a killed run left.
-    listings = [] if unfinished_files(folder, AUDIT_FILE) else listing_names()
-    require_new_files(folder, (AUDIT_FILE, REPORT_FILE, *listings), force=force)
+    require_no_result(folder, AUDIT_FILE, REPORT_FILE, *listing_names(), force=force)
 
 
 def json_schema() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface._version import __version__
 from unface.errors import UnfaceError, reason
-from unface.output.taken import require_new_files
+from unface.output.taken import require_no_result
 from unface.output.write import write_files
 
 FalseAcceptRate = Annotated[float, Field(ge=1e-15, lt=1)]
@@ -171,15 +171,16 @@ class ResultFile(Frozen):
             said = f"{where}: {what}" if where else what
             raise UnfaceError(f"{path}: {said}; was the file changed by hand?") from None
 
-    def save(self, folder: str | PathLike[str]) -> Path:
-        """Write the file into a folder; returns its path."""
-        write_files(Path(folder), {self.file_kind().file: self.file_text()}, {})
+    def save(self, folder: str | PathLike[str], page: str | None = None) -> Path:
+        """Write the file into a folder, and its page before it; returns its path."""
+        pages = {} if page is None else {self.file_kind().page: page}
+        write_files(Path(folder), {**pages, self.file_kind().file: self.file_text()}, {})
         return Path(folder) / self.file_kind().file
 
     @classmethod
     def require_new(cls, folder: Path, *, force: bool) -> None:
         """Refuse a folder that holds a finished file or page of this kind, before any work is done for it."""
-        require_new_files(folder, (cls.file_kind().file, cls.file_kind().page), force=force)
+        require_no_result(folder, cls.file_kind().file, cls.file_kind().page, force=force)
 
     @classmethod
     def page_in(cls, folder: Path) -> Path:
@@ -270,10 +271,18 @@ def read_toml(path: Path) -> dict[str, object]:
     return content
 
 
+def parsed_json(text: str) -> object:
+    """As json.loads; half a character, which no page could be written with, is a ValueError too."""
+    content: object = json.loads(text)
+    if "\\ud" in text.lower():
+        json.dumps(content, ensure_ascii=False).encode()
+    return content
+
+
 def read_json(path: Path, made_by: str) -> object:
     """What a JSON file holds; ``made_by`` is what writes such files."""
     try:
-        return cast(object, json.loads(path.read_text(encoding="utf-8")))
+        return parsed_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
     except (ValueError, RecursionError):

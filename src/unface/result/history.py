@@ -1,7 +1,6 @@
 """A history file: one JSON line for each result, with its numbers, so that a trend can be drawn and kept in Git."""
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from unface.errors import UnfaceError, reason
 from unface.output.write import write_file
-from unface.result.file import Frozen
+from unface.result.file import Frozen, parsed_json
 from unface.result.readings import Readable
 
 HISTORY_SCHEMA: Literal["unface.history/1"] = "unface.history/1"
@@ -88,7 +87,7 @@ def read_history(path: Path) -> list[PastResult]:
         if not line.strip():
             continue
         try:
-            lines.append(PastResult.model_validate(json.loads(line)))
+            lines.append(PastResult.model_validate(parsed_json(line)))
         except (ValueError, RecursionError, ValidationError):
             raise UnfaceError(
                 f"{path}: line {number} is not a line of {HISTORY_SCHEMA}; remove it or choose another --history"

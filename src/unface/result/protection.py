@@ -2,9 +2,9 @@
 
 import math
 import statistics
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
 from unface.result.numbers import Estimate, Share
@@ -21,13 +21,23 @@ _T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 AttackerKind = Literal["recogniser", "trained on the release", "fine-tuned", "imitation"]
 
 
+_Accuracy = Annotated[float, Field(ge=0, le=1)]
+
+
 class PairsResult(Frozen):
     """Accuracy of recognisers that learned from a set, by the 10-fold rule; one recogniser for each seed."""
 
     name: str
     pairs: int
     seeds: list[int] = Field(min_length=1)
-    by_seed: list[list[float]] = Field(description="accuracy of each fold, for each seed")
+    by_seed: list[list[_Accuracy]] = Field(description="accuracy of each fold, for each seed")
+
+    @model_validator(mode="after")
+    def _folds_of_each_seed(self) -> Self:
+        lengths = {len(folds) for folds in self.by_seed}
+        if len(self.seeds) != len(self.by_seed) or len(lengths) != 1 or 0 in lengths:
+            raise ValueError(f"{len(self.seeds)} seeds do not have equally many folds each")
+        return self
 
     @property
     def by_fold(self) -> list[float]:

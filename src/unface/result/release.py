@@ -6,9 +6,9 @@ of a person is in the file: exposed people are listed in exposed.csv, for its ow
 
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from unface.output.write import write_files
 from unface.result.file import FalseAcceptRate, Finding, Frozen, Listing, ResultFile, Run
@@ -197,6 +197,12 @@ class ReleaseResult(ResultFile):
     not_measured: list[str] = []
     run: Run
 
+    @model_validator(mode="after")
+    def _people_of_both_sides(self) -> Self:
+        if None in (self.training.people, self.holdout.people):
+            raise ValueError("training or holdout has no number of people")
+        return self
+
     @property
     def main(self) -> ViewResult:
         """The view that the verdict is about."""
@@ -335,8 +341,21 @@ class ReleaseResult(ResultFile):
         """Settings that have to agree for numbers to be comparable."""
         return {"views": ", ".join(view.name for view in self.views)}
 
-    def save(self, folder: str | PathLike[str], exposed: Listing | None = None) -> Path:
-        """Write release.json, and exposed.csv for the owner alone where people are listed; returns the path."""
+    def save(
+        self,
+        folder: str | PathLike[str],
+        page: str | None = None,
+        *,
+        exposed: Listing | None = None,
+        shows_faces: bool = False,
+    ) -> Path:
+        """Write release.json, and before it its page and exposed.csv where people are listed; returns the path.
+
+        The listing, and a page that shows faces, are readable by their owner alone.
+        """
         listing = None if exposed is None else exposed.csv()
-        write_files(Path(folder), {self.file_kind().file: self.file_text()}, {EXPOSED_FILE: listing})
+        pages = {} if page is None else {self.file_kind().page: page}
+        private: dict[str, str | None] = {**(pages if shows_faces else {}), EXPOSED_FILE: listing}
+        texts = {**({} if shows_faces else pages), self.file_kind().file: self.file_text()}
+        write_files(Path(folder), texts, private)
         return Path(folder) / self.file_kind().file

@@ -17,11 +17,14 @@ def percent(value: float) -> str:
 
 def in_percent(value: float) -> str:
     """The same without the sign: 8.4, 0.31."""
-    share = 100 * value
-    if share == 0 or abs(share) >= 10:
-        return f"{share:.1f}"
-    digits = min(max(1, 1 - math.floor(math.log10(abs(share)))), 12)
-    return f"{share:.{digits}f}"
+    return f"{100 * value:.{decimals(100 * value)}f}"
+
+
+def decimals(percentage: float) -> int:
+    """That show two significant digits below ten; never more than a dozen."""
+    if percentage == 0 or abs(percentage) >= 10:
+        return 1
+    return min(max(1, 1 - math.floor(math.log10(abs(percentage)))), 12)
 
 
 def interval(low: float, high: float) -> str:
