@@ -18,6 +18,7 @@ def test_the_page_has_the_heat_map_the_budget_and_escapes_names() -> None:
     for said in ("62.0 % [60.0, 65.0]", "41.0 %", "attack 3 on space 2 3.0 %", "did not converge", "&lt;b&gt;mine"):
         assert said in page, said
     assert "<b>mine" not in page
+    assert 'fill="black">3.0</text>' in page, "legible on its light cell, which stays light on dark paper"
 
 
 def test_a_search_that_does_not_say_its_steps_is_left_out_of_the_budget() -> None:

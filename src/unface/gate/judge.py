@@ -250,7 +250,8 @@ def _meaning(rule: Rule, space: str) -> str:
             said = f"rebuilt face templates that match {photo}, after {asked}, at {one_in(rule.far)}"
         case InversionRule():
             photo = others if rule.pictures == "other" else "the photo behind the vector"
-            said = f"vectors turned into a face that matches {photo}, {_vectors(rule.space)}, at {one_in(rule.far)}"
+            made = f"vectors turned into a face or template that matches {photo}"
+            said = f"{made}, {_vectors(rule.space)}, at {one_in(rule.far)}"
         case ExposedRule():
             said = "people in the training set who are exposed by a synthetic face"
         case CopiesRule():

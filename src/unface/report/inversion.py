@@ -11,7 +11,7 @@ from rich.text import Text
 
 from unface.gate import GateResult
 from unface.output.write import write_file
-from unface.page.charts import ERASERS, INK, Figure, Look, Rows, data, draw
+from unface.page.charts import ERASERS, Figure, Look, Rows, data, draw
 from unface.page.tables import Cell, Table, bounded, difference, print_safely, table, terminal_table
 from unface.page.templates import render_page
 from unface.report.opening import inversion_opening
@@ -171,7 +171,8 @@ def _heat_map(result: InversionResult, far: float) -> Figure | None:
     shade = alt.Color("value:Q", scale=alt.Scale(domain=[0, 1], range=["#eef2f6", ERASERS[0]]), legend=None)
     layers = [data(rows).mark_rect().encode(x=x, y=y, color=shade)]
     light = [row for row in rows if float(row["value"]) <= 0.5]
-    for ink, of in ((INK, light), ("white", [row for row in rows if row not in light])):
+    # Cells keep their colours on dark paper, so their text does too; INK would turn light there.
+    for ink, of in (("black", light), ("white", [row for row in rows if row not in light])):
         layers.append(data(of).mark_text(fontSize=12, color=ink).encode(x=x, y=y, text="text:N"))
     said = "; ".join(f"{row['y']} on {row['x']} {row['text']} %" for row in rows)
     label = f"Share of reconstructions that pass for the person, by attack and space, at FAR {rate(far)}: {said}."

@@ -4,7 +4,7 @@ import math
 import re
 
 ONE_WORD = re.compile(
-    r"FAR \d[\d.]*(?:e-\d+)?|(?<![\w.#])\d[\d.]*e-\d+|k = \d+|--[a-z][a-z-]+"
+    r"FAR \d[\d.]*(?:e-\d+| %)?|(?<![\w.#])\d[\d.]*e-\d+|k = \d+|--[a-z][a-z-]+"
     r"|(?<![\w.#])[~−+]?\d[\d.,]* [%×](?: \[[^\]<]{1,30}\])?|[−+]\d[\d.,]* \[[^\]<]{1,30}\]"
 )
 """A rate, a share with its interval, a number of pictures, an option: no line ends inside one."""
