@@ -85,7 +85,8 @@ def main() -> None:
         figures |= facts
         print(*markdown(tables["networks"]), sep="\n", flush=True)
     if asked.record:
-        command = "python -m studies.release_tables PICTURES SAMPLES KEEP --networks TRAIT_VECTORS.npz TRAITS.npz"
+        command = "python -m studies.release_tables PICTURES SAMPLES KEEP"
+        command += "" if asked.networks is None else " --networks TRAIT_VECTORS.npz TRAITS.npz"
         write_findings("release_paper", command=command, where=asked.record, tables=tables, figures=figures)
 
 

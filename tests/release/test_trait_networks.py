@@ -66,3 +66,12 @@ def test_training_is_the_same_each_time_and_sees_changed_pictures() -> None:
     pictures = torch.from_numpy(frames[:4])
     assert not torch.equal(changed(pictures, TOY, 0, 0), changed(pictures, TOY, 1, 0))
     assert changed(pictures, TOY, 0, 0).shape == (4, 3, 32, 32)
+
+
+def test_frames_kept_small_are_enlarged_and_the_clock_ends_a_training() -> None:
+    """``studies.trait_vectors`` keeps crops at half the size and gives each network some seconds."""
+    frames, people = faces()
+    small = Recipe(**{**TOY.__dict__, "adam": True, "learning_rate": 3e-3, "epochs": 10})
+    losses = train(np.ascontiguousarray(frames[:, ::2, ::2]), people, small)[1]
+    assert losses[-1] < 0.7 * losses[0]
+    assert train(frames, people, small, seconds=1e-9)[1] == []
