@@ -3,9 +3,9 @@
     python -m studies.release_tables PICTURES SAMPLES KEEP [--networks TRAIT_VECTORS.npz TRAITS.npz] [--record WHERE]
 
 PICTURES and SAMPLES are those of ``studies.release_dose``. Table 1 compares encoders on real pictures of 15 people who
-are not used otherwise. Tables 3 and 4 score the faces that generators drew: four of SAMPLES, trained on CelebA, and
+are not used otherwise. Tables 3 and 4 score the faces that generators drew: three of SAMPLES, trained on CelebA, and
 MobileStyleGAN, trained on FFHQ and drawn to the same crop. All of these are 64². Members are the first 25 people, who
-are in all four trainings; fresh are 25 people from the 7,001st on. Vectors are kept in KEEP.
+are in all three trainings; fresh are 25 people from the 7,001st on. Vectors are kept in KEEP.
 
 --networks: what ``studies.trait_vectors`` wrote, and what ``studies.release_pictures PICTURES OUT.npz 600`` wrote;
 Table 3 again by networks that were trained for a trait, and how well they and arcface-mbf link the same people.
@@ -46,7 +46,6 @@ PEOPLE, DRAWN, SHOWN = 25, 125, 256  # SHOWN: pixels that 64² pictures are enla
 FIRST_BACKBONE, BACKBONE_PEOPLE, BACKBONE_EACH, SPLITS = 6_200, 15, 3, 10
 SETS = {
     "n250": "UNet, 250 pictures",
-    "n1000": "UNet, 1,000",
     "n5000": "UNet, 5,000",
     "n20000": "UNet, 20,000",
     "ffhq": "MobileStyleGAN, FFHQ",
