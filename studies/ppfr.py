@@ -4,7 +4,7 @@
     python -m studies.ppfr encode EMBEDDINGS PICTURES SYSTEM --out OUT [--targets 60]
     python -m studies.ppfr attack EMBEDDINGS SYSTEM --out OUT [--attacker sface]
     python -m studies.ppfr intercept EMBEDDINGS SYSTEM --out OUT
-    python -m studies.ppfr climbed EMBEDDINGS ATTRIBUTES --out OUT
+    python -m studies.ppfr climbed EMBEDDINGS PICTURES --out OUT
     python -m studies.ppfr table OUT [--record WHERE]
 
 SYSTEM is SCHEME/VARIANT/RECOGNISER, as dctdp/as-attacked/arcface-mbf: a front end, least squares, a recogniser
@@ -12,14 +12,12 @@ SYSTEM is SCHEME/VARIANT/RECOGNISER, as dctdp/as-attacked/arcface-mbf: a front e
 github.com/georg-jung/lfw-pairs-aligned; EMBEDDINGS holds <recogniser>_celeba20.parquet as ``unface encode`` writes
 them, PICTURES the same pictures. Accuracy comes first: a system below 97 % is refused.
 
-``climbed`` judges what studies.ppfr_climb left in OUT: Map²V on a GPU. ATTRIBUTES is CelebA's table for celeba20.
+``climbed`` judges what studies.ppfr_climb left in OUT: Map²V on a GPU.
 Each finished piece is a line of OUT/rows.jsonl and is not repeated; rows hold counts alone.
 """
 
 import argparse
-import csv
 import dataclasses
-import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,17 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from studies.measured import Cell, Table, markdown, write_findings
+from studies.measured import Cell, Table, Value, markdown, write_findings
 from studies.validation import FAR, Sets, Split, percents, read_sets, rounded
 from unface import EmbeddingSet, read_embeddings
 from unface.data import ImageSet, decode, read_images, write_embeddings
 from unface.errors import UnfaceError
 from unface.faces import Detector, load_detector
+from unface.faces.detect import session_of
 from unface.judge import face_frames, load_recogniser
 from unface.judge.template import template_thresholds
+from unface.models import card, weights
 from unface.protect.frequency import scheme
 from unface.protect.pair_sets import read_pairs, ten_fold
 from unface.protect.server import ReconstructingServer, Server, require_recognition, same_answers
+from unface.result.numbers import Share
 from unface.seeds import stream
 from unface.validate.map2v import IMPROVED, PUBLISHED
 from unface.validate.measure import Counts, Curve, ceiling_counts, judge_recovered, people_share, pooled
@@ -63,7 +64,10 @@ SEARCHES = {
     "antithetic": dataclasses.replace(PUBLISHED, antithetic=True),
     "improved": IMPROVED,
 }
-CLIMBED = (500, 900, 3600)
+NEAR = 5.0
+"""Years within which two ages match."""
+CLIMBED_PEOPLE = 20
+CLIMBED = (200, 500, 900, 3600)
 """Numbers of questions that tables show, besides the last."""
 Row = dict[str, Any]
 """A finished piece, as rows.jsonl holds it."""
@@ -79,7 +83,7 @@ def main() -> None:
         ("encode", ("embeddings", "pictures")),
         ("attack", ("embeddings",)),
         ("intercept", ("embeddings",)),
-        ("climbed", ("embeddings", "attributes")),
+        ("climbed", ("embeddings", "pictures")),
     ):
         verb = made[name] = verbs.add_parser(name)
         for path in paths:
@@ -269,10 +273,17 @@ def attacked(splits: Sequence[Split], base: str, attacker: str, name: str) -> Ro
         **{
             kind: [percents(whole.share(kind, every, at, n)) for n in range(len(QUERIES))] for kind in ("same", "other")
         },
+        "climbed": [percents(first_share(whole, at, n)) for n in range(len(QUERIES))],
         "chance": [rounded(100 * one) for one in strangers],
         "ceiling": percents(people_share(accepted[:, at].sum(axis=0), compared.sum(axis=0), 0)),
         "privacy": {judge: summed(parts) for judge, parts in scored.items()},
     }
+
+
+def first_share(curve: Curve, far: int, query: int) -> Share | None:
+    """Other pictures accepted of the people that Map²V was run on."""
+    accepted = curve.counts("other")[:, far, query].sum(axis=0)[:CLIMBED_PEOPLE]
+    return people_share(accepted, curve.verdicts.compared[1].sum(axis=0)[:CLIMBED_PEOPLE], curve.seed)
 
 
 @dataclass(frozen=True)
@@ -363,7 +374,7 @@ def climbed(asked: argparse.Namespace) -> None:
             arrays = dict(file)
         meta = json.loads(str(arrays.pop("meta")))
         cells.setdefault((meta["system"], meta["search"]), []).append((meta, arrays))
-    traits = Traits.learned(asked.embeddings, asked.attributes)
+    traits, images = Traits(), {image.id: image for image in read_images(asked.pictures)}
     for (system, search), parts in cells.items():
         asked.system = system
         cast = cast_of(asked, base_of(system))
@@ -377,7 +388,11 @@ def climbed(asked: argparse.Namespace) -> None:
         key = {"verb": "map2v", "system": system, "attack": search, "people": len(people), "queries": stages}
         scores = [rounded(float(one)) for one in joined["score"].mean(axis=0)]
         found = judged(cast, base_of(system), people, joined)
-        append(asked.out, {**key, "score": scores, **found, "traits": traits.matched(cast, people, joined)})
+        ids = [str(one) for one in cast.people[base_of(system)].ids]
+        shown = [[ids[int(cast.enrolled.pictures[row].name)] for row in cast.enrolled.rows(at)[:2]] for at in people]
+        real = [[decode(images[name].read()) for name in names] for names in shown]
+        last = np.concatenate([arrays["last"] for _, arrays in parts])
+        append(asked.out, {**key, "score": scores, **found, "traits": traits.matched(list(last), real)})
         print(system, search, len(people), "people", flush=True)
 
 
@@ -434,52 +449,53 @@ def pairs_of(
     return cosines[upper & same], cosines[upper & ~same]
 
 
-@dataclass(frozen=True, eq=False)
 class Traits:
-    """Two of CelebA's attributes, read from a recogniser's vectors by logistic regression on people never enrolled."""
+    """Age and gender, as two classifiers of dlib-models read them from a picture."""
 
-    encoder: str
-    models: Mapping[str, Any]
-    labels: Mapping[str, Mapping[str, int]]
-    """By attribute and identity: what most of a person's pictures have."""
+    def __init__(self) -> None:
+        self._cards = {name: card(name) for name in ("gender", "age")}
+        self._sessions = {name: session_of(str(weights(one, accept_licence=True))) for name, one in self._cards.items()}
+        self._detector = load_detector(accept_licence=True)
 
-    @classmethod
-    def learned(cls, embeddings: Path, attributes: Path, encoder: str = "edgeface-s") -> "Traits":
-        from sklearn.linear_model import LogisticRegression
+    def read(self, picture: NDArray[np.uint8]) -> dict[str, float]:
+        """Gender as 0 or 1, age as the mean in years; NaN where there is no face."""
+        wanted = {name: one.input for name, one in self._cards.items()}
+        frames = face_frames(picture, self._detector, list(wanted.values()))
+        if frames is None:
+            return dict.fromkeys(wanted, np.nan)
+        found = {}
+        for (name, given), frame in zip(wanted.items(), frames, strict=True):
+            ready = ((frame - np.array(given.mean)) / np.array(given.std)).astype(np.float32)
+            session = self._sessions[name]
+            first = {session.get_inputs()[0].name: ready.transpose(2, 0, 1)[None]}
+            chances = np.asarray(session.run(None, first)[0]).ravel()
+            found[name] = float(chances[1] > chances[0]) if name == "gender" else float(chances @ np.arange(81))
+        return found
 
-        with gzip.open(attributes, "rt", encoding="utf-8", newline="") as file:
-            table = [row for row in csv.DictReader(file) if row["pack"] == "celeba20"]
-        people = read_embeddings(embeddings / f"{encoder}_celeba20.parquet").unit()
-        train = set(order_of({encoder: people})[60 + CALIBRATE :].tolist())
-        rows = np.array([person in train for person in people.identities])
-        models, labels = {}, dict[str, dict[str, int]]()
-        for trait in ("male", "young"):
-            of = {f"{row['identity']}/{row['image']}": int(row[trait]) for row in table}
-            given = np.array([of[str(one)] for one in people.ids])
-            models[trait] = LogisticRegression(max_iter=2000).fit(people.vectors[rows], given[rows])
-            votes = {name: given[people.identities == at] for at, name in enumerate(people.names)}
-            labels[trait] = {name: int(one.mean() >= 0.5) for name, one in votes.items()}
-        return cls(encoder, models, labels)
-
-    def matched(self, cast: Cast, people: Sequence[int], found: Mapping[str, NDArray[np.float32]]) -> Row:
-        """In percent, of pictures at the end: matched with the person, by chance, and a real other picture."""
-        names = np.array(cast.people[self.encoder].names)[np.unique(cast.roles[2])]
-        seconds = [cast.enrolled.rows(person)[1] for person in people]
+    def matched(self, drawn: Sequence[NDArray[np.uint8]], real: Sequence[Sequence[NDArray[np.uint8]]]) -> Row:
+        """Of each: matched with the enrolled picture, chance, p by permuted people, and a real second picture."""
+        seen = [self.read(one) for one in drawn]
+        enrolled, second = ([self.read(pair[at]) for pair in real] for at in (0, 1))
         result: Row = {}
-        for trait, model in self.models.items():
-            truth = np.array([self.labels[trait][str(names[person])] for person in people])
-            seen = model.predict(found[self.encoder][:, -1])
-            random = stream(0, "studies", "ppfr", "traits")
-            by_chance = np.array([(seen == random.permutation(truth)).mean() for _ in range(2000)])
-            real = model.predict(cast.enrolled.vectors[self.encoder][seconds])
-            hits = (seen == truth).mean()
-            result[trait] = [
-                percents(people_share((seen == truth).astype(np.int64), np.ones(len(truth), np.int64), 0)),
-                rounded(100 * float(by_chance.mean())),
-                rounded(float((by_chance >= hits - 1e-12).mean())),
-                rounded(100 * float((real == truth).mean())),
-            ]
+        for name, far in (("gender", 0.5), ("age", NEAR)):
+            given, truth, other = (np.array([one[name] for one in some]) for some in (seen, enrolled, second))
+            result[name] = agreement(given, truth, other, far)
         return result
+
+
+def agreement(
+    given: NDArray[np.float64], truth: NDArray[np.float64], other: NDArray[np.float64], far: float
+) -> tuple[list[Value], float, float, float]:
+    """Share of ``given`` within ``far`` of the truth; mean and p over permuted people; the share of ``other``."""
+    random, ones = stream(0, "studies", "ppfr", "traits"), np.ones(len(truth), np.int64)
+    hits = np.abs(given - truth) <= far
+    by_chance = np.array([(np.abs(given - random.permutation(truth)) <= far).mean() for _ in range(5000)])
+    return (
+        percents(people_share(hits.astype(np.int64), ones, 0)),
+        rounded(100 * float(by_chance.mean())),
+        rounded(float((1 + np.count_nonzero(by_chance >= hits.mean() - 1e-12)) / (1 + len(by_chance)))),
+        rounded(100 * float((np.abs(other - truth) <= far).mean())),
+    )
 
 
 # ---- tables
@@ -491,7 +507,10 @@ def print_tables(asked: argparse.Namespace) -> None:
     for table in tables.values():
         print("\n".join([*markdown(table), ""]))
     if asked.record:
-        write_findings("ppfr", command="python -m studies.ppfr", where=asked.record, tables=tables)
+        noise = next((row for row in rows_of(asked.out) if row["verb"] == "noise"), {})
+        kept = ("neighbours", "grey levels", "tf32")
+        figures = {name: rounded(1e4 * noise[name]) for name in kept if name in noise}  # in 1/10,000 of a cosine
+        write_findings("ppfr", command="python -m studies.ppfr", where=asked.record, tables=tables, figures=figures)
 
 
 def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
@@ -520,6 +539,10 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
         "accuracy": Table(columns={"system": "", "folds": "", "LFW, %": ".2f", "±": ".2f"}, rows=accuracies),
         "success": Table(
             columns={"system": "", "attack": "", **questions, "chance": ".2f", "ceiling": ".0f"}, rows=success
+        ),
+        "same_people": Table(
+            columns={"system": "", "attack": "", **questions},
+            rows=[[row["system"], row["attack"], *row["climbed"]] for row in attacks],
         ),
         "privacy": Table(
             columns={

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.ppfr import Score, append, best_split, made_tables, mine, pairs_of, require_accuracy, summed
+from studies.ppfr import Score, agreement, append, best_split, made_tables, mine, pairs_of, require_accuracy, summed
 
 from unface.errors import UnfaceError
 
@@ -62,3 +62,14 @@ def test_pictures_on_the_person_are_accepted_and_those_of_strangers_are_not() ->
     assert rest.tolist() == [[1, 0], [0, 0]]
     mated, impostor = pairs_of(np.eye(3, dtype=np.float32), np.array([0, 0, 1]))
     assert (len(mated), len(impostor)) == (1, 2)
+
+
+def test_attributes_that_follow_the_person_beat_chance_and_a_constant_does_not() -> None:
+    """Half of 20 people are 0, half 1: a permuted truth agrees with either half the time."""
+    truth = np.repeat([0.0, 1.0], 10)
+    share, chance, p, real = agreement(truth, truth, 1 - truth, 0.5)
+    assert (share[0], real) == (100.0, 0.0)
+    assert chance == pytest.approx(50, abs=1)
+    assert p < 1e-3
+    share, chance, p, _ = agreement(np.ones(20), truth, truth, 0.5)
+    assert (share[0], chance, p) == (50.0, 50.0, 1.0)
