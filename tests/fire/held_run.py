@@ -161,7 +161,7 @@ def _run(arguments: list[str], wrap: Wrap, watcher: Connection, printed: str, er
         os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w", closefd=False), os.fdopen(2, "w", closefd=False)
     sys.argv = ["unface", *arguments]
-    from unface.cli.start import main
+    from unface.cli import main
 
     announce = Announce(watcher)
     announce("start")

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from unface.data import read_images
 from unface.errors import UnfaceError
 from unface.progress import Silent
-from unface.protect.certificate import MatrixFrontEnd, SchemeFrontEnd, Spectrum
+from unface.protect.certificate import MatrixFrontEnd, SchemeFrontEnd, Spectrum, probe
 from unface.protect.frequency import SCHEMES, FrontEnd, scheme
 from unface.protect.measure import Portraits, measure_certificate, portraits
-from unface.protect.own import probe
 from unface.result.certificate import CertificateResult
 from unface.seeds import stream
 

@@ -27,7 +27,7 @@ _HOMES = {
     "fit_certified": "unface.auditing.fit",
     "fit_streamed": "unface.auditing.fit",
     "is_streamed": "unface.auditing.fit",
-    "require_people": "unface.auditing.enough",
+    "require_people": "unface.auditing.protocol",
 }
 
 __all__ = list(_HOMES)
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from unface.auditing.attribution.run import Subjects as Subjects
     from unface.auditing.attribution.run import attribute_pictures as attribute_pictures
     from unface.auditing.bench import Bench as Bench
-    from unface.auditing.enough import require_people as require_people
     from unface.auditing.exposure import Exposures as Exposures
     from unface.auditing.fit import fit_audited as fit_audited
     from unface.auditing.fit import fit_certified as fit_certified
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from unface.auditing.inversion.run import Inverter as Inverter
     from unface.auditing.maps import Maps as Maps
     from unface.auditing.protocol import Protocol as Protocol
+    from unface.auditing.protocol import require_people as require_people
     from unface.auditing.run import audit as audit
     from unface.auditing.search import Search as Search
     from unface.auditing.sweeps import Sweeps as Sweeps

@@ -26,8 +26,7 @@ from unface.auditing.defence import (
     fit_set,
     plain_rank,
 )
-from unface.auditing.enough import require_rates
-from unface.auditing.protocol import Protocol, prepare
+from unface.auditing.protocol import Protocol, prepare, require_rates
 from unface.auditing.utility import Utility
 from unface.data import EmbeddingSet, Role, Source, Space, read_embeddings, require_same_space, split_identities
 from unface.data.arrow import list_type, matrix_of

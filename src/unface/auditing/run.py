@@ -29,12 +29,11 @@ from unface.auditing.defence import (
     require_other_vectors,
     shared_vectors,
 )
-from unface.auditing.enough import require_rates
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.exposure import Exposures
 from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
-from unface.auditing.protocol import Prepared, Protocol, Shots, prepare
+from unface.auditing.protocol import Prepared, Protocol, Shots, prepare, require_rates
 from unface.auditing.search import Search
 from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility

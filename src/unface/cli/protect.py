@@ -53,10 +53,9 @@ def certify(
     from unface.data import read_images
     from unface.faces import load_detector
     from unface.judge import load_recogniser
-    from unface.protect.certificate import LinearFrontEnd, SchemeFrontEnd
+    from unface.protect.certificate import LinearFrontEnd, SchemeFrontEnd, load_function, probe
     from unface.protect.frequency import scheme as scheme_of
     from unface.protect.measure import measure_certificate, portraits
-    from unface.protect.own import load_function, probe
     from unface.report.certificate import print_certificate, render_certificate
     from unface.result.certificate import CertificateResult
 

@@ -29,11 +29,10 @@ from unface.errors import UnfaceError, reason, short_name
 from unface.faces import CONTEXT_DIM, Detector, TraitCrop
 from unface.faces.face import TINY
 from unface.memory import memory_budget
-from unface.output.links import refuse_link
 from unface.output.lock import run_lock
 from unface.output.manifest import MANIFEST, agree, read_plan
 from unface.output.place import Place, place_at
-from unface.output.taken import require_new_file
+from unface.output.taken import refuse_link, require_new_file
 from unface.output.write import SEE_TO_IT, OutputError, staged, write_file
 from unface.progress import Progress, Silent
 from unface.threads import available_cores

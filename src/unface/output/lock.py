@@ -19,8 +19,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from filelock import lock_descriptor
 
 from unface.errors import UnfaceError, reason
-from unface.output.links import opened_file, opened_folder
 from unface.output.place import OWN, Place, why
+from unface.output.taken import opened_file, opened_folder
 from unface.output.write import OutputError
 
 _LOCK = f"{OWN}/lock"

@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from unface import errors
 from unface.errors import UnfaceError, reason, short_name
-from unface.output.links import is_link, opened_file, opened_folder
+from unface.output.taken import is_link, opened_file, opened_folder
 from unface.output.write import OutputError
 
 OWN = "_unface"

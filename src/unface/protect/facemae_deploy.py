@@ -23,11 +23,10 @@ from unface.data import ImageRef, ImageSet
 from unface.erase.fitted_on import too_many
 from unface.errors import UnfaceError, reason, short_name
 from unface.faces import Detector
-from unface.output.links import refuse_link
 from unface.output.lock import run_lock
 from unface.output.manifest import agree
 from unface.output.place import OWN, Place, place_at
-from unface.output.taken import require_folder
+from unface.output.taken import refuse_link, require_folder
 from unface.output.write import SEE_TO_IT, OutputError, publish, staged
 from unface.progress import Progress, Silent
 from unface.protect.facemae import Visible, reconstruct

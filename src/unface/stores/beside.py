@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from unface.data.files import unopened
 from unface.errors import UnfaceError, reason, short_name
-from unface.output.links import refuse_link
 from unface.output.lock import file_lock
+from unface.output.taken import refuse_link
 from unface.output.write import SEE_TO_IT, new_file, publish, sync, write_file
 from unface.stores.ports import Holding
 
