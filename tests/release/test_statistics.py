@@ -29,6 +29,7 @@ from unface.release import (
     reach_chance,
     separation,
 )
+from unface.release.faces import faces_of, people_reached
 from unface.release.run import Plan, release
 from unface.seeds import stream
 
@@ -271,6 +272,22 @@ def test_a_face_that_reaches_several_people_of_a_larger_holdout_is_one_copy() ->
     # A face nobody counted is taken as the others are on average.
     some = count_copies(threshold, training, Reached(h, np.arange(4), 4, np.array([1.0, 2.0, np.nan])))
     assert some.expected == pytest.approx(2)
+
+
+def test_people_are_counted_once_however_many_pictures_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three people with two pictures each, by blocks of one picture and of all; the own person does not count."""
+    angles = np.radians([0, 10, 20, 80, 40, 50])
+    real = EmbeddingSet.from_arrays(np.stack([np.cos(angles), np.sin(angles)], axis=1), ["a", "a", "b", "b", "c", "c"])
+    asked = np.array([[1, 0], [np.cos(np.pi / 4), np.sin(np.pi / 4)]], np.float32)
+    for pairs in (1, 1000):
+        monkeypatch.setattr("unface.release.faces._PAIRS_AT_ONCE", pairs)
+        # Within 30°: of 0° the pictures at 0, 10 and 20; of 45° those at 20, 40 and 50.
+        found = people_reached(faces_of(real), real.identities, asked, float(np.cos(np.radians(30))))
+        assert found.tolist() == [2, 2]
+        own = people_reached(
+            faces_of(real), real.identities, asked, float(np.cos(np.radians(30))), own=np.array([0, -1])
+        )
+        assert own.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("people", "drawn"), [(7, 3), (6, 6), (5, 0)])

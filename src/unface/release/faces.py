@@ -24,6 +24,7 @@ from unface.pairs import Nearest, compared, nearest_between, pairs_above
 
 _PIECE = {"cpu": 16_384, "cuda": 262_144}
 _READ_BYTES = 16 << 20
+_PAIRS_AT_ONCE = 5_000_000
 STREAMED = "streamed: its vectors were read in pieces"
 
 
@@ -288,16 +289,42 @@ def compare(
 
 
 def near_pairs(
-    left: Faces, vectors: NDArray[np.float32], cut: float, *, device: str = "cpu", threads: int | None = None
+    left: Faces, vectors: NDArray[np.float32], cut: float, *, threads: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Every (row of ``left``, row of ``vectors``, score) from ``cut`` on, reading ``left`` once."""
     found, first = [], 0
     for block in left.vectors.blocks(2 * _PIECE["cpu"]):
-        i, j, scores = pairs_above(compared(block, vectors), cut, device=device, threads=threads)
+        i, j, scores = pairs_above(compared(block, vectors), cut, threads=threads)
         found.append((i + first, j, scores))
         first += len(block)
     i, j, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return i, j, scores
+
+
+def people_reached(
+    left: Faces,
+    whose: NDArray[np.int64],
+    vectors: NDArray[np.float32],
+    cut: float,
+    *,
+    own: NDArray[np.int64] | None = None,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> NDArray[np.int64]:
+    """(len(vectors),) people of ``left``, ``whose`` pictures they are, with a picture from ``cut`` on; not the own one.
+
+    However many pairs reach it, memory holds those of one small block and a bit for each vector and person.
+    """
+    seen = np.zeros((len(vectors), int(whose.max()) + 1), bool)
+    first = 0
+    for block in left.vectors.blocks(max(_PAIRS_AT_ONCE // len(vectors), 1)):
+        i, j, _ = pairs_above(compared(block, vectors), cut, device=device, threads=threads)
+        seen[j, whose[i + first]] = True
+        first += len(block)
+    if own is not None:
+        named = np.flatnonzero(own >= 0)
+        seen[named, own[named]] = False
+    return np.asarray(seen.sum(axis=1))
 
 
 def _moved(nearest: Nearest, by: int) -> Nearest:

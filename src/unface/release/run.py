@@ -35,7 +35,7 @@ from unface.release.exposure import (
     person_scores,
     separation,
 )
-from unface.release.faces import Faces, Held, compare, faces_of, near_pairs
+from unface.release.faces import Faces, Held, compare, faces_of, near_pairs, people_reached
 from unface.release.membership import Membership, Permuted, measure_membership
 from unface.release.paper import PaperSet, paper_score
 from unface.release.read import MADE_OF
@@ -65,7 +65,7 @@ from unface.seeds import stream
 
 LINK_FAR, FPR = 1e-2, 1e-2
 _MOST_PAPER = 10_000
-_COUNTED, _PAIRS_COUNTED = 10_000, 20_000_000  # faces, and pairs of strangers, that copies expected by chance rest on
+_COUNTED, _BITS_COUNTED = 10_000, 100_000_000  # faces that copies expected by chance rest on, and faces × people
 _REPLICATES, _RISKIEST, _PICTURES_LISTED = 1_000, 20, 10
 _ALONE = "all"
 _EXACT = "exact copy"
@@ -269,21 +269,21 @@ def _copied(
     sides = [Reached(nearest, codes, number) for nearest, (codes, number) in zip(near, people, strict=True)]
     larger = int(len(view.training) <= len(view.holdout))
     real, side = (view.training, view.holdout)[larger], sides[larger]
-    faces = side.hits(threshold.cosine)
-    most = int(min(_COUNTED, max(_PAIRS_COUNTED / (threshold.far * len(real)), 1)))
-    rng = stream(plan.seed, "release copies counted")
-    chosen = faces if len(faces) <= most else np.sort(rng.choice(faces, most, replace=False))
     numbers = np.full(len(view.synthetic), np.nan)
-    if len(chosen):
-        rows, columns, _ = near_pairs(
-            real, view.synthetic.take(chosen), threshold.cosine, device=plan.device, threads=plan.threads
+    faces = side.hits(threshold.cosine)
+    if len(faces) and len(view.training) != len(view.holdout):  # equal sides are compared as they are
+        most = max(min(_COUNTED, _BITS_COUNTED // side.count), 1)
+        rng = stream(plan.seed, "release copies counted")
+        chosen = faces if len(faces) <= most else np.sort(rng.choice(faces, most, replace=False))
+        numbers[chosen] = people_reached(
+            real,
+            side.people,
+            view.synthetic.take(chosen),
+            threshold.cosine,
+            own=None if own is None or larger else own[chosen],
+            device=plan.device,
+            threads=plan.threads,
         )
-        whose, place = side.people[rows], chosen[columns]
-        if own is not None and not larger:
-            rest = own[place] != whose
-            whose, place = whose[rest], place[rest]
-        pairs = np.unique(place * side.count + whose)
-        numbers[chosen] = np.bincount(pairs // side.count, minlength=len(numbers))[chosen]
     sides[larger] = replace(side, numbers=numbers)
     return count_copies(threshold, sides[0], sides[1], seed=plan.seed)
 
