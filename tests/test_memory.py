@@ -6,7 +6,7 @@ import tracemalloc
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from tests.data.pictures import encoded
-from unface import Projection, UnfaceError, audit, memory, read_embeddings
+from unface import Projection, UnfaceError, audit, make_identities, memory, read_embeddings
 from unface.data import Space, images
 from unface.data import read_images as images_of
 from unface.encode import ahead
@@ -295,3 +295,12 @@ def test_what_an_audit_makes_of_a_set_is_in_its_budget(archive: Path) -> None:
     read_embeddings(archive)
     with pytest.raises(UnfaceError, match=r"faces\.npz: needs about 3\d\d MB of memory, the budget is 200 MB"):
         audit(archive)
+
+
+@pytest.mark.parametrize("option", ["utility", "fit_on"])
+def test_what_an_audit_makes_of_a_further_set_is_in_its_budget(archive: Path, option: str) -> None:
+    limit_memory("200M")
+    people = make_identities(120, 4, 256)
+    further: dict[str, Any] = {option: [archive] if option == "utility" else archive}
+    with pytest.raises(UnfaceError, match=r"faces\.npz: needs about 3\d\d MB of memory, the budget is 200 MB"):
+        audit(people, **further)

@@ -269,14 +269,22 @@ def _pictures(given: Path, kinds: dict[str, tuple[int, int]]) -> None:
 def _validate(given: Path) -> list[str]:
     _pictures(given, {"enrol": (3, 2), "ask": (21, 4)})
     target = ["--target", "tests.fire.commands:compare", "--enrol", str(given / "enrol"), "--continue"]
-    return ["validate", *target, "--queries", str(given / "ask"), "--budget", "20", "--out", OUT]
+    return ["validate", *target, "--queries", str(given / "ask"), "--budget", "20", "--threads", "1", "--out", OUT]
 
 
 def _invert(given: Path) -> list[str]:
     _pictures(given, {"people": (24, 3)})
     attack = "alsuv:pool=2,starts=1,steps=1,averaged=1,drop_at=1"
-    who = ["--encoder", "arcface-mbf", "--judge", "sface", "--accept-licence", "--targets", "2"]
+    who = ["--encoder", "arcface-mbf", "--judge", "sface", "--accept-licence", "--targets", "2", "--threads", "1"]
     return ["invert", str(given / "people"), *who, "--attack", attack, "--show-faces", "--out", OUT]
+
+
+def _invert_vectors(given: Path) -> list[str]:
+    from tests.cli.test_invert import vectors
+
+    stored, recogniser = vectors(given)
+    who = ["--encoder", "encoder-0", "--translate", str(recogniser), "--threads", "1"]
+    return ["invert", str(stored), *who, "--out", OUT]
 
 
 def _facemae(given: Path) -> None:
@@ -312,6 +320,7 @@ COMMANDS = {
     "release": Command(_release),
     "validate": Command(_validate, asks=True),
     "invert": Command(_invert),
+    "invert vectors": Command(_invert_vectors),
     "train": Command(_train, ("out/model.safetensors", "out/state.safetensors", "out/training.json")),
     "deploy": Command(_deploy),
 }

@@ -1,5 +1,6 @@
 """Readers of weights that unface trains or takes from others, all of them safetensors; and of what lies beside them."""
 
+import json
 import shutil
 from collections import Counter
 from functools import cache
@@ -103,9 +104,15 @@ def _diffusion_reader(name: str) -> Reader:
         finally:
             (whole / name).write_bytes(before)
 
+    def originals(folder: Path) -> list[bytes]:
+        from unface.prior.diffusion import Schedule
+
+        whole = (_diffusion(folder) / name).read_bytes()
+        return [whole, json.dumps(Schedule().to_diffusers()).encode()] if name == _SCHEDULE else [whole]
+
     is_weights = name == _WEIGHTS
     return Reader(
-        lambda folder: [(_diffusion(folder) / name).read_bytes()],
+        originals,
         read,
         is_text=not is_weights,
         is_json=not is_weights,

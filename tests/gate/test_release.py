@@ -234,6 +234,11 @@ def test_a_file_without_the_number_of_real_people_is_refused(tmp_path: Path) -> 
             ReleaseResult.load(tmp_path / "release.json")
 
 
+def test_a_test_that_is_neither_exact_nor_drawn_is_refused() -> None:
+    with pytest.raises(ValueError, match="no number of permutations"):
+        PermutationTest(p=0.4, exact=False, permutations=None)
+
+
 def test_numbers_beyond_all_sense_and_half_a_character_are_still_one_line_or_a_page(tmp_path: Path) -> None:
     copies = view().copies[0].model_copy(update={"excess": Estimate(1e308, -1e308, 1e308, 0.95)})
     page = render_release(result(view().model_copy(update={"copies": [copies]})))

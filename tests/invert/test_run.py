@@ -120,7 +120,11 @@ def test_a_killed_run_goes_on_and_inverts_nobody_twice(tmp_path: Path) -> None:
         invert(case, [killed], {"raw": None}, place, controls=100)
     with pytest.raises(UnfaceError, match="was begun with different settings"):
         invert(case, [Killed("pool=100,steps=11", None)], {"raw": None}, place, controls=100)
+    left = tmp_path / "cut" / "_unface" / "unfinished" / "0123abcd"
+    left.parent.mkdir(exist_ok=True)
+    left.write_bytes(b"half a part")
     result = invert(case, [rest], {"raw": None}, place, controls=100).result
+    assert not left.exists()
     over = Killed("pool=100,steps=11", None)
     invert(case, [over], {"raw": None}, place, controls=100, again=True)
     assert over.done == [0, 1, 2, 3, 4, 5]

@@ -120,18 +120,18 @@ def audit(
     plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank, keep, mu)
     methods = (eraser,) if isinstance(eraser, str) else eraser
     rule.require_keeper(methods or ())
-    copied = None if copies is None else read_embeddings(copies)
+    copied = None if copies is None else _read_beside(copies)
     given, known = _known_copies(given, copied)
     prepared = require_rates(prepare(given, protocol), protocol)
-    other = None if fit_on is None else read_embeddings(fit_on)
+    other = None if fit_on is None else _read_beside(fit_on)
     prepared, theirs = _with_attacker_data(prepared, attacker_data, other, plan)
     people = prepared.roles
     weights = draw_bootstrap(scheme, people.calibrate.count, people.test.count, protocol.bootstraps, protocol.seed)
     attack = Attack(people, probes, replace(plan, ks=prepared.ks, everything=prepared.everything), weights)
 
-    sets = [read_embeddings(one) for one in utility]
-    spared = None if spare is None else read_embeddings(spare)
-    without_faces = None if gate is None else read_embeddings(gate, identity=None)
+    sets = [_read_beside(one) for one in utility]
+    spared = None if spare is None else _read_beside(spare)
+    without_faces = None if gate is None else _read_beside(gate, identity=None)
     defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
     if without_faces is not None:
         gate_set = GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed)
@@ -190,6 +190,12 @@ def _read(source: Source, protocol: Protocol) -> EmbeddingSet:
         )
 
 
+def _read_beside(source: Source, identity: str | None = "identity") -> EmbeddingSet:
+    """A further set, which takes as much memory for each of its numbers."""
+    with numbers_take(_BYTES_OF_A_NUMBER):
+        return read_embeddings(source, identity=identity)
+
+
 def _with_attacker_data(
     prepared: Prepared, source: Source | None, fit_on: EmbeddingSet | None, plan: Plan
 ) -> tuple[Prepared, EmbeddingSet | None]:
@@ -197,7 +203,7 @@ def _with_attacker_data(
         return prepared, None
     if plan.hold_out:
         raise UnfaceError("--attacker-data: the paper variant has no attacker with more people; leave one out")
-    theirs = read_embeddings(source)
+    theirs = _read_beside(source)
     return with_attacker_data(prepared, theirs, [] if fit_on is None else [fit_on]), theirs
 
 

@@ -120,6 +120,7 @@ def invert(
         if again:
             finish(place)
         agree(place, plan_of(case, attacks, spaces, seed, keep_pictures=keep_pictures))
+        place.drop_unfinished()
         runs: list[CellRun] = []
         progress.start("inverting", len(attacks) * len(spaces) * len(case.people.rows))
         pool = PoolFaces(first, case, controls) if first.view is not None and first.prior is not None else None

@@ -46,6 +46,12 @@ class PermutationTest(Frozen):
     exact: bool = Field(description="the whole null distribution was computed")
     permutations: int | None = Field(description="random labellings, where it was not: p = (b + 1) / (m + 1)")
 
+    @model_validator(mode="after")
+    def _permutations_are_counted(self) -> Self:
+        if not self.exact and self.permutations is None:
+            raise ValueError("a test that is not exact has no number of permutations")
+        return self
+
 
 class Linking(Frozen):
     """Whether this encoder links real people at all: TAR over pairs of real pictures of one person."""
