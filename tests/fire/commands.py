@@ -167,7 +167,7 @@ def _wrap(given: Path, log: Path, announce: Announce) -> None:
 
         facemae.PRESETS["tiny"] = TOY
         facemae_train._SAVED_S = 0.002
-        facemae_deploy._CHUNK = 3  # type: ignore[attr-defined]
+        facemae_deploy._CHUNK = 3
     from unface.output.place import Sink
 
     for name in ("fsync", "replace", "rename", "link", "unlink", "mkdir", "rmdir", "ftruncate"):

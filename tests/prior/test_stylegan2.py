@@ -185,3 +185,11 @@ def defined(w: Array) -> Array:
         x = convolved(f"synthesis.b{side}.conv1", x, w[first + 1], up=False)
         picture = doubled(picture) + coloured(f"synthesis.b{side}.torgb", x, w[first + 2])
     return picture
+
+
+def test_colours_with_a_dimension_too_many_are_refused_before_a_picture_is_made(tmp_path: Path) -> None:
+    state = stylegan2_state()
+    state["synthesis.b8.torgb.weight"] = state["synthesis.b8.torgb.weight"][..., None].contiguous()
+    save_file(state, tmp_path / "mine.safetensors")
+    with pytest.raises(UnfaceError, match="has weights of another shape"):
+        load_prior(str(tmp_path / "mine.safetensors"))

@@ -128,6 +128,8 @@ class Colours(torch.nn.Module):
     def __init__(self, state: State, name: str) -> None:
         super().__init__()
         self.weight, self.bias = _fixed(state[f"{name}.weight"]), _fixed(state[f"{name}.bias"])
+        if self.weight.ndim != 4:  # which shapes alone do not show: the meta device takes others
+            raise ValueError(f"{name} of {tuple(self.weight.shape)}")
         self.steer = Affine(state, f"{name}.affine", gain=math.prod(self.weight.shape[1:]) ** -0.5)
 
     def forward(self, x: Tensor, latents: Tensor) -> Tensor:
