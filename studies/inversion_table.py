@@ -191,8 +191,17 @@ def _beside_pca(key: tuple[str, str, str, str], cells: Mapping[tuple[str, str, s
 
 def _against(cell: Joined, pca: Joined) -> list[Cell]:
     """What label-free PCA leaves less what this space leaves, paired."""
-    change = changes(cell.attack, cell.space, *cell.common(pca))[cell.judged.fars.index(FAR)]
-    return [*cell.key, _points(change.same), _points(change.other)]
+    return [*cell.key, *(_points(_change(cell, pca, kind)) for kind in ("same", "other"))]
+
+
+def _change(cell: Joined, other: Joined, kind: str) -> Estimate | None:
+    """What the other leaves less what this leaves, paired; None where neither succeeds: that has no interval."""
+    theirs, mine = cell.common(other)
+    at = cell.judged.fars.index(FAR)
+    if not any(getattr(one.all, kind)[at].any() for one in (theirs, mine)):
+        return None
+    change: Estimate | None = getattr(changes(cell.attack, cell.space, theirs, mine)[at], kind)
+    return change
 
 
 def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
@@ -201,7 +210,7 @@ def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
     best, drawn = cell.control(POOL, FAR), cell.control("random face", FAR)
     lost: Estimate | None = None
     if raw is not None and raw is not cell and raw.judged.fars == judged.fars:
-        lost = changes(cell.attack, cell.space, *cell.common(raw))[at].other
+        lost = _change(cell, raw, "other")
     return [
         *cell.key,
         int(judged.all.same_of.sum() / len(judged.by)),

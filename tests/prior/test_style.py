@@ -123,7 +123,7 @@ def test_a_size_that_it_cannot_give_is_refused(prior: StylePrior, size: int) -> 
 
 def test_a_network_in_another_precision_is_made_once_and_gives_nearly_the_same(prior: StylePrior) -> None:
     coarse, w = prior.tuned(torch.bfloat16), prior.sample(2, 0)
-    assert prior.tuned(torch.bfloat16) is coarse, "each search would compile the network again"
+    assert prior.tuned(torch.bfloat16) is coarse, "each search would copy the network again"
     assert prior.tuned(torch.float32) is not coarse
     seen = coarse.decode(w.to(torch.bfloat16), 4)
     assert seen.dtype == torch.bfloat16

@@ -97,7 +97,7 @@ class StylePrior:
 
     def tuned(self, dtype: torch.dtype, *, compiled: bool = False) -> "StylePrior":
         """The same network for many passes on a GPU: in another precision, compiled if asked, without a check of every
-        latent, for which the machine would have to wait. Made once: a compiled network takes seconds to make."""
+        latent, for which the machine would have to wait. Made once, however many searches use it."""
         if (dtype, compiled) in self._tuned:
             return self._tuned[dtype, compiled]
         other = copy(self)
