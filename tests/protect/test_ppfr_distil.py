@@ -8,7 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from studies.ppfr_distil import Channels, DistilledServer, Recipe, Training  # noqa: E402
+from studies.ppfr_distil import Channels, DistilledServer, GrownStudent, Recipe, Training  # noqa: E402
+from torch import nn  # noqa: E402
 
 from tests.encode.tiny import card  # noqa: E402
 from unface.judge.template import unit_rows  # noqa: E402
@@ -65,3 +66,49 @@ def test_it_learns_goes_on_to_the_bit_and_serves(tmp_path: Path) -> None:
     vectors = server.embed(list(pictures))
     assert server.deterministic
     assert float((vectors * taught).sum(axis=1).mean()) == pytest.approx(1 - whole.losses[-1], abs=0.1)
+
+
+def recogniser() -> nn.Module:
+    """A convolution whose filters see differences alone, a rectifier and a linear layer, as a graph gives them."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    from unface.encode.onnx_torch import module_of
+
+    draw = stream(0, "graph")
+    filters = draw.standard_normal((4, 3, 3, 3))
+    filters -= filters.mean(axis=(2, 3), keepdims=True)
+    held = {
+        "w": filters / 20,
+        "b": np.zeros(4),
+        "slope": np.full((4, 1, 1), 0.2),
+        "m": draw.standard_normal((4, 256)),
+        "n": np.zeros(4),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+        helper.make_node("PRelu", ["c", "slope"], ["r"]),
+        helper.make_node("Flatten", ["r"], ["f"]),
+        helper.make_node("Gemm", ["f", "m", "n"], ["y"], transB=1),
+    ]
+    given = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, 16, 16])
+    made = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4])
+    fixed = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in held.items()]
+    return module_of(helper.make_model(helper.make_graph(nodes, "g", [given], [made], fixed)), card())
+
+
+def test_a_student_that_starts_from_its_teacher_is_near_it_before_it_learns_and_learns_in_all_layers() -> None:
+    network, front = recogniser(), Channels(scheme("dctdp", "as-attacked"), 16)
+    pictures = torch.from_numpy(material()[0]).permute(0, 3, 1, 2).float()
+    sent, graph = front(pictures, torch.Generator()), network
+    ready = pictures - 128
+    first = torch.nn.functional.conv2d(ready, graph.constant_4, graph.constant_0, stride=2, padding=1)
+    student = GrownStudent(network, len(front.kept))
+    wanted = torch.nn.functional.normalize(network(ready), dim=1)
+    untaught = float((student(sent) * wanted).sum(dim=1).mean().detach())
+    student.fit_first(sent, first)
+    near = (student(sent) * wanted).sum(dim=1).mean()
+    assert untaught < 0.5
+    assert float(near.detach()) > 0.9
+    near.backward()
+    assert all(one.grad is not None and bool(one.grad.any()) for one in student.parameters())
+    assert len(list(student.parameters())) == 2 + 3, "the first layer is new, slope, weights and bias are the teacher's"
