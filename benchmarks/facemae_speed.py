@@ -34,6 +34,8 @@ def run(device: str = "cpu") -> list[Ratio]:
     recogniser = Features(load_encoder("sface", accept_licence=True), device)
     found = []
     for loss in ("mse", "irm"):
+        if cuda:
+            torch.cuda.reset_peak_memory_stats()
         training = Training(Recipe(preset, loss, epochs=1000), faces, recogniser, device)
         training.warm_up = 0
         network = None if loss == "mse" else recogniser

@@ -40,7 +40,7 @@ from unface.metrics import Scheme, identity_weights
 from unface.output.write import write_file
 from unface.protect.attackers import Deployed, FineTuning, Seen
 from unface.protect.baselines import MaskedFaces, contents_of
-from unface.protect.facemae import Features, Hidden, Loss, Masking, Preset, preset_of
+from unface.protect.facemae import Features, Hidden, Loss, Masking, Preset, feature_loss, preset_of
 from unface.protect.facemae_audit import (
     FACEMAE,
     LOW_PASS,
@@ -243,6 +243,9 @@ class Bench:
                 "pairs": {one.name: len(one.pairs) for one in self.pairs},
                 "recogniser": asdict(self.plan.recogniser),
             }
+            if not file.exists():
+                features = Features(load_encoder("sface", accept_licence=True), self.asked.device)
+                facts["strangers_loss"] = strangers_loss(*self.faces["train"][:2], features)
             if self.asked.nobody is not None:
                 frames, codes = self.nobody
                 facts |= {"nobody_pictures": len(frames), "nobody_people": len(np.unique(codes))}
@@ -485,6 +488,17 @@ def positions_of(masking: Masking, preset: Preset, key: bytes, content: bytes) -
     return masking.positions(preset, key, content)
 
 
+def strangers_loss(frames: Frames, people: NDArray[np.int64], features: Features) -> float:
+    """FaceMAE's loss if the first pictures of 256 people were answered by those of 256 others: no identity is kept."""
+    first = np.unique(people, return_index=True)[1]
+    half = min(256, len(first) // 2)
+    device = features.mean.device
+    with torch.no_grad():
+        batches = torch.split(torch.from_numpy(frames[first[: 2 * half]]).permute(0, 3, 1, 2), 64)
+        vectors = torch.cat([features(batch.to(device).float() / 255) for batch in batches])
+    return float(feature_loss("irm", vectors[:half], vectors[half:], 1.0))
+
+
 def hits_of(seen: Seen, threshold: float) -> list[list[int]]:
     """Of each measured person: accepted pairs of a real picture and what was made of another one, and all of them."""
     rows = np.flatnonzero(~seen.calibrate)
@@ -566,7 +580,7 @@ def merged(by_seed: dict[int, list[PairsResult]]) -> list[PairsResult]:
 
 
 def _words(row: Row) -> str:
-    at = "" if row.method.ratio is None else f" at {row.method.ratio:.0%}"
+    at = "" if row.method.ratio is None else f" at {100 * row.method.ratio:g} %"
     what = {"utility": f"recogniser {row.seed} of", "attack": "attackers of", "second": "two releases of"}[row.kind]
     return f"{what} {row.method.name}{at}"
 
@@ -607,16 +621,33 @@ def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:
         f"R(K = {PAPER_K})": ".1%", "chance": ".2%",
     }  # fmt: skip
     made = {"methods": Table(columns=columns, rows=main), "attackers": Table(columns=each, rows=attackers)}
+    made["by attacker"] = _by_attacker(result)
     made["differences"] = _differences(keep, result)
     curves: list[list[Cell]] = []
     for row in ladder():
         if row.kind == "model" and (found_row := read_row(keep, row)) is not None:
             told = found_row["training"]
             speed = told["steps"] * found_row["batch"] / max(told["seconds"], 1e-9)
-            curves.append([str(row.method.model), told["steps"], told["seconds"], speed, told["losses"][-1]])
-    shown = {"model": "", "steps": ",", "seconds": ".0f", "pictures/s": ",.0f", "last loss": ".4f"}
+            begins = -(-told["mse_until_step"] // told["steps_per_loss"]) if told["recipe"]["loss"] != "mse" else 0
+            ends = [told["losses"][begins], told["losses"][-1]]  # the first whole block with the loss of the recipe
+            curves.append([str(row.method.model), told["steps"], told["seconds"], speed, ends])
+    shown = {"model": "", "steps": ",", "seconds": ".0f", "pictures/s": ",.0f", "loss": ".4f"}
     made["training"] = Table(columns=shown, rows=curves)
     return made
+
+
+def _by_attacker(result: ProtectionResult) -> Table:
+    """Retrieval risk at the audited mask ratio: a row for each attacker, a column for each method."""
+    methods = [one for one in result.methods if one.attackers and one.ratio in (result.audited.ratio, None)]
+    names = list(dict.fromkeys(attacker.name for one in methods for attacker in one.attackers))
+    rows: list[list[Cell]] = []
+    for name in names:
+        cells: list[Cell] = [name]
+        for method in methods:
+            found = next((one.risk(PAPER_K, "other") for one in method.attackers if one.name == name), None)
+            cells.append(None if found is None else [found.share.value, found.share.low, found.share.high])
+        rows.append(cells)
+    return Table(columns={"attacker": ""} | {one.name: ".1%" for one in methods}, rows=rows)
 
 
 def _differences(keep: Path, result: ProtectionResult) -> Table:
@@ -750,7 +781,8 @@ def _figures(facts: dict[str, Any], result: ProtectionResult) -> dict[str, Cell]
     figures |= {"released_people": facts["released_people"], "released_pictures": facts["pictures"]["release"],
                 "train_pictures": facts["pictures"]["train"], "measured_people": result.measured_people,
                 "lfw_pairs": facts["pairs"].get("lfw"), "recogniser_passes": facts["recogniser"]["epochs"],
-                "not_reached": list(result.not_measured), "verdict": result.verdict}  # fmt: skip
+                "strangers_loss": facts.get("strangers_loss"), "not_reached": list(result.not_measured),
+                "verdict": result.verdict}  # fmt: skip
     if second is not None:
         figures |= {"second_attacker": second.attacker, "second_same_shown": second.same_seed_shown,
                     "second_other_shown": second.other_seed_shown,
