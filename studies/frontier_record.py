@@ -107,7 +107,7 @@ def tables_of(encoder: str, spaces: dict[str, Space]) -> Iterator[tuple[str, Tab
         f"{encoder}, low rates",
         Table(
             columns={"space": "", **{f"{far:g}".replace("e-0", "e-"): ".2%" for far in rates}},
-            rows=[[one.name, *(one.tar(PAIRS, far) for far in rates)] for one in open_spaces],
+            rows=[[one.name, *(one.tar(PAIRS, far) for far in rates)] for one in parts[encoder]],
         ),
     )
     yield (
@@ -116,7 +116,7 @@ def tables_of(encoder: str, spaces: dict[str, Space]) -> Iterator[tuple[str, Tab
             columns={"space": "", "gallery": ",", "first hit": ".1%", "chance": ".2%", "found at FPIR 1e-2": ".1%"},
             rows=[
                 [one.name, last["gallery"], last["first"], last["chance"], one.result["search"].get("at FPIR 1e-2")]
-                for one in open_spaces
+                for one in parts[encoder]
                 for last in one.result["search"]["rates"][-1:]
             ],
         ),
@@ -175,7 +175,8 @@ def equal_use(spaces: list[Space], found: dict[str, float], sizes: Mapping[str, 
             more = [one for one in rivals if found[one.name] >= found[keeper.name]]
             fewer = [one for one in rivals if found[one.name] < found[keeper.name]]
             cells = [_difference(keeper, more, fewer, found, key) for key in sizes.values()]
-            between = "all find as many" if more else "none finds as many"
+            able = any(share >= found[keeper.name] for name, share in found.items() if name.split()[0] == method)
+            between = "all find as many" if more else "not run where it does" if able else "none finds as many"
             if more and fewer:
                 between = f"{_next(more, found).name} and {_next(fewer, found, -1).name}"
             rows.append([keeper.name, method, found[keeper.name], between, *cells])
@@ -193,7 +194,8 @@ def verdicts(compared: Table, place: int) -> list[Cell]:
         if ends:
             cells.append(f"{less} of {len(ends)}" + (f", {more} more" if more else ""))
         else:
-            cells.append("none finds as many" if any(row[3] == "none finds as many" for row in ours) else "not run")
+            said = {row[3] for row in ours}
+            cells.append("none finds as many" if said == {"none finds as many"} else "not run")
     return cells
 
 
@@ -275,7 +277,8 @@ def record(out: Path, where: str) -> None:
             known = [one for one in not_gated if one.name in found.get(encoder, {})]
             keys = {"pairs": (PAIRS, ELSEWHERE_FAR), "2 against 2": ("2 against 2", ELSEWHERE_FAR)}
             compared = equal_use(known, found.get(encoder, {}), keys)
-            tables[f"{encoder}, {faces}, at equal use"] = compared
+            shown = [row for row in compared.rows if row[4] is not None]  # why others are empty, the first set says
+            tables[f"{encoder}, {faces}, at equal use"] = compared.model_copy(update={"rows": shown})
         for place, rows in summary.items():
             rows.append([encoder, faces, people["test"], *verdicts(compared, place)])
     columns = {"encoder": "", "faces": "", "test people": ","} | dict.fromkeys(RIVALS.values(), "")
@@ -288,10 +291,10 @@ def record(out: Path, where: str) -> None:
 
 
 def _rounded(value: Any) -> Any:
-    """To a tenth of what tables show."""
+    """To what tables show."""
     if isinstance(value, list):
         return [_rounded(one) for one in value]
-    return round(value, 5) if isinstance(value, float) else value
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def _encoder_first(row: list[Cell]) -> tuple[str, int]:
