@@ -121,7 +121,8 @@ def test_the_verdict_says_who_is_linked_and_what_it_is_good_for() -> None:
     assert "links 30.0 % of the released faces to them, at one false match in 1,000" in said
     assert "With the originals: 90.0 %" in said
     assert "judges 80.0 % of photo pairs correctly (lfw; guessing: 50 %)" in said
-    assert protection(hits=0).verdict.startswith("Given another photo of a person, no attacker finds")
+    assert protection(hits=0).verdict.startswith("Given another photo of a person, the strongest attacker links 0.0 %")
+    assert "That is not more than chance; " in protection(hits=0).verdict
 
 
 @pytest.mark.parametrize("folds", [[], [[]], [[0.9] * 10, [0.9] * 9], [[0.9] * 10, []], [[1e308] * 10]], ids=str)

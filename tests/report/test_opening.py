@@ -10,13 +10,21 @@ from tests.auditing.made import point
 from tests.gate import test_inversion as inversions
 from tests.gate import test_release as releases
 from tests.gate.made import WARNING, audited, erased, gated, raw
+from tests.gate.test_protection import protection
 from tests.page.read_page import Page
 from tests.report.made import full_audit, invalid_audit, raw_audit
 from tests.report.made_validation import validation
 from unface.gate import decide, make_policy
 from unface.report.html import key_figures, render_report
 from unface.report.inversion import render_inversion
-from unface.report.opening import Grid, audit_opening, encoders_opening, inversion_opening
+from unface.report.opening import (
+    Grid,
+    Opening,
+    audit_opening,
+    encoders_opening,
+    inversion_opening,
+    protection_opening,
+)
 from unface.report.release import render_release
 from unface.report.table import print_audit
 from unface.report.validation import render_validation
@@ -221,6 +229,28 @@ def test_what_to_do_next_follows_from_the_verdict_and_the_findings() -> None:
     )
     assert any("--eraser isp" in step for step in audit_opening(audited(raw()), None).steps)
     assert all(len(steps) <= 3 for steps in (failed, passed, unknown))
+
+
+def test_a_failure_that_more_people_could_turn_is_told_from_a_clear_one() -> None:
+    left = audited(raw(), erased())
+    clear, wide = (audit_opening(left, gated(left, {"far": 1e-4, "tar_max": limit})) for limit in (0.001, 0.0085))
+    assert (clear.title, wide.title) == ("Failed", "Failed: not shown to be within the limit")
+    assert wide.steps[0].endswith(
+        "[0.60, 0.90], limit at most 0.85 %. The interval includes the limit: measure more people to decide."
+    )
+    assert not any("includes the limit" in step for step in clear.steps)
+
+
+def test_a_set_that_only_lacks_usefulness_is_not_said_to_leak() -> None:
+    def opened(*rules: dict[str, object]) -> Opening:
+        policy = make_policy({"require": list(rules)}, lambda table, key: f"{table} {key}")
+        return protection_opening(protection(hits=0), decide(protection(hits=0), policy), [])
+
+    risky: dict[str, object] = {"risk_max": 1e-6, "k": 2}
+    assert opened({"utility_min": 0.85}).title == "Failed on usefulness"
+    assert opened({"utility_min": 0.85}, risky).title == "Failed"
+    assert not any("originals" in step for step in opened({"utility_min": 0.85}).steps), "the originals reach 90 %"
+    assert any("the originals miss the limit too (90.0 %)" in step for step in opened({"utility_min": 0.95}).steps)
 
 
 def test_a_rule_is_said_in_plain_words_and_its_terms_are_explained_in_the_footnote() -> None:

@@ -84,7 +84,7 @@ def validation_html(result: ValidationResult) -> str:
             rows.append(("a real second photo", ceiling.other, _GREY))
         caption = f"After {count(queries, 'question')} about a person, FAR {rate(far)}, in % of comparisons"
     found = len(result.findings)
-    return _card("Validation of", result.target.name, result.valid, found, [result.verdict], _bars(rows), caption)
+    return _card("Attack test of", result.target.name, result.valid, found, [result.verdict], _bars(rows), caption)
 
 
 def audit_chart(result: AuditResult) -> "altair.FacetChart":

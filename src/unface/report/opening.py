@@ -105,7 +105,8 @@ class Opening:
         level = next((rule.measured.level for rule in self.rules if rule.measured), None)
         if level is None:
             return ""
-        return f"In brackets: the {100 * level:g} % interval; all of it must lie within the limit."
+        interval = f"the {100 * level:g} % interval; all of it must lie within the limit."
+        return f"Limits are those of the policy. In brackets: {interval}"
 
 
 def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
@@ -276,9 +277,10 @@ def _audit_steps(
 def validation_opening(result: ValidationResult, decision: GateResult | None, advice: Sequence[str]) -> Opening:
     """Of a validation."""
     people = count(result.enrolled.people, "enrolled person", "enrolled people")
+    sees = "decisions" if result.target.decisions_only else "scores"
     tested = (
         f"Tested: {result.target.name}, a face system, with {result.asked.counted:,} comparisons of other faces with "
-        f"{people}. Can somebody who sees only its answers rebuild the face template of an enrolled person?"
+        f"{people}. Can somebody who sees only its {sees} rebuild the face template of an enrolled person?"
     )
     headline = result.headline if result.valid else None
     share = None if headline is None else measured(headline.point)
@@ -291,7 +293,7 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
         ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (point.far, ALL_JUDGES)), None)
         if ceiling is not None and point.other is not None:
             grids.append(Grid("For comparison: a real second photo", ceiling.other.value, what, aside=True))
-            how_bad += f" A real second photo matches {percent(ceiling.other.value)} of the time."
+            how_bad += _beside_a_photo(share.value, ceiling.other.value)
         lines = [
             f"# At most {percent(_SUCCESS)} of the comparisons may succeed, at {one_in(point.far)}.",
             "[[require]]",
@@ -306,6 +308,12 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
     steps = [*_decided(decision, "put this system into service as it is"), *steps]
     footnote = _TEMPLATE + _false_match(headline.point.far if headline and grids else None)
     return _opening(result, decision, suggestion, "validation.json", (tested, how_bad), grids, footnote, steps)
+
+
+def _beside_a_photo(attacker: float, photo: float) -> str:
+    if percent(attacker) == percent(photo):
+        return " A real second photo matches no more often."
+    return f" A real second photo matches {percent(photo)} of the time."
 
 
 _VECTOR = (
@@ -376,14 +384,26 @@ def protection_opening(result: ProtectionResult, decision: GateResult | None, ad
                 f"utility_min = {_UTILITY:g}",
             ]
         suggestion = "\n".join(lines)
-    failed = [] if decision is None else [rule for rule in decision.rules if rule.verdict is Verdict.FAILED]
-    useless = bool(failed) and all(rule.limit.startswith("at least") for rule in failed)
-    refused = "count on this set for training" if useless else "publish this set"
-    steps = [*_decided(decision, refused), *_broken(result.findings), *advice]
+    refused = "count on this set for training" if _useless(decision) else "publish this set"
+    steps = [*_decided(decision, refused), *_yardstick(result, decision), *_broken(result.findings), *advice]
     sentences = (tested, result.verdict)
     footnote = "Linked: the attacker says that a released face and a real photo show one person. "
     footnote += _false_match(next((one.far for one in result.audited.attackers), None) if grids else None)
     return _opening(result, decision, suggestion, "protection.json", sentences, grids, footnote, steps)
+
+
+def _yardstick(result: ProtectionResult, decision: GateResult | None) -> list[str]:
+    """Where a recogniser that learns from the originals misses the limit too, the test is too small, not the set."""
+    found = None if result.originals is None else result.originals.accuracy
+    limits = (
+        [rule.measured.limit for rule in decision.rules if rule.measured] if decision and _useless(decision) else []
+    )
+    if found is None or not limits or found.value >= min(limits):
+        return []
+    return [
+        f"Train on more pictures, or for longer: the originals miss the limit too ({percent(found.value)}), so this "
+        "test cannot tell what the set is good for."
+    ]
 
 
 def inversion_opening(result: InversionResult, decision: GateResult | None) -> Opening:
@@ -411,6 +431,8 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
                 grids.append(Grid(title, inverted(worst.point).value, what))
         if above and len(grids) > 1:
             how_bad += f" After erasure: {percent(grids[1].share)}."
+        if above:
+            how_bad += f" By chance: {percent(headline.point.derangement.value)}."
         if above and (decision is None or decision.verdict is not Verdict.PASSED):
             if len(grids) > 1 and grids[1].share > _SUCCESS and not _about(decision, others[0]):
                 steps.append(f"Do not count on erasure alone: {others[0]} leaves {percent(grids[1].share)}.")
@@ -441,6 +463,9 @@ def certificate_opening(result: CertificateResult, decision: GateResult | None) 
         f"Tested: {result.subject}, which sends numbers to a server in place of a photo of {result.size} × "
         f"{result.size} pixels. Can the receiver compute the photo back?"
     )
+    if result.pictures is not None:
+        photos, people = count(result.pictures.pictures, "photo"), count(result.pictures.people, "person", "people")
+        tested += f" Tried with {photos} of {people}."
     identity = None if result.pictures is None else result.pictures.identity
     grids, suggestion, steps = [], "", _decided(decision, "call this front end private")
     if identity is not None:
@@ -457,7 +482,10 @@ def certificate_opening(result: CertificateResult, decision: GateResult | None) 
     else:
         steps = ["Find out whether people are recognised in what comes back: certify with --pictures and --encoder."]
     if result.decision == "hides almost nothing":
-        steps.append("Treat what this front end sends like the picture itself: encrypt it, and do not store it.")
+        steps.append(
+            "Treat what this front end sends like the picture itself: send it only where the photo may go, and do not "
+            "store it."
+        )
     footnote = (
         "Front end: the part of a face system that sees the photo. Computed back: by least squares, which knows "
         "nothing about faces. " + _false_match(identity.far if identity else None)
@@ -483,6 +511,7 @@ def _opening(
     rules: tuple[RuleResult, ...] = ()
     if decision is not None:
         state, title, text = decision.verdict.value, decision.verdict.capitalize(), f"{decision.outcome}."
+        title += _failed(decision)
         rules = tuple(sorted(decision.rules, key=lambda rule: -rule.verdict.gravity))
         text, suggestion = text[:1].upper() + text[1:], ""
     elif not result.valid:
@@ -526,8 +555,31 @@ def _decided(decision: GateResult | None, refused: str) -> list[str]:
     first = next(rule for rule in decision.rules if rule.verdict is decision.verdict)
     if decision.verdict is Verdict.FAILED:
         found = f"measured {first.measured}, limit {first.limit}" if first.measured else first.reason
-        return [f"Do not {refused}: {found}."]
+        wide = [" The interval includes the limit: measure more people to decide."] if _undecided(first) else []
+        return [f"Do not {refused}: {found}.{''.join(wide)}"]
     return [f"Do not {refused} yet: {first.reason}."]
+
+
+def _undecided(rule: RuleResult) -> bool:
+    """Whether a rule failed only because its interval is wide: the limit lies in it."""
+    found = rule.measured
+    return found is not None and found.low <= found.limit <= found.high
+
+
+def _failed(decision: GateResult) -> str:
+    """What kind of failure it is, where the word alone would say too much."""
+    failed = [rule for rule in decision.rules if rule.verdict is Verdict.FAILED]
+    if failed and all(_undecided(rule) for rule in failed):
+        return ": not shown to be within the limit"
+    if _useless(decision):
+        return " on usefulness"
+    return ""
+
+
+def _useless(decision: GateResult | None) -> bool:
+    """Whether every rule that failed asks for a least usefulness, and none for privacy."""
+    failed = [] if decision is None else [rule for rule in decision.rules if rule.verdict is Verdict.FAILED]
+    return bool(failed) and all(rule.limit.startswith("at least") for rule in failed)
 
 
 def _refused(decision: GateResult | None) -> str:

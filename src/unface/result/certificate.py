@@ -110,7 +110,7 @@ class CertificateResult(ResultFile):
     @property
     def subject(self) -> str:
         """The front end, by name."""
-        return self.front_end if self.variant is None else f"{self.front_end} {self.variant}"
+        return self.front_end if self.variant is None else f"{self.front_end} ({self.variant})"
 
     def readings(self) -> list[Reading]:
         """What ``unface diff`` compares certificates by: how often reconstructions are recognised, and their PSNR."""

@@ -197,9 +197,9 @@ class ProtectionResult(ResultFile):
                 )
             else:
                 said.append(
-                    f"Given {photo} of a person, no attacker finds the released face more often than by chance: the "
-                    f"strongest links {percent(share.value)} (at most {percent(share.high)}), at {one_in(worst.far)}"
-                    f"{self._ceiling(worst)}."
+                    f"Given {photo} of a person, the strongest attacker links {percent(share.value)} of the released "
+                    f"faces to them, at {one_in(worst.far)}. That is not more than chance; the true share "
+                    f"may be as high as {percent(share.high)}{self._ceiling(worst)}."
                 )
         if method.utility:
             found = method.utility[0]

@@ -295,8 +295,8 @@ class ReleaseResult(ResultFile):
             case "exposes people":
                 return (
                     f"Do not publish this set as it is: it exposes {exposure.exposed.numerator:,} of its "
-                    f"{count(people, 'training person', 'training people')}{self._alone(exposure)}. On average at most "
-                    f"{percent(exposure.fdr)} of them are false alarms."
+                    f"{count(people, 'training person', 'training people')}{self._alone(exposure)}. Of these "
+                    f"{exposure.exposed.numerator:,}, on average at most {percent(exposure.fdr)} are false alarms."
                 )
             case "leaks":
                 said = f"Do not publish this set as it is: {'; '.join(self.evidence)}."
