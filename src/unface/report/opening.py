@@ -436,7 +436,7 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         if above and (decision is None or decision.verdict is not Verdict.PASSED):
             if len(grids) > 1 and grids[1].share > _SUCCESS and not _about(decision, others[0]):
                 steps.append(f"Do not count on erasure alone: {others[0]} leaves {percent(grids[1].share)}.")
-            steps.append("Protect these vectors like photos of faces: encrypt them and limit who can read them.")
+            steps.append("Protect the stored vectors like photos of faces: encrypt them and limit who can read them.")
             steps += [] if others else ["See what an eraser would leave: invert with --projection."]
         suggestion = "\n".join(
             [
@@ -460,8 +460,9 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
 def certificate_opening(result: CertificateResult, decision: GateResult | None) -> Opening:
     """Of a front end."""
     tested = (
-        f"Tested: {result.subject}, which sends numbers to a server in place of a photo of {result.size} × "
-        f"{result.size} pixels. Can the receiver compute the photo back?"
+        f"Tested: {result.subject}, which sends numbers to a server in place of a photo of "
+        f"{result.size}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{result.size} pixels. Can the receiver "
+        "compute the photo back?"
     )
     if result.pictures is not None:
         photos, people = count(result.pictures.pictures, "photo"), count(result.pictures.people, "person", "people")
