@@ -172,7 +172,7 @@ def _headline(result: ReleaseResult) -> list[tuple[str, str, str]]:
             "Exposed training people",
             f"{exposed.numerator:,}",
             f"of {exposed.denominator:,}: {interval(exposed.low, exposed.high)} %; on average at most "
-            f"{percent(exposure.fdr)} of them by accident",
+            f"{percent(exposure.fdr)} of those listed by accident",
         ),
         (
             "Nearest person is in training",
