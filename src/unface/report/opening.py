@@ -395,10 +395,9 @@ def protection_opening(result: ProtectionResult, decision: GateResult | None, ad
 def _yardstick(result: ProtectionResult, decision: GateResult | None) -> list[str]:
     """Where a recogniser that learns from the originals misses the limit too, the test is too small, not the set."""
     found = None if result.originals is None else result.originals.accuracy
-    limits = (
-        [rule.measured.limit for rule in decision.rules if rule.measured] if decision and _useless(decision) else []
-    )
-    if found is None or not limits or found.value >= min(limits):
+    rules = decision.rules if decision is not None and _useless(decision) else ()
+    limits = [rule.measured.limit for rule in rules if rule.measured and rule.verdict is Verdict.FAILED]
+    if found is None or not limits or found.value >= max(limits):
         return []
     return [
         f"Train on more pictures, or for longer: the originals miss the limit too ({percent(found.value)}), so this "
