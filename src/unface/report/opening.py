@@ -312,7 +312,7 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
 
 def _beside_a_photo(attacker: float, photo: float) -> str:
     if percent(attacker) == percent(photo):
-        return " A real second photo matches no more often."
+        return " A real second photo matches just as often."
     return f" A real second photo matches {percent(photo)} of the time."
 
 
@@ -384,8 +384,9 @@ def protection_opening(result: ProtectionResult, decision: GateResult | None, ad
                 f"utility_min = {_UTILITY:g}",
             ]
         suggestion = "\n".join(lines)
-    refused = "count on this set for training" if _useless(decision) else "publish this set"
-    steps = [*_decided(decision, refused), *_yardstick(result, decision), *_broken(result.findings), *advice]
+    short = _yardstick(result, decision)
+    refused = "count on this set for training" + " yet" * bool(short) if _useless(decision) else "publish this set"
+    steps = [*short, *_decided(decision, refused), *_broken(result.findings), *advice]
     sentences = (tested, result.verdict)
     footnote = "Linked: the attacker says that a released face and a real photo show one person. "
     footnote += _false_match(next((one.far for one in result.audited.attackers), None) if grids else None)
@@ -435,7 +436,10 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
         if above and (decision is None or decision.verdict is not Verdict.PASSED):
             if len(grids) > 1 and grids[1].share > _SUCCESS and not _about(decision, others[0]):
                 steps.append(f"Do not count on erasure alone: {others[0]} leaves {percent(grids[1].share)}.")
-            steps.append("Protect the stored vectors like photos of faces: encrypt them and limit who can read them.")
+            both = ", erased or not," if len(grids) > 1 else ""
+            steps.append(
+                f"Protect the stored vectors{both} like photos of faces: encrypt them and limit who reads them."
+            )
             steps += [] if others else ["See what an eraser would leave: invert with --projection."]
         suggestion = "\n".join(
             [

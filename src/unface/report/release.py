@@ -130,8 +130,8 @@ def advice(result: ReleaseResult) -> list[str]:
             "Keep release.json with the set, and check it with a gate: set exposed_max and copies_max in a policy.",
         ]
     return [
-        "Remove the pictures listed below and in exposed.csv, then run this again. That removes what was found, not "
-        "its cause.",
+        "Remove the synthetic pictures listed below and in exposed.csv, then run this again. That removes what was "
+        "found, not its cause.",
         "Train the generator on more people, for fewer steps, or without repeated pictures. The usual cause is "
         "memorised pictures.",
         "Check the next version with a gate: set exposed_max and copies_max in a policy.",

@@ -7,7 +7,7 @@ from pydantic import Field
 from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
 from unface.result.numbers import Estimate, Mean, Share
 from unface.result.readings import Reading
-from unface.result.words import count, percent, rate
+from unface.result.words import count, one_in, percent, rate
 
 LOST, CLEAR = 0.01, 30.0
 """A front end that loses at most this share of a picture and leaves at least so many dB hides almost nothing."""
@@ -97,9 +97,11 @@ class CertificateResult(ResultFile):
         if self.pictures is None or self.pictures.identity is None:
             return said
         found = self.pictures.identity
+        originals, computed = found.originals.value, found.reconstructions
+        alike = "about as many, " if computed.low <= originals <= computed.high else ""
         return (
             f"{said} A recogniser links {percent(found.reconstructions.value)} of the photos computed back to other "
-            f"photos of the same person, and {percent(found.originals.value)} of the originals."
+            f"photos of the same person, at {one_in(found.far)}. Of the originals it links {alike}{percent(originals)}."
         )
 
     @property

@@ -191,7 +191,7 @@ class ProtectionResult(ResultFile):
             assert share is not None
             if self.links:
                 said.append(
-                    f"This release does not hide who is in it. Given {photo} of a person, the strongest attacker "
+                    f"This release does not fully hide who is in it. Given {photo} of a person, the strongest attacker "
                     f"links {percent(share.value)} of the released faces to them, at {one_in(worst.far)}"
                     f"{self._ceiling(worst)}."
                 )
