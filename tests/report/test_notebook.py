@@ -2,11 +2,17 @@
 
 import copy
 import pickle
+from typing import cast
 
 import pytest
+from markupsafe import escape
 
 from tests.auditing.made import point
+from tests.gate import test_inversion as inversions
+from tests.gate import test_release as releases
 from tests.gate.made import INVALID, audited, erased, raw
+from tests.gate.test_certificate import certificate
+from tests.gate.test_protection import protection
 from tests.report.made import full_audit
 from tests.report.made_validation import validation
 from unface.auditing.albums import AlbumPoint, AlbumResults
@@ -14,6 +20,7 @@ from unface.gate import Trend, compare
 from unface.report.validation import render_validation
 from unface.result.audit import AuditResult
 from unface.result.history import past_result
+from unface.result.readings import Told, ToldFile
 from unface.result.validation import ValidationResult
 
 HOSTILE = '"><script>alert(1)</script>'
@@ -34,6 +41,7 @@ def test_an_invalid_result_shows_no_number() -> None:
     for html in (
         audited(raw(), findings=[INVALID])._repr_html_(),
         validation(findings=(INVALID,))._repr_html_(),
+        protection(invalid=True)._repr_html_(),
     ):
         assert "<strong>Invalid.</strong> Do not use these numbers." in html
         assert "<svg" not in html
@@ -52,6 +60,33 @@ def test_a_validation_shows_every_attack_and_the_ceiling() -> None:
     assert "After 100 questions about a person, FAR 1e-3" in html
     assert len(html) < 8_000
     assert len(repr(validation())) < 300
+
+
+OTHERS = {
+    "release": releases.result(releases.view(listed=4)),
+    "inversion": inversions.result(inversions.cell("alsuv", 30)),
+    "protection": protection(),
+    "certificate": certificate(),
+}
+
+
+@pytest.mark.parametrize("result", OTHERS.values(), ids=OTHERS)
+def test_every_other_result_shows_its_verdict_and_its_shares(result: ToldFile) -> None:
+    told, html = cast(Told, result), result._repr_html_()
+    shares = [one.found for one in told.readings() if one.found is not None and one.is_share]
+    assert html.count("<svg") == len(shares) > 0
+    assert str(escape(told.verdict)) in html
+    assert len(html) < 8_000
+    assert "<script" not in html
+    assert "<b>" not in html, "a name of the file is text"
+    assert len(repr(result)) < 1_000
+    frame = result.to_frame()
+    assert len(frame) == sum(one.found is not None for one in told.readings())
+    assert [*frame["value"]] == [one.found.value for one in told.readings() if one.found is not None]
+    spec = result.plot().to_dict()
+    (rows,) = spec["datasets"].values()
+    assert [row["share"] for row in rows] == [one.value for one in shares]
+    assert pickle.loads(pickle.dumps(result)) == result
 
 
 def test_names_are_text() -> None:

@@ -7,6 +7,7 @@ from unface.page.templates import render
 from unface.report.opening import NOTHING, matched_words
 from unface.result.audit import AuditResult, Headline
 from unface.result.numbers import Estimate
+from unface.result.readings import Told
 from unface.result.validation import ALL_JUDGES, ValidationResult, measured
 from unface.result.words import count, in_percent, interval, percent, rate
 
@@ -85,6 +86,40 @@ def validation_html(result: ValidationResult) -> str:
         caption = f"After {count(queries, 'question')} about a person, FAR {rate(far)}, in % of comparisons"
     found = len(result.findings)
     return _card("Attack test of", result.target.name, result.valid, found, [result.verdict], _bars(rows), caption)
+
+
+def readings_html(result: Told) -> str:
+    """The same for every other result: what it says, and its shares."""
+    shares = _shares(result) if result.valid else []
+    bars = _bars([(name, found, _INK if first else _ERASED) for name, found, first in shares])
+    kind = type(result).__name__.removesuffix("Result")
+    said = [result.verdict] if result.valid else []
+    return _card(f"{kind}:", result.subject, result.valid, len(result.findings), said, bars, "In %")
+
+
+def _shares(result: Told) -> list[tuple[str, Estimate, bool]]:
+    """(name, share, whether the result is quoted by it)."""
+    return [(one.name, one.found, one.headline) for one in result.readings() if one.found is not None and one.is_share]
+
+
+def readings_chart(result: Told) -> "altair.LayerChart | altair.FacetChart":
+    """Shares of a result with their intervals."""
+    import altair as alt
+
+    rows: Rows = [
+        {"reading": name, "share": found.value, "low": found.low, "high": found.high}
+        for name, found, _ in _shares(result)
+    ]
+    names = alt.Y("reading:N", title=None, sort=[str(row["reading"]) for row in rows])
+    whole = alt.Scale(domain=[0, 1])
+    ends = alt.Chart().mark_rule().encode(y=names, x=alt.X("low:Q", title="share", scale=whole), x2="high:Q")
+    tips = ["reading:N", "share:Q", "low:Q", "high:Q"]
+    dots = (
+        alt.Chart()
+        .mark_point(filled=True, size=60, opacity=1)
+        .encode(y=names, x=alt.X("share:Q", scale=whole, axis=alt.Axis(format="%")), tooltip=tips)
+    )
+    return alt.layer(ends, dots, data=alt.InlineData(values=rows))
 
 
 def audit_chart(result: AuditResult) -> "altair.FacetChart":

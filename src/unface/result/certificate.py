@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run
 from unface.result.numbers import Estimate, Mean, Share
-from unface.result.readings import Reading
+from unface.result.readings import Reading, ToldFile
 from unface.result.words import count, one_in, percent, rate
 
 LOST, CLEAR = 0.01, 30.0
@@ -50,7 +50,7 @@ class PicturesResult(Frozen):
     identity: Identity | None = Field(description="null without an encoder")
 
 
-class CertificateResult(ResultFile):
+class CertificateResult(ToldFile):
     """certificate.json."""
 
     schema_: Literal["unface.certificate/1"] = Field(default="unface.certificate/1", alias="schema")
@@ -125,7 +125,7 @@ class CertificateResult(ResultFile):
         )
         return [
             Reading("recognised", "", at or "no recogniser", recognised, headline=True),
-            Reading("PSNR of least squares", "", f"{self.size} × {self.size}", quality),
+            Reading("PSNR of least squares", "", f"{self.size} × {self.size}", quality, is_share=False),
         ]
 
     def conditions(self) -> dict[str, str]:

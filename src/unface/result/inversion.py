@@ -8,9 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run
 from unface.result.numbers import Estimate, Rate, Share
-from unface.result.readings import Reading
+from unface.result.readings import Reading, ToldFile
 from unface.result.validation import ALL_JUDGES, JudgeThreshold
 from unface.result.words import one_in, percent, rate
 
@@ -155,7 +155,7 @@ class InversionHeadline:
     point: InversionSuccess
 
 
-class InversionResult(ResultFile):
+class InversionResult(ToldFile):
     """inversion.json."""
 
     schema_: Literal["unface.inversion/1"] = Field(default="unface.inversion/1", alias="schema")

@@ -6,9 +6,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from unface.result.file import FalseAcceptRate, Finding, Frozen, ResultFile, Run
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run
 from unface.result.numbers import Estimate, Share
-from unface.result.readings import Reading
+from unface.result.readings import Reading, ToldFile
 from unface.result.release import RiskResult
 from unface.result.words import count, one_in, percent, rate
 
@@ -145,7 +145,7 @@ class ReleaseFacts(Frozen):
     model_sha256: str
 
 
-class ProtectionResult(ResultFile):
+class ProtectionResult(ToldFile):
     """protection.json."""
 
     schema_: Literal["unface.protection/1"] = Field(default="unface.protection/1", alias="schema")

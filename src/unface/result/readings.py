@@ -7,12 +7,17 @@ its line in ``KINDS``.
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 from unface.errors import UnfaceError
-from unface.result.file import KINDS, Run, read_json
+from unface.result.file import KINDS, Chart, Finding, ResultFile, Run, read_json
 from unface.result.numbers import Estimate
+from unface.result.words import count
+
+if TYPE_CHECKING:
+    import pandas
 
 EXPOSED_FILE = "exposed.csv"
 """Beside audit.json, for its owner alone: how often each test person is linked, by name."""
@@ -38,6 +43,8 @@ class Reading:
     """Whether the result is quoted by it."""
     listed: str = ""
     """The space in ``EXPOSED_FILE`` that counts the same pairs person by person, if there is one."""
+    is_share: bool = True
+    """Whether it is said in percent; a PSNR or an AUC is not."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -76,6 +83,47 @@ class Readable(Protocol):
         ...
 
     def file_text(self) -> str: ...
+
+
+class Told(Readable, Protocol):
+    """A result that says in words what it found."""
+
+    @property
+    def verdict(self) -> str: ...
+
+    @property
+    def findings(self) -> list[Finding]: ...
+
+
+class ToldFile(ResultFile):
+    """A result file as a notebook shows it: one line, a card, a table and a chart of its readings."""
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """One row for each reading: what, where, at, value, low, high."""
+        import pandas
+
+        columns = ("what", "where", "at", "value", "low", "high", "better")
+        rows = [
+            (one.what, one.where, one.at, one.found.value, one.found.low, one.found.high, one.better)
+            for one in cast(Told, self).readings()
+            if one.found is not None
+        ]
+        return pandas.DataFrame(rows, columns=list(columns))
+
+    def plot(self) -> Chart:
+        """An Altair chart of its shares, with their intervals."""
+        # By name, since pages stand above result files.
+        return cast(Chart, import_module("unface.report.notebook").readings_chart(self))
+
+    def _repr_html_(self) -> str:
+        return cast(str, import_module("unface.report.notebook").readings_html(self))
+
+    def __repr__(self) -> str:
+        told = cast(Told, self)
+        state = "" if told.valid else "INVALID, "
+        return f"<{type(self).__name__} {state}{told.subject}: {told.verdict} {count(len(told.findings), 'finding')}>"
+
+    __str__ = __repr__
 
 
 def read_result(path: Path) -> tuple[Readable, Path]:

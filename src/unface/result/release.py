@@ -11,9 +11,9 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from unface.output.write import write_files
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Listing, ResultFile, Run
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Listing, Run
 from unface.result.numbers import Estimate, Share
-from unface.result.readings import Reading
+from unface.result.readings import Reading, ToldFile
 from unface.result.words import count, percent, rate
 
 EXPOSED_FILE = "exposed.csv"
@@ -184,7 +184,7 @@ class ExactCopies(Frozen):
         return self.faces > self.holdout
 
 
-class ReleaseResult(ResultFile):
+class ReleaseResult(ToldFile):
     """release.json."""
 
     schema_: Literal["unface.release/1"] = Field(default="unface.release/1", alias="schema")
@@ -341,7 +341,7 @@ class ReleaseResult(ResultFile):
             Reading("nearest is a training person", main.name, "all faces", main.membership.share),
         ]
         found += [Reading("copies", main.name, f"FAR {rate(one.far)}", one.copies) for one in main.copies]
-        return [*found, Reading("separation, AUC", main.name, "people", main.separation.auc)]
+        return [*found, Reading("separation, AUC", main.name, "people", main.separation.auc, is_share=False)]
 
     def conditions(self) -> dict[str, str]:
         """Settings that have to agree for numbers to be comparable."""
