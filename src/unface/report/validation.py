@@ -10,7 +10,6 @@ from io import BytesIO
 from pathlib import Path
 
 import altair as alt
-from PIL import Image
 from rich.console import Console
 from rich.table import Table as TerminalTable
 from rich.text import Text
@@ -349,6 +348,8 @@ def render_quiz(quiz: str, items: list[tuple[bytes, list[bytes]]]) -> str:
 
 def _picture(content: bytes) -> str:
     """Reduced and without anything that a camera wrote into it."""
+    from PIL import Image  # only a quiz needs Pillow; the core draws this page without it
+
     with Image.open(BytesIO(content)) as opened:
         picture = opened.convert("RGB")
     picture.thumbnail((_SIDE, _SIDE))
