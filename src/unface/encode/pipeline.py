@@ -110,8 +110,7 @@ def _parts_of(out: Path) -> Path:
 
 def require_free(out: Path, *, force: bool) -> None:
     """Refuse an output that exists already or cannot be written: before the work, not after it."""
-    folder = _parts_of(out)
-    if out.is_file() and not force and folder.is_dir() and not folder.is_symlink():
+    if out.is_file() and not force and (folder := _parts_of(out)).is_dir() and not folder.is_symlink():
         # Left by a run that was killed after its last rename; one that is at work holds the lock.
         with suppress(UnfaceError, OSError), run_lock(place_at(folder, short_name(out))):
             shutil.rmtree(folder)
