@@ -626,9 +626,9 @@ def check_finished(folder: Path, by: Projection = PROJECTION) -> None:
 
 @pytest.mark.parametrize("metric", ["l2", "cosine"])
 def test_the_receipt_says_what_its_index_finds_before_and_after(tmp_path: Path, metric: Any) -> None:
-    """One list of 24 is searched; by hand, of the ten nearest of every fourth vector."""
+    """One list of 48 is searched; by hand, of the ten nearest of every fourth vector."""
     folder = table_in(tmp_path)
-    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=24, distance_type=metric))
+    opened(folder).create_index("vector", config=lancedb.index.IvfFlat(num_partitions=48, distance_type=metric))
 
     def by_hand() -> float:
         found = vectors(folder)
