@@ -18,13 +18,17 @@ import pyarrow.parquet as pq
 from benchmarks.ratios import Ratio
 from unface.auditing import fit_certified, fit_streamed
 from unface.data import Space
+from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
+from unface.output.place import place_at
 from unface.scale import sanitise_directory
+from unface.scale.receipt import Check
+from unface.scale.stream import batch_rows, batch_vectors, erase_parquet
 from unface.seeds import stream
 from unface.threads import available_cores, one_blas_thread, parallel_map
 
 FILES, ROWS, DIM, RANK, IMAGES = 16, 125_000, 512, 192, 20
-BATCH = 16_384
+BATCH, PIECE = 16_384, 1_024
 
 
 @dataclass(frozen=True)
@@ -45,10 +49,11 @@ def run() -> list[Ratio]:
         alone("make", folder)
         ours = [alone("sanitise", folder / str(files), folder / "ours") for files in (4, 8, 16)]
         plain = alone("plain", folder / "16", folder / "plain")
+        shares = stage_shares(folder / "1" / "part-00.parquet", folder / "shares")
         products, disk = product_seconds(), disk_seconds(folder)
         fit, reading, certified = (alone(work, folder / "16") for work in ("fit", "read", "certified"))
         return [
-            *apply_ratios(ours, plain, products, disk),
+            *apply_ratios(ours, plain, products, disk, shares),
             Ratio(
                 "streamed ISP fit of 100,000 identities × 20, without a certificate / reading its Parquet, CPU",
                 fit.cpu / reading.cpu,
@@ -64,17 +69,22 @@ def run() -> list[Ratio]:
         ]
 
 
-def apply_ratios(ours: list[Run], plain: Run, products: float, disk: float) -> list[Ratio]:
+def apply_ratios(ours: list[Run], plain: Run, products: float, disk: float, shares: dict[str, float]) -> list[Ratio]:
     whole, floor = ours[-1], max(products, disk)
     peaks = ", ".join(f"{one.peak:.2f}" for one in ours)
     detail = f"{whole.wall:.1f} s, {whole.cpu:.1f} of CPU; products {products:.1f}, disk {disk:.1f}"
+    detail += "; CPU by stage: " + ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
     return [
         Ratio(
             "`apply` of 2,000,000 × 512, Parquet to Parquet, rank 192, wall / the larger of its products and its bytes",
             whole.wall / floor,
             3,
             detail=detail,
-            figures={"apply_wall_seconds": whole.wall, "apply_cpu_seconds": whole.cpu},
+            figures={
+                "apply_wall_seconds": whole.wall,
+                "apply_cpu_seconds": whole.cpu,
+                **{f"apply_share_{name.split()[0]}": share for name, share in shares.items()},
+            },
         ),
         Ratio(
             "a plain loop of pyarrow and NumPy / the same, wall",
@@ -88,6 +98,42 @@ def apply_ratios(ours: list[Run], plain: Run, products: float, disk: float) -> l
             "its peak memory at 2,000,000 vectors / at 500,000", whole.peak / ours[0].peak, 1.15, detail=f"{peaks} GB"
         ),
     ]
+
+
+def stage_shares(source: Path, out: Path) -> dict[str, float]:
+    """Of the CPU time of one file: reading it and its copy, erasing and writing, hashing, checking what was written."""
+    out.mkdir()
+    given, copy = projection(), out / source.name
+    sink = place_at(str(out))
+
+    started = time.process_time()
+    with source.open("rb") as file, opened_parquet(file, source.name) as opened:
+        for _ in row_batches(opened, source.name, PIECE):
+            pass
+    reading = time.process_time() - started
+    started = time.process_time()
+    with source.open("rb") as file, sink.written(source.name) as written:
+        erase_parquet(given, file, source.name, written, "vector", 1, ahead=False)
+    whole = time.process_time() - started
+    started = time.process_time()
+    sink.sha256(source.name)
+    hashing = time.process_time() - started
+    check, checking = Check(given), 0.0
+    started = time.process_time()
+    with copy.open("rb") as file, opened_parquet(file, source.name) as opened:
+        for batch in row_batches(opened, source.name, batch_rows(DIM), ["vector"]):
+            before = time.process_time()
+            check.add(batch_vectors(batch, "vector", DIM, source.name, check.rows))
+            checking += time.process_time() - before
+    rereading = time.process_time() - started - checking
+    # The copy is hashed while it is written, and once more; its source is hashed too.
+    seconds = {
+        "reading": reading + rereading,
+        "erasing and writing": whole - reading - hashing,
+        "hashing": 3 * hashing,
+        "checking": checking,
+    }
+    return {name: each / sum(seconds.values()) for name, each in seconds.items()}
 
 
 def make(folder: Path) -> None:
