@@ -76,13 +76,23 @@ def judged(found: InversionResult, **rule: object) -> GateResult:
 @pytest.mark.parametrize(
     ("cells", "rule", "verdict", "why"),
     [
-        ([cell("alsuv", 1), cell("bob", 0)], {}, Verdict.PASSED, "the upper end is within"),
-        ([cell("bob", 0), cell("alsuv", 3)], {}, Verdict.FAILED, "alsuv: the upper end is above"),
-        ([cell("bob", 0), cell("alsuv", 60)], {}, Verdict.FAILED, "alsuv: even the value is above"),
-        ([cell("bob", 0), cell("alsuv", 60)], {"attack": "bob"}, Verdict.PASSED, "bob: the upper end is within"),
+        ([cell("alsuv", 1), cell("bob", 0)], {}, Verdict.PASSED, "alsuv: the upper end, 4.0 %, is within the limit"),
+        (
+            [cell("bob", 0), cell("alsuv", 3)],
+            {},
+            Verdict.FAILED,
+            "alsuv: the value is within the limit, but its interval reaches 6.0 %",
+        ),
+        ([cell("bob", 0), cell("alsuv", 60)], {}, Verdict.FAILED, "alsuv: 60.0 % is more than 5.0 %"),
+        (
+            [cell("bob", 0), cell("alsuv", 60)],
+            {"attack": "bob"},
+            Verdict.PASSED,
+            "bob: the upper end, 3.0 %, is within the limit",
+        ),
         ([cell("alsuv", 60), cell("alsuv", 1, "isp")], {"space": "isp"}, Verdict.PASSED, "within"),
         ([cell("alsuv", 0, converged=False)], {}, Verdict.INCONCLUSIVE, "no attack converged"),
-        ([cell("alsuv", 9, converged=False)], {}, Verdict.FAILED, "above"),
+        ([cell("alsuv", 9, converged=False)], {}, Verdict.FAILED, "9.0 % is more than"),
         ([cell("alsuv", 0)], {"space": "isp"}, Verdict.INCONCLUSIVE, "was not run; the inversion has alsuv on raw"),
         ([cell("alsuv", 0)], {"far": 1e-4}, Verdict.INCONCLUSIVE, "FAR 1e-4 was not measured; there is 1e-3"),
     ],

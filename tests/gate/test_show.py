@@ -17,6 +17,7 @@ from unface.gate import GateResult, junit_xml, print_gate, write_ci_file
 PASSES: dict[str, object] = {"far": 1e-4, "tar_max": 0.5}
 FAILS: dict[str, object] = {"far": 1e-4, "tar_max": 0.01}
 UNKNOWN: dict[str, object] = {"far": 1e-6, "tar_max": 0.5}
+MATCHED = "photo pairs of one person matched, before erasure, at one false match in"
 HOSTILE = 'x"/>]]><![CDATA[&<script>\x00\x1b[31m\ufffe\n[bold]'
 
 
@@ -39,17 +40,17 @@ def printed(result: GateResult, width: int = 120) -> str:
 
 
 def test_the_table_has_a_row_and_a_sentence_for_each_rule_and_ends_with_the_verdict(mixed: GateResult) -> None:
-    lines = [line.rstrip() for line in printed(mixed).splitlines()]
+    lines = [line.rstrip() for line in printed(mixed, width=160).splitlines()]
     assert lines == [
         "faces.parquet: the worse end of each 95 % interval must be within its limit",
-        "   verdict       rule                                          measured             limit",
-        "1  passed        TAR in raw at FAR 1e-4, every k, worst probe  30.0 % [28.0, 32.0]  at most 50.0 %",
-        "2  failed        TAR in raw at FAR 1e-4, every k, worst probe  30.0 % [28.0, 32.0]  at most 1.0 %",
-        "3  inconclusive  TAR in raw at FAR 1e-6, every k, worst probe  –                    at most 50.0 %",
+        f"   verdict       rule{'':80}measured             limit",
+        f"1  passed        {MATCHED} 10,000     30.0 % [28.0, 32.0]  at most 50.0 %",
+        f"2  failed        {MATCHED} 10,000     30.0 % [28.0, 32.0]  at most 1.0 %",
+        f"3  inconclusive  {MATCHED} 1,000,000  –                    at most 50.0 %",
         "",
-        "1  lda at k = 4: the upper end, 32.0 %, is within the limit",
-        "2  lda at k = 4: 30.0 % is more than 1.0 %",
-        "3  FAR 1e-6 was not measured in raw; the audit has 1e-4",
+        "1  lda at k = 4: the upper end, 32.0 %, is within the limit (TAR in raw at FAR 1e-4, every k, worst probe)",
+        "2  lda at k = 4: 30.0 % is more than 1.0 % (TAR in raw at FAR 1e-4, every k, worst probe)",
+        "3  FAR 1e-6 was not measured in raw; the audit has 1e-4 (TAR in raw at FAR 1e-6, every k, worst probe)",
         "!  the audit has 1 warning; see its findings",
         "",
         "Failed: 1 of 3 rules failed, 1 could not be evaluated (exit 3).",

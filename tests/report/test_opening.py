@@ -242,13 +242,13 @@ def test_a_failure_that_more_people_could_turn_is_told_from_a_clear_one() -> Non
 
 
 def test_a_set_that_only_lacks_usefulness_is_not_said_to_leak() -> None:
-    def opened(*rules: dict[str, object]) -> Opening:
+    def opened(*rules: dict[str, object], hits: int = 0) -> Opening:
         policy = make_policy({"require": list(rules)}, lambda table, key: f"{table} {key}")
-        return protection_opening(protection(hits=0), decide(protection(hits=0), policy), [])
+        return protection_opening(protection(hits=hits), decide(protection(hits=hits), policy), [])
 
     risky: dict[str, object] = {"risk_max": 1e-6, "k": 2}
     assert opened({"utility_min": 0.85}).title == "Failed on usefulness"
-    assert opened({"utility_min": 0.85}, risky).title == "Failed"
+    assert opened({"utility_min": 0.85}, risky, hits=1).title == "Failed"
     assert not any("originals" in step for step in opened({"utility_min": 0.85}).steps), "the originals reach 90 %"
     held: dict[str, object] = {"risk_max": 0.999, "k": 2}
     short = opened({"utility_min": 0.95}, held)
@@ -304,7 +304,12 @@ def test_the_tar_adjusted_for_context_is_on_the_terminal_and_in_the_tile() -> No
 
 
 def test_a_suggested_policy_that_cannot_be_evaluated_or_fails_by_its_interval_alone_says_so() -> None:
-    few = audited(raw(), erased("isp", point(0.005, 0.001, 0.03)))
-    assert audit_opening(few, None).text.endswith("The interval reaches beyond the limit; more people would narrow it.")
+    wide = audited(raw(), erased("isp", point(0.005, 0.001, 0.025)))
+    assert audit_opening(wide, None).text.endswith(
+        "The interval reaches beyond the limit; more people would narrow it."
+    )
+    few = audited(raw(), erased("isp", point(0.005, 0.001, 0.03)))  # nobody of 100 people would reach to 2.95 %
+    assert audit_opening(few, None).title == "No policy set (too little data for the suggested one)"
+    assert "at least 299 are needed" in audit_opening(few, None).text
     coarse = inversions.result(inversions.cell("bob", 62), resolution="coarse")
     assert inversion_opening(coarse, None).title == "No policy set (too little data for the suggested one)"

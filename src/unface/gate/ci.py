@@ -13,7 +13,7 @@ from unface.errors import UnfaceError, reason
 from unface.gate.diff import Diff, Trend
 from unface.gate.judge import GateResult, RuleResult
 from unface.gate.rules import Verdict
-from unface.gate.show import below, difference_of, percent_of, worth_showing
+from unface.gate.show import below, difference_of, percent_of, why, worth_showing
 from unface.output.write import OutputError, write_file
 
 _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -133,8 +133,9 @@ def gate_markdown(result: GateResult) -> str:
     lines += ["| | rule | measured | limit |", "|---|---|---|---|"]
     for rule in result.rules:
         measured = str(rule.measured or "–")
-        lines.append(f"| {_MARK[rule.verdict]} {rule.verdict} | {_escaped(rule.rule)} | {measured} | {rule.limit} |")
-    lines += ["", *(f"{number}. {_escaped(rule.reason)}" for number, rule in enumerate(result.rules, 1)), ""]
+        said = _escaped(rule.meaning)
+        lines.append(f"| {_MARK[rule.verdict]} {rule.verdict} | {said} | {measured} | {rule.limit} |")
+    lines += ["", *(f"{number}. {_escaped(why(rule))}" for number, rule in enumerate(result.rules, 1)), ""]
     if result.warnings:
         lines += [f"Warnings of the result: {result.warnings}; see its findings.", ""]
     return "\n".join(lines)

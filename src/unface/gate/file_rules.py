@@ -12,10 +12,10 @@ from unface.gate.policy import (
     UtilityMinRule,
     ValidationRule,
 )
-from unface.gate.rules import Measurement, Outcome, Verdict, amount, inconclusive, listed
+from unface.gate.rules import Measurement, Outcome, Verdict, amount, at_most, inconclusive, listed
 from unface.result.certificate import CertificateResult
 from unface.result.inversion import InversionResult
-from unface.result.numbers import Estimate
+from unface.result.numbers import Share
 from unface.result.protection import ProtectionResult
 from unface.result.readings import Readable
 from unface.result.release import ReleaseResult, ViewResult
@@ -179,7 +179,9 @@ def _copies(rule: CopiesRule, result: ReleaseResult) -> Outcome:
         return inconclusive(f"FAR {rate(rule.far)} was not measured; the release has {there}")
     if found.resolution == "coarse" and rule.coarse != "allow":
         return inconclusive(f"FAR {rate(rule.far)} is coarse; give more real people, or set coarse = 'allow'")
-    return _within(found.excess, rule.copies_max, far=rule.far)
+    excess = found.excess
+    measured = Measurement(excess.value, excess.low, excess.high, excess.level, rule.copies_max, "share", far=rule.far)
+    return at_most(measured, "", found.copies.denominator, ("synthetic face", "synthetic faces"))
 
 
 def _exposed(rule: ExposedRule, result: ReleaseResult) -> Outcome:
@@ -261,7 +263,7 @@ def _risk(rule: RiskRule, result: ProtectionResult) -> Outcome:
 
 
 def _within(
-    found: Estimate,
+    found: Share,
     limit: float,
     *,
     far: float | None = None,
@@ -269,13 +271,8 @@ def _within(
     attack: str | None = None,
     queries: int | None = None,
 ) -> Outcome:
-    """The upper end must be within the limit."""
-    high = max(found.value, found.high)
+    """The upper end of a share of people must be within the limit."""
     measured = Measurement(
-        found.value, found.low, high, found.level, limit, "share", k=k, far=far, attack=attack, queries=queries
+        found.value, found.low, found.high, found.level, limit, "share", k=k, far=far, attack=attack, queries=queries
     )
-    who, said = "" if attack is None else f"{attack}: ", amount(limit, "share")
-    if high <= limit:
-        return Outcome(Verdict.PASSED, f"{who}the upper end is within {said}", measured, high)
-    why = "even the value is above" if found.value > limit else "the upper end is above"
-    return Outcome(Verdict.FAILED, f"{who}{why} {said}", measured, high)
+    return at_most(measured, "" if attack is None else f"{attack}: ", found.identities)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
@@ -20,11 +20,13 @@ from unface.gate.policy import (
     ValidationRule,
 )
 from unface.result.audit import AuditResult, Point, SpaceResult
-from unface.result.numbers import Kept
-from unface.result.words import factor, in_percent, rate
+from unface.result.numbers import Kept, fewest_trials, zero_bound
+from unface.result.words import count, factor, in_percent, rate
 
 # Of the impostors' context distribution; where mated pairs reach less of it, identity and context are not separable.
 _LEAST_OVERLAP = 0.5
+
+_PEOPLE = ("person", "people")
 
 Unit = Literal["share", "times chance", "difference"]
 
@@ -140,19 +142,42 @@ def _leakage(rule: LeakageRule, space: SpaceResult, k: int, limit: float, unit: 
     tar = point.context_adjusted if rule.context_adjusted else point.tar
     scale = point.chance if unit == "times chance" else 1.0
     who = f"{point.probe} at k = {k}"
-    if tar is None or tar.value is None or not scale:
+    if point.tar is None or tar is None or tar.value is None or not scale:
         return inconclusive(f"{who} has no {'TAR' if scale else 'chance'} in the audit")
+    measured = Measurement(
+        tar.value / scale, tar.low / scale, tar.high / scale, tar.level, limit, unit, point.probe, k, point.far
+    )
+    return at_most(measured, f"{who}: ", point.tar.identities, chance=scale)
+
+
+def at_most(
+    measured: Measurement, who: str, trials: int, noun: tuple[str, str] = _PEOPLE, chance: float = 1.0
+) -> Outcome:
+    """The upper end must be within the limit; inconclusive where it is not, and would not be with none affected.
+
+    ``trials`` are the people, or what ``noun`` names, that the interval counts; with none of them affected it reaches
+    to ``zero_bound``. Where many pairs of each person make an interval narrower than that, it decides by itself.
+    A value beyond the limit fails whatever the number of people.
+    """
     # A percentile interval may leave its own value out: the larger of the two decides.
-    value, high = tar.value / scale, max(tar.value, tar.high) / scale
-    measured = Measurement(value, tar.low / scale, high, tar.level, limit, unit, point.probe, k, point.far)
+    value, limit, unit = measured.value, measured.limit, measured.unit
+    high = max(value, measured.high)
+    measured = replace(measured, high=high)
+    least = zero_bound(trials, measured.level) / chance
     if high <= limit:
         verdict, why = Verdict.PASSED, f"the upper end, {amount(high, unit)}, is within the limit"
-    elif value <= limit:
+    elif value > limit:
+        verdict, why = Verdict.FAILED, "{} is more than {}".format(*_distinguishable(value, limit, unit))
+    elif high >= least > limit:
+        end, allowed = _distinguishable(least, limit, unit)
+        few, needed = count(trials, *noun), fewest_trials(limit * chance, measured.level)
+        verdict = Verdict.INCONCLUSIVE
+        why = f"{few} cannot show it: with none affected the upper end would be {end}, above {allowed}"
+        why += f"; at least {needed:,} are needed"
+    else:
         end, allowed = _distinguishable(high, limit, unit)
         verdict, why = Verdict.FAILED, f"the value is within the limit, but its interval reaches {end}, above {allowed}"
-    else:
-        verdict, why = Verdict.FAILED, "{} is more than {}".format(*_distinguishable(value, limit, unit))
-    return Outcome(verdict, f"{who}: {why}", measured, strain=high / limit)
+    return Outcome(verdict, f"{who}{why}", measured, strain=high / limit)
 
 
 def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from unface.gate.diff import Diff, Difference, Trend
-from unface.gate.judge import GateResult
+from unface.gate.judge import GateResult, RuleResult
 from unface.gate.rules import Verdict
 from unface.page.tables import difference, print_safely, terminal_table
 from unface.result.words import count, in_percent
@@ -19,7 +19,7 @@ _EXIT = {0: "green", 3: "bold red", 4: "bold yellow"}
 
 
 def print_gate(result: GateResult, console: "Console") -> None:
-    """A row for each rule, then a sentence for each that says why, the verdict last."""
+    """A row for each rule in plain words, then why, with the rule in its own terms; the verdict last."""
     from rich.table import Table
     from rich.text import Text
 
@@ -31,19 +31,24 @@ def print_gate(result: GateResult, console: "Console") -> None:
     table.add_column("limit")
     for number, rule in enumerate(result.rules, 1):
         verdict = Text(rule.verdict, style=_STYLE[rule.verdict])
-        table.add_row(str(number), verdict, Text(rule.rule), Text(str(rule.measured or "–")), Text(rule.limit))
+        table.add_row(str(number), verdict, Text(rule.meaning), Text(str(rule.measured or "–")), Text(rule.limit))
     levels = {rule.measured.level for rule in result.rules if rule.measured}
     intervals = f"the worse end of each {100 * min(levels):g} % interval must be within its limit" if levels else ""
     print_safely(console, Text(f"{result.source}: {intervals or 'no rule could be evaluated'}", style="dim"))
     print_safely(console, table)
     console.print()
     for number, rule in enumerate(result.rules, 1):
-        print_safely(console, Text(f"{number}  {rule.reason}"), highlight=False)
+        print_safely(console, Text(f"{number}  {why(rule)}"), highlight=False)
     if result.warnings:
         print_safely(
             console, Text(f"!  the audit has {count(result.warnings, 'warning')}; see its findings", style="yellow")
         )
     print_safely(console, Text(f"\n{result.summary}", style=_STYLE[result.verdict]))
+
+
+def why(rule: RuleResult) -> str:
+    """Why a rule ended as it did, with the rule in its own terms."""
+    return rule.reason if rule.rule == rule.meaning else f"{rule.reason} ({rule.rule})"
 
 
 def print_decision(result: GateResult, console: "Console", of: str = "") -> None:
@@ -54,7 +59,7 @@ def print_decision(result: GateResult, console: "Console", of: str = "") -> None
     print_safely(console, Text(f"{lead}{result.summary}", style=_STYLE[result.verdict]), highlight=False)
     for number, rule in enumerate(result.rules, 1):
         if rule.verdict is not Verdict.PASSED:
-            text = f"  rule {number} {rule.verdict}: {rule.rule}, {rule.limit}. {rule.reason}"
+            text = f"  rule {number} {rule.verdict}: {rule.meaning}, {rule.limit}. {rule.reason}"
             print_safely(console, Text(text), highlight=False)
     console.print()
 

@@ -15,7 +15,6 @@ from unface.metrics.intervals import (
     effective_trials,
     rate_interval,
     wilson,
-    zero_bound,
 )
 from unface.metrics.rates import (
     RESOLVED_ACCEPTS,
@@ -28,7 +27,7 @@ from unface.metrics.rates import (
     tar_at_far,
     threshold_allowing,
 )
-from unface.result.numbers import Interval
+from unface.result.numbers import Interval, zero_bound
 
 __all__ = [
     "RESOLVED_ACCEPTS",

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from unface.result.numbers import Interval, wilson_ends
+from unface.result.numbers import Interval, wilson_ends, zero_bound
 
 _SHARE = 1 / 3
 
@@ -16,11 +16,6 @@ def wilson(successes: float, trials: float, level: float = 0.95) -> Interval:
     """Wilson's score interval for ``successes`` of ``trials`` independent trials (either may be fractional)."""
     low, high = wilson_ends(successes / trials, trials, float(ndtri(0.5 + level / 2)))
     return Interval(max(low, 0.0), min(high, 1.0), level)
-
-
-def zero_bound(identities: int, level: float = 0.95) -> float:
-    """The largest rate that still gives no accept in ``identities`` trials with probability 1 − level: about 3/n."""
-    return float(1 - (1 - level) ** (1 / identities))
 
 
 @dataclass(frozen=True, eq=False)

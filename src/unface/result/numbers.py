@@ -37,6 +37,18 @@ def wilson_ends(rate: float, trials: float, z: float) -> tuple[float, float]:
     return centre - half, centre + half
 
 
+def zero_bound(trials: int, level: float = 0.95) -> float:
+    """The largest rate that still gives no success in ``trials`` with probability 1 − level: about 3/n."""
+    return float(1 - (1 - level) ** (1 / trials))
+
+
+def fewest_trials(limit: float, level: float = 0.95) -> int:
+    """How many trials without a success put ``zero_bound`` at ``limit`` (above 0, below 1) or below: about 3/limit."""
+    near = max(math.ceil(math.log1p(-level) / math.log1p(-limit)), 1)
+    # The logarithms are rounded: the bound itself decides between neighbours.
+    return next(trials for trials in range(max(near - 1, 1), near + 3) if zero_bound(trials, level) <= limit)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A value and its interval."""

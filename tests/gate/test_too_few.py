@@ -1,0 +1,143 @@
+"""If these fail, a limit that a sample is too small to show is called failed or passed, or asks for the wrong number.
+
+By hand: 0.95 ** 58 = 0.0510 and 0.95 ** 59 = 0.0485: nobody of 58 people leaves 5 % possible, nobody of 59 does not.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.auditing.made import point
+from tests.gate import test_certificate, test_inversion, test_protection, test_release
+from tests.gate.made import audited, one, raw
+from tests.report.made_validation import validation
+from unface.gate import RuleResult, Verdict, decide, make_policy
+from unface.metrics import Replicates, rate_interval, wilson
+from unface.result.numbers import Estimate, Interval, Share, fewest_trials, zero_bound
+from unface.result.readings import Readable
+
+
+def of(affected: int, people: int) -> Share:
+    """Each person is one trial, with the interval that every command computes."""
+    ends = wilson(affected, people) if affected else Interval(0.0, zero_bound(people), 0.95)
+    return Share.counted(affected, people, ends, people)
+
+
+def ruled(result: Readable, **rule: object) -> RuleResult:
+    (found,) = decide(result, make_policy({"require": [rule]}, lambda table, key: f"{table}: {key}")).rules
+    return found
+
+
+def of_a_validation(share: Share) -> RuleResult:
+    result = validation()
+    attacks = [
+        attack.model_copy(update={"at": [at.model_copy(update={"other": share}) for at in attack.at]})
+        for attack in result.attacks
+    ]
+    changed = result.model_copy(update={"attacks": attacks})
+    return ruled(changed, success_max=0.05, far=1e-2, queries=100, attack="scores")
+
+
+def of_an_inversion(share: Share) -> RuleResult:
+    cell = test_inversion.cell("alsuv", 0)
+    at = [success.model_copy(update={"other": share}) for success in cell.at]
+    return ruled(test_inversion.result(cell.model_copy(update={"at": at})), inverted_max=0.05, far=1e-3)
+
+
+def of_exposed_people(share: Share) -> RuleResult:
+    view = test_release.view()
+    exposure = view.exposure.model_copy(update={"exposed": share})
+    return ruled(test_release.result(view.model_copy(update={"exposure": exposure})), exposed_max=0.05)
+
+
+def of_copies(share: Share) -> RuleResult:
+    view = test_release.view()
+    excess = Estimate(share.value, share.low, share.high, share.level)
+    copies = [one.model_copy(update={"copies": share, "excess": excess}) for one in view.copies]
+    return ruled(test_release.result(view.model_copy(update={"copies": copies})), copies_max=0.05, far=1e-4)
+
+
+def of_a_releases_risk(share: Share) -> RuleResult:
+    result = test_release.result()
+    retrieval = [one.model_copy(update={"share": share}) for one in result.retrieval]
+    return ruled(result.model_copy(update={"retrieval": retrieval}), risk_max=0.05, k=2)
+
+
+def of_a_protections_risk(share: Share) -> RuleResult:
+    result = test_protection.protection()
+    worst = test_protection.attacker("worst", 0)
+    retrieval = [one.model_copy(update={"share": share}) for one in worst.retrieval]
+    attackers = [worst.model_copy(update={"retrieval": retrieval})]
+    methods = [one.model_copy(update={"attackers": attackers}) for one in result.methods]
+    return ruled(result.model_copy(update={"methods": methods}), risk_max=0.05, k=2)
+
+
+def of_a_certificate(share: Share) -> RuleResult:
+    result = test_certificate.certificate()
+    assert result.pictures is not None
+    assert result.pictures.identity is not None
+    identity = result.pictures.identity.model_copy(update={"reconstructions": share})
+    pictures = result.pictures.model_copy(update={"identity": identity})
+    return ruled(result.model_copy(update={"pictures": pictures}), recognised_max=0.05)
+
+
+@pytest.mark.parametrize(
+    "ruled_on",
+    [
+        of_a_validation,
+        of_an_inversion,
+        of_exposed_people,
+        of_copies,
+        of_a_releases_risk,
+        of_a_protections_risk,
+        of_a_certificate,
+    ],
+)
+def test_a_limit_of_5_percent_needs_59_people(ruled_on: Callable[[Share], RuleResult]) -> None:
+    few, enough = ruled_on(of(0, 58)), ruled_on(of(0, 59))
+    what = "synthetic faces" if ruled_on is of_copies else "people"
+    assert few.verdict is Verdict.INCONCLUSIVE
+    assert f"58 {what} cannot show it" in few.reason
+    assert few.reason.endswith("at least 59 are needed")
+    assert enough.verdict is Verdict.PASSED
+    assert ruled_on(of(1, 58)).verdict is Verdict.INCONCLUSIVE  # 1.7 % [0.3, 9.1]
+    assert ruled_on(of(1, 59)).verdict is Verdict.FAILED, "59 people could have shown it"
+    assert ruled_on(of(3, 58)).verdict is Verdict.FAILED, "5.2 % is above the limit whatever the number of people"
+
+
+def test_an_audit_follows_the_same_rule_for_shares_and_for_multiples_of_chance() -> None:
+    result = audited(raw(point(0.0, 0.0, zero_bound(100))))  # 100 people: 2.951 %
+    assert one(result, far=1e-4, tar_max=0.0296).verdict is Verdict.PASSED
+    few = one(result, far=1e-4, tar_max=0.029)
+    assert few.verdict is Verdict.INCONCLUSIVE
+    assert few.reason == (
+        "lda at k = 4: 100 people cannot show it: with none affected the upper end would be 3.0 %, above 2.9 %; "
+        "at least 102 are needed"
+    )
+    assert (few.measured is not None, few.limit) == (True, "at most 2.9 %")
+    assert one(result, far=1e-4, times_chance_max=296).verdict is Verdict.PASSED
+    assert one(result, far=1e-4, times_chance_max=290).reason.endswith(
+        "would be 295 times chance, above 290 times chance; at least 102 are needed"
+    )
+
+
+def test_an_interval_that_is_narrower_than_that_of_nobody_decides_by_itself() -> None:
+    """Many pairs of each person tell a small rate apart where their number alone would not."""
+    assert one(audited(raw(point(0.005, 0.004, 0.02))), far=1e-4, tar_max=0.01).verdict is Verdict.FAILED
+    assert one(audited(raw(point(0.005, 0.004, 0.03))), far=1e-4, tar_max=0.01).verdict is Verdict.INCONCLUSIVE
+
+
+@given(st.floats(1e-6, 0.999), st.sampled_from([0.8, 0.95, 0.99]))
+def test_the_number_asked_for_is_the_smallest_that_could_pass(limit: float, level: float) -> None:
+    needed = fewest_trials(limit, level)
+    assert zero_bound(needed, level) <= limit
+    assert needed == 1 or zero_bound(needed - 1, level) > limit
+
+
+def test_the_bound_is_that_of_the_intervals_in_the_files() -> None:
+    nothing = rate_interval(0, 500, Replicates(np.zeros(100), mirrored=True), identities=58)
+    assert nothing.high == zero_bound(58)
+    assert fewest_trials(zero_bound(58)) == 58
