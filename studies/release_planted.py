@@ -352,15 +352,17 @@ def mean_average_precision(vectors: Vectors, people: NDArray[np.int64]) -> float
 def transplanted(
     vectors: Mapping[str, Vectors], whose: Mapping[str, NDArray[np.int64]], ours: Some, others: Some
 ) -> Table:
-    """Share of planted people that each trait lists, and all traits together; and runs where the verdict changes."""
+    """Share of planted people that each trait lists, and all traits together; and runs where the verdict changes.
+
+    In each run the people of whom nothing is planted are dealt anew to training and holdout.
+    """
+    kinds = [name for name in vectors if name not in ("training", "holdout", "clean")]
     names = np.unique(whose["training"])
+    donors = np.flatnonzero(np.isin(names, np.concatenate([whose[kind] for kind in kinds])))
+    deals = [Deal.of(ours, others, donors, repeat) for repeat in range(TRAIT_REPEATS)]
     rows: list[list[Cell]] = []
     clean = vectors["clean"]
-    views = [
-        tuple(Some(np.ascontiguousarray(one.vectors[:, at]), one.people) for one in (ours, others)) for at in VIEWS
-    ]
-    ordinary = [usual(*view) for view in views]
-    for kind in [name for name in vectors if name not in ("training", "holdout", "clean")]:
+    for kind in kinds:
         usable = np.flatnonzero(np.isin(whose[kind], names))
         right = {kind.removesuffix(" transplant")} & set(TRAITS) or set(TRAITS)
         for share in SHARES:
@@ -371,14 +373,14 @@ def transplanted(
                 rng = stream(repeat, "release transplants", kind)
                 base = clean[rng.permutation(len(clean))[: DRAWN - count]]
                 picked = usable[rng.permutation(len(usable))[:count]]
-                people = np.searchsorted(names, whose[kind][picked])
+                people = np.searchsorted(names[donors], whose[kind][picked])
                 scores: tuple[dict[str, PersonScores], dict[str, PersonScores]] = ({}, {})
                 for at, trait in enumerate(TRAITS):
                     faces = np.concatenate([base[:, at], vectors[kind][picked, at]])
-                    mine, rest = views[at]
+                    mine, rest = deals[repeat].views[at]
                     sides = Side.of(mine, faces), Side.of(rest, faces)
                     raw = exposed(*scored(*sides, mine, rest, repeat))
-                    above = [side.above(one) for side, one in zip(sides, ordinary[at], strict=True)]
+                    above = [side.above(one) for side, one in zip(sides, deals[repeat].usual[at], strict=True)]
                     scores[0][trait], scores[1][trait] = scored(above[0], above[1], mine, rest, repeat)
                     found = exposed(scores[0][trait], scores[1][trait])
                     outcomes[trait].append(outcome(found, people))
@@ -393,6 +395,33 @@ def transplanted(
     first, last = {"planted": "", "share of the set": ".0%", "people": ""}, {"of all listed, not planted": ".1%"}
     verdict = {"verdict changes": ".0%", "by the right trait alone": ".0%"}
     return Table(columns={**first, **dict.fromkeys(LISTS, ".0%"), **last, **verdict}, rows=rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Deal:
+    """Training and holdout by view, and what is usual at their places."""
+
+    views: list[tuple[Some, Some]]
+    usual: list[tuple[Vectors, Vectors]]
+
+    @classmethod
+    def of(cls, ours: Some, others: Some, donors: NDArray[np.int64], number: int) -> "Deal":
+        """Donors are training, numbered in their order; of the others as many as before are, drawn at random."""
+        count = int(ours.people.max()) + 1
+        total = count + int(others.people.max()) + 1
+        people = np.concatenate([ours.people, others.people + count])
+        vectors = np.concatenate([ours.vectors, others.vectors])
+        dealt = np.setdiff1d(np.arange(total), donors)
+        place = np.empty(total, np.int64)
+        place[donors] = np.arange(len(donors))
+        place[stream(number, "release transplants", "deal").permutation(dealt)] = np.arange(len(donors), total)
+        place = place[people]
+        inside = place < count
+        views = []
+        for at in VIEWS:
+            one = np.ascontiguousarray(vectors[:, at])
+            views.append((Some(one[inside], place[inside]), Some(one[~inside], place[~inside] - count)))
+        return cls(views, [usual(*view) for view in views])
 
 
 def enriched(scores: tuple[Mapping[str, PersonScores], Mapping[str, PersonScores]]) -> set[str]:

@@ -1,14 +1,14 @@
 """Tables 1, 3 and 4 of paper 003 (*Beyond Face Matching*), in its shape, with what can be had here.
 
-    python -m studies.release_tables PICTURES SAMPLES KEEP [--networks TRAIT_VECTORS.npz TRAITS.npz] [--record WHERE]
+    python -m studies.release_tables PICTURES SAMPLES KEEP [--networks TRAIT_KEEP TRAITS.npz] [--record WHERE]
 
 PICTURES and SAMPLES are those of ``studies.release_dose``. Table 1 compares encoders on real pictures of 15 people who
-are not used otherwise. Tables 3 and 4 score the faces that generators drew: three of SAMPLES, trained on CelebA, and
+are not used otherwise. Tables 3 and 4 score the faces that generators drew: four of SAMPLES, trained on CelebA, and
 MobileStyleGAN, trained on FFHQ and drawn to the same crop. All of these are 64². Members are the first 25 people, who
-are in all three trainings; fresh are 25 people from the 7,001st on. Vectors are kept in KEEP.
+are in all trainings; fresh are 25 people from the 7,001st on. Vectors are kept in KEEP.
 
---networks: what ``studies.trait_vectors`` wrote, and what ``studies.release_pictures PICTURES OUT.npz 600`` wrote;
-Table 3 again by networks that were trained for a trait, and how well they and arcface-mbf link the same people.
+--networks: the folder of ``studies.trait_vectors``, and what ``studies.release_pictures PICTURES OUT.npz 600`` wrote;
+all tables again by networks that were trained for a trait, and how well they and arcface-mbf link the same people.
 """
 
 import argparse
@@ -17,8 +17,10 @@ import json
 import time
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -46,11 +48,16 @@ PEOPLE, DRAWN, SHOWN = 25, 125, 256  # SHOWN: pixels that 64² pictures are enla
 FIRST_BACKBONE, BACKBONE_PEOPLE, BACKBONE_EACH, SPLITS = 6_200, 15, 3, 10
 SETS = {
     "n250": "UNet, 250 pictures",
+    "n1000": "UNet, 1,000",
     "n5000": "UNet, 5,000",
     "n20000": "UNet, 20,000",
     "ffhq": "MobileStyleGAN, FFHQ",
 }
-NETWORKS = {"people": "ViT-32, by cross-entropy", "student": "ViT-32, student of arcface-mbf"}
+NETWORKS = {
+    "paper": "ViT-B/32 (the paper's), cross-entropy",
+    "people": "small ViT/32, cross-entropy",
+    "student": "small ViT/32, student of arcface-mbf",
+}
 PUBLISHED = {
     "face": (0.9317, 0.9417, 0.8109, 0.8636),
     "eyes": (0.8422, 0.9085, 0.7374, 0.7698),
@@ -80,12 +87,17 @@ def main() -> None:
     print(*markdown(tables["table 1"]), sep="\n", flush=True)
     figures: dict[str, Cell] = {"failed": ", ".join(f"{count} {why}" for why, count in sorted(reader.failed.items()))}
     if asked.networks is not None:
-        tables["networks"], facts = by_networks(*asked.networks)
-        figures |= facts
-        print(*markdown(tables["networks"]), sep="\n", flush=True)
+        networks = {kind: trained for kind in NETWORKS if (trained := Trained.read(asked.networks[0], kind))}
+        tables["networks"] = by_networks(networks, asked.networks[1])
+        tables["table 1"].rows.extend(one.backbones() for one in networks.values())
+        tables["table 4"].rows.extend(row for one in networks.values() for row in one.methods())
+        for kind, one in networks.items():
+            figures |= {f"{kind}_{name}": value for name, value in one.figures().items()}
+        for name in ("networks", "table 1", "table 4"):
+            print(*markdown(tables[name]), sep="\n", flush=True)
     if asked.record:
         command = "python -m studies.release_tables PICTURES SAMPLES KEEP"
-        command += "" if asked.networks is None else " --networks TRAIT_VECTORS.npz TRAITS.npz"
+        command += "" if asked.networks is None else " --networks TRAIT_KEEP TRAITS.npz"
         write_findings("release_paper", command=command, where=asked.record, tables=tables, figures=figures)
 
 
@@ -225,40 +237,86 @@ def scored(ours: Some, fresh: Some, drawn: Vectors) -> dict[str, list[Value]]:
     }
 
 
-def by_networks(path: Path, by_recogniser: Path) -> tuple[Table, dict[str, Cell]]:
+@dataclass(frozen=True)
+class Trained:
+    """Vectors by the four trait networks of one kind, and how they were trained."""
+
+    name: str
+    arrays: Mapping[str, NDArray[np.generic]]
+    facts: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path, kind: str) -> "Trained | None":
+        """Where all four traits are there."""
+        path = folder / f"trait_vectors_{kind}.npz"
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        facts = json.loads(str(arrays.pop("facts")))
+        return cls(NETWORKS[kind], arrays, facts) if all(trait in facts for trait in TRAITS) else None
+
+    def some(self, part: str) -> Some:
+        """(n, traits, d)."""
+        vectors = np.stack([self.arrays[f"{part} {trait}"].astype(np.float32) for trait in TRAITS], axis=1)
+        return Some(vectors, np.unique(self.arrays[f"people of {part}"], return_inverse=True)[1].astype(np.int64))
+
+    def third(self) -> list[list[Cell]]:
+        """Rows of the table of networks."""
+        cells = [
+            scored(self.some("members"), self.some("fresh"), self.some(one).vectors)
+            if f"people of {one}" in self.arrays
+            else {}
+            for one in SETS
+        ]
+        rows: list[list[Cell]] = []
+        for trait in (*TRAITS, "fusion"):
+            facts = self.facts.get(trait, {})
+            names = facts.get("names")
+            ours: list[Cell] = [None if names is None else short(names), facts.get("links")]
+            rows.append([self.name, trait, *ours, *(one.get(trait) for one in cells)])
+        return rows
+
+    def backbones(self) -> list[Cell]:
+        """A row of Table 1."""
+        each = [*linking_of(self.some("backbones")).values()]
+        return [self.name, None, None, *each, short(float(np.mean(each)))]
+
+    def methods(self) -> list[list[Cell]]:
+        """Rows of Table 4."""
+        parts = {name: self.some(name).vectors for name in ("members", "fresh", "n20000")}
+        mixture = scored(self.some("members"), self.some("fresh"), parts["n20000"])
+        return [
+            [f"{self.name}, nearest distance", *by_distance(parts)],
+            [f"{self.name}, mixture", *(mixture[trait] for trait in TRAITS)],
+        ]
+
+    def figures(self) -> dict[str, Cell]:
+        """How long each network learned, from what."""
+        each = [self.facts[trait] for trait in TRAITS]
+        found: dict[str, Cell] = {part: each[0].get(part) for part in ("pictures", "people", "linked")}
+        found["epochs"] = [min(one["epochs"] for one in each), max(one["epochs"] for one in each)]
+        found["seconds"] = short(float(np.mean([one["seconds"] for one in each])))
+        found["first_loss"], found["last_loss"] = ([one["losses"][at] for one in each] for at in (0, -1))
+        return found
+
+
+def by_networks(networks: Mapping[str, Trained], by_recogniser: Path) -> Table:
     """How well networks that were trained for a trait tell people apart, and the score by their vectors."""
-    with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    facts = json.loads(str(arrays.pop("facts")))
     with np.load(by_recogniser, allow_pickle=False) as stored:
         same = linking_of(Some(stored["holdout"].astype(np.float32), stored["people of holdout"]))
     nothing: list[Cell] = [None] * len(SETS)
-    rows: list[list[Cell]] = [[SCORED, trait, links, *nothing] for trait, links in same.items()]
-    figures: dict[str, Cell] = {}
-    for kind, name in NETWORKS.items():
-
-        def some(part: str, kind: str = kind) -> Some:
-            vectors = np.stack([arrays[f"{part} {kind} {trait}"].astype(np.float32) for trait in TRAITS], axis=1)
-            return Some(vectors, np.unique(arrays[f"people of {part}"], return_inverse=True)[1].astype(np.int64))
-
-        linked = some("linking")
-        links = linking_of(linked)
-        cells = [scored(some("members"), some("fresh"), some(one).vectors) for one in SETS]
-        rows += [[name, trait, links.get(trait), *(one[trait] for one in cells)] for trait in (*TRAITS, "fusion")]
-        each = [facts[f"{kind} {trait}"] for trait in TRAITS]
-        figures[f"{kind}_pictures"] = each[0]["pictures"]
-        figures[f"{kind}_epochs"] = [min(one["epochs"] for one in each), max(one["epochs"] for one in each)]
-        figures[f"{kind}_seconds"] = short(float(np.mean([one["seconds"] for one in each])))
-        figures["linked_pictures"] = len(linked.people)
-    columns = {"network": "", "trait": "", "mAP of linking fresh people": ".3f", **dict.fromkeys(SETS.values(), ".3f/")}
-    return Table(columns=columns, rows=rows), figures
+    rows: list[list[Cell]] = [[SCORED, trait, None, links, *nothing] for trait, links in same.items()]
+    rows += [row for one in networks.values() for row in one.third()]
+    columns = {"network": "", "trait": "", "mAP of naming known people": ".3f", "mAP of linking fresh people": ".3f"}
+    return Table(columns={**columns, **dict.fromkeys(SETS.values(), ".3f/")}, rows=rows)
 
 
-def linking_of(linked: Some) -> dict[str, float]:
+def linking_of(linked: Some, traits: Sequence[str] = TRAITS) -> dict[str, float]:
     """mAP of finding a person's other picture, by trait."""
     return {
         trait: short(mean_average_precision(np.ascontiguousarray(linked.vectors[:, at]), linked.people))
-        for at, trait in enumerate(TRAITS)
+        for at, trait in enumerate(traits)
     }
 
 
@@ -268,22 +326,27 @@ def fourth(reader: Reader, people: list[Path], samples: Path, by_mixture: Table)
     rows: list[list[Cell]] = []
     for encoder in METHODS:
         parts = {name: found[name][encoder].vectors for name in ("members", "fresh", "n20000")}
-        row: list[Cell] = [f"{encoder}, nearest distance"]
-        for at in range(len(TRAITS)):
-            one = {name: np.ascontiguousarray(vectors[:, at]) for name, vectors in parts.items()}
-            near = -nearest_mean(one["n20000"], one["members"], 1)
-            cell: list[Value] = []
-            for side in ("members", "fresh"):
-                own = np.arange(len(one[side]))
-                scores = -nearest_mean(one[side], one[side], 1, excluded=(own, own))
-                labels = np.repeat([1, 0], [len(scores), len(near)])
-                cell.append(short(float(average_precision_score(labels, np.concatenate([scores, near])))))
-            row.append(cell)
-        rows.append(row)
+        rows.append([f"{encoder}, nearest distance", *by_distance(parts)])
     place = [*by_mixture.columns].index(SETS["n20000"])
     ours = {str(row[0]): row[place] for row in by_mixture.rows}
     rows.append([f"{SCORED}, mixture (the paper's)", *(ours[trait] for trait in TRAITS)])
     return Table(columns={"method": "", **dict.fromkeys(TRAITS, ".3f/")}, rows=rows)
+
+
+def by_distance(parts: Mapping[str, Vectors]) -> list[Cell]:
+    """By trait: mAP for members, and for people who were never trained on, of each picture's nearest neighbour."""
+    cells: list[Cell] = []
+    for at in range(len(TRAITS)):
+        one = {name: np.ascontiguousarray(vectors[:, at]) for name, vectors in parts.items()}
+        near = -nearest_mean(one["n20000"], one["members"], 1)
+        cell: list[Value] = []
+        for side in ("members", "fresh"):
+            own = np.arange(len(one[side]))
+            scores = -nearest_mean(one[side], one[side], 1, excluded=(own, own))
+            labels = np.repeat([1, 0], [len(scores), len(near)])
+            cell.append(short(float(average_precision_score(labels, np.concatenate([scores, near])))))
+        cells.append(cell)
+    return cells
 
 
 def first(reader: Reader, people: list[Path]) -> Table:

@@ -1,10 +1,12 @@
 """If this fails, a trait network does not learn, or what is registered is another network than was trained."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from studies.trait_networks import Recipe, changed, export, train
+from studies.trait_vectors import Network, named
 
 from tests.cli.command import unface as run
 from unface import load_encoder
@@ -75,3 +77,26 @@ def test_frames_kept_small_are_enlarged_and_the_clock_ends_a_training() -> None:
     losses = train(np.ascontiguousarray(frames[:, ::2, ::2]), people, small)[1]
     assert losses[-1] < 0.7 * losses[0]
     assert train(frames, people, small, seconds=1e-9)[1] == []
+
+
+def test_naming_known_people_worked_by_hand() -> None:
+    """Three people on axes; one unlearned picture ranks its own person first, the other one second: (1 + 1/2) / 2."""
+    vectors = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.9, 0.1, 0], [0.6, 0.5, 0]], np.float16)
+    people = np.array([0, 1, 2, 0, 1])
+    known = np.array([True, True, True, False, False])
+    assert named(vectors, people, known) == 0.75
+
+
+def test_a_network_is_learned_once_and_all_but_the_last_picture_of_those_who_are_not_members(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studies.trait_vectors.PEOPLE", 2)
+    frames, people = faces()
+    network = Network(tmp_path / "people_eyes", replace(TOY, adam=True, learning_rate=3e-3), "cpu")
+    network.learn(frames[:, None], people, 0, np.inf)
+    assert (network.facts["pictures"], network.facts["people"]) == (PEOPLE * IMAGES - (PEOPLE - 2), PEOPLE)
+    assert network.facts["names"] == 1.0
+    again = Network(tmp_path / "people_eyes", network.recipe, "cpu")
+    again.learn(frames[:0, None], people[:0], 0, 0.0)
+    np.testing.assert_array_equal(again.vectors(frames), network.vectors(frames))
+    assert again.facts == network.facts
