@@ -1,7 +1,7 @@
 """Draws the pictures of the pages: python -m docs.pictures DEMO
 
-docs/architecture.svg from the rooms and imports there are, docs/erasure.svg from the records of the study,
-docs/audit.svg and docs/report.png from what ``unface demo`` left in DEMO. The last needs
+docs/architecture.svg from the rooms and imports there are, docs/erasure.svg and docs/release.svg from the records of
+the studies, docs/audit.svg and docs/report.png from what ``unface demo`` left in DEMO. The last needs
 Debian's chromium, and Playwright. ``make figures`` does this too.
 """
 
@@ -10,13 +10,14 @@ import io
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 from studies import tables
+from studies.measured import read_findings
 from studies.record import read_records
 from tests.test_architecture import LEVELS, SOURCE, imported_rooms
 
@@ -59,12 +60,20 @@ text { fill: #e6edf3 } .paper { fill: #0d1117 } .line { stroke: #30363d } .raw {
 }
 """
 
+RELEASE = HERE / "release.svg"
+PASSES = {25: "pca", 189: "leace", 758: "isp", 3031: "raw"}  # times each picture was seen, about; and a mark
+PLANTED = {
+    "jpeg": "face", "mirror": "face", "crop": "face",
+    "eyes transplant": "eyes", "nose transplant": "nose", "mouth transplant": "mouth",
+}  # fmt: skip
+
 
 def main() -> None:
-    """All four."""
+    """All five."""
     demo = Path(sys.argv[1])
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
     ERASURE.write_text(erasure(), encoding="utf-8")
+    RELEASE.write_text(release(), encoding="utf-8")
     draw_terminal(demo)
     draw_report(demo / SHOWN)
 
@@ -196,6 +205,77 @@ def erasure() -> str:
         for space, share in shares.items():
             lines.append(mark(space, x(share), y, f"{name}, {MARKS[space]}: {percent(share)}"))
     return "\n".join([*lines, "</svg>\n"])
+
+
+def release() -> str:
+    """Left: how far a generator exposes its training people, by pictures and passes. Right: planted people found."""
+    top, bottom, width, height = 70, 330, 350, 380
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 {height}" role="img">',
+        "<title>Exposure of training people by training pictures, and share of planted people that are listed</title>",
+        f"<style>{LINKED_LOOKS} .join {{ fill: none; stroke: #8c959f }}</style>",
+        f'<rect class="paper" width="1000" height="{height}"/>',
+        '<text x="60" y="24">AUC: training people nearer to drawn faces than others</text>',
+        '<text x="560" y="24">Planted people who are listed, by the share planted</text>',
+    ]
+
+    def panel(
+        left: int, places: Sequence[str], levels: Mapping[float, str], y: Callable[[float], float]
+    ) -> list[float]:
+        for value, label in levels.items():
+            lines.append(f'<path class="line" d="M{left} {y(value):.1f}h{width}"/>')
+            lines.append(f'<text x="{left - 8}" y="{y(value) + 5:.1f}" text-anchor="end">{label}</text>')
+        found = [left + width * (at + 0.5) / len(places) for at in range(len(places))]
+        for place, label in zip(found, places, strict=True):
+            lines.append(f'<text x="{place:.1f}" y="{bottom + 22}" text-anchor="middle">{label}</text>')
+        return found
+
+    def curve(
+        points: Sequence[tuple[float, Sequence[float]]], y: Callable[[float], float], kind: str, name: str
+    ) -> None:
+        """(x, (value, low, high)) each."""
+        lines.append(f'<path class="join" d="M{"L".join(f"{x:.1f} {y(value[0]):.1f}" for x, value in points)}"/>')
+        for x, (value, low, high) in points:
+            lines.append(f'<path class="join" d="M{x:.1f} {y(low):.1f}V{y(high):.1f}"/>')
+            lines.append(mark(kind, x, y(value), f"{name}: {value:.3g} [{low:.3g}, {high:.3g}]"))
+
+    def auc_y(value: float) -> float:
+        return bottom - (bottom - top) * (value - 0.4) / 0.6
+
+    dose = [row for row in read_findings("release").tables["dose"].rows if row[0] == "arcface-mbf"]
+    doses = [250, 1_000, 5_000, 20_000, "none of them"]
+    places = panel(60, [*(f"{n:,}" for n in doses[:-1]), "control"], {0.5: "0.5", 0.75: "0.75", 1.0: "1"}, auc_y)
+    for at, (passes, kind) in enumerate(PASSES.items()):
+        own = sorted((row for row in dose if row[3] and _nearest(row[3], PASSES) == passes), key=lambda row: row[1])
+        if own:
+            curve([(places[doses.index(row[1])], row[16]) for row in own], auc_y, kind, f"seen about {passes:,} times")
+            lines += [mark(kind, 68 + 86 * at, 48, ""), f'<text x="{80 + 86 * at}" y="53">{passes:,} ×</text>']
+    (control,) = (row for row in dose if row[1] == doses[-1])
+    curve([(places[-1], control[16])], auc_y, "raw", "never saw these people")
+    lines.append(f'<text x="60" y="{height - 8}">pictures trained on; marks: times each picture was seen</text>')
+
+    def share_y(value: float) -> float:
+        return bottom - (bottom - top) * value
+
+    planted = read_findings("release_planted").tables["transplants"]
+    column = [*planted.columns]
+    places = panel(560, ["1 %", "5 %", "20 %"], {0: "0 %", 0.5: "50 %", 1: "100 %"}, share_y)
+    last: dict[str, float] = {}
+    for kind, view in PLANTED.items():
+        rows = [row for row in planted.rows if row[0] == kind]
+        points = [(place, row[column.index(view)]) for place, row in zip(places, rows, strict=True)]
+        curve(points, share_y, "isp" if view == "face" else "leace", f"{kind}, listed by {view}")
+        last["whole pictures" if view == "face" else view] = share_y(points[-1][1][0])
+    used: list[float] = []
+    for name, y in sorted(last.items(), key=lambda one: one[1]):
+        used.append(max([y + 5, *(other + 17 for other in used[-1:])]))
+        lines.append(f'<text x="{places[-1] + 14:.1f}" y="{used[-1]:.1f}">{name}</text>')
+    lines.append(f'<text x="560" y="{height - 8}">share of 500 faces; eyes, nose, mouth are transplants</text>')
+    return "\n".join([*lines, "</svg>\n"])
+
+
+def _nearest(passes: float, levels: Iterable[int]) -> int:
+    return min(levels, key=lambda level: abs(math.log(passes / level)))
 
 
 def mark(space: str, x: float, y: float, title: str) -> str:

@@ -32,7 +32,7 @@ from unface.seeds import stream
 Vectors = NDArray[np.float32]
 SPLITS, SPLIT = 200, 400  # of nothing planted: how many, and people a side (and synthetic faces)
 SHARES = (0.01, 0.05, 0.20)
-REPEATS, TRAIT_REPEATS = 20, 10
+REPEATS, TRAIT_REPEATS = 20, 30
 TRAINING, HOLDOUT, CLEAN, EACH = 500, 1500, 1000, 2
 COPIED, FIRST_FRESH, FIRST_CLEAN, LAST_CLEAN, FIRST_HOLDOUT = range(200, 1600), 1600, 4600, 6000, 7600
 SURE = 0.01

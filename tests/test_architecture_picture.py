@@ -22,6 +22,14 @@ def test_the_picture_of_erasers_shows_the_recorded_rates() -> None:
     assert len(re.findall(r"<title>[\w-]+, ISP: ", picture)) == 12
 
 
+def test_the_picture_of_releases_shows_every_recorded_generator() -> None:
+    picture = drawn.RELEASE.read_text(encoding="utf-8")
+    assert picture == drawn.release()
+    rows = drawn.read_findings("release").tables["dose"].rows
+    generators = [row for row in rows if row[0] == "arcface-mbf"]
+    assert len(re.findall(r"<title>(?:seen about|never saw)", picture)) == len(generators)
+
+
 def test_the_table_names_the_rooms_there_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert "\n".join(drawn.rooms()) in page
