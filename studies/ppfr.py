@@ -55,6 +55,8 @@ SHOWN = (50, 200, 900)
 CALIBRATE, PICTURES, ASKED = 40, 4, 10
 """People who set thresholds; pictures of each of them and of each target; pictures of each person to ask with."""
 JUDGES = ("sface", "arcface-mbf", "edgeface-s")
+BEST_GENERATED = "best of generated"
+"""The face of the highest score among as many as a search asks with."""
 SEARCHES = {
     "published": PUBLISHED,
     "without an ensemble": dataclasses.replace(PUBLISHED, ensemble=1),
@@ -63,6 +65,7 @@ SEARCHES = {
     "n = 1,000": dataclasses.replace(PUBLISHED, pool=1000),
     "antithetic": dataclasses.replace(PUBLISHED, antithetic=True),
     "improved": IMPROVED,
+    BEST_GENERATED: dataclasses.replace(PUBLISHED, pool=PUBLISHED.questions, ensemble=1, steps=0),
 }
 NEAR = 5.0
 """Years within which two ages match."""
@@ -150,14 +153,11 @@ def accuracy(asked: argparse.Namespace) -> None:
     row = {Path(name).stem: at for at, name in enumerate(ids)}
     places = np.array([(row[a], row[b]) for (a, b), here in zip(pairs, used, strict=True) if here])
     scores = np.einsum("pd,pd->p", vectors[places[:, 0]], vectors[places[:, 1]]).astype(np.float64)
-    append(asked.out, measured_accuracy(asked.system, scores, mated[used], folds[used]))
+    append(asked.out, measured_accuracy(asked.system, ten_fold(scores, mated[used], folds[used])))
 
 
-def measured_accuracy(
-    system: str, scores: NDArray[np.float64], mated: NDArray[np.bool_], folds: NDArray[np.int64]
-) -> Row:
-    """A row of rows.jsonl."""
-    found = ten_fold(scores, mated, folds)
+def measured_accuracy(system: str, found: NDArray[np.float64]) -> Row:
+    """A row of rows.jsonl, of accuracies by fold."""
     error = float(found.std(ddof=1) / np.sqrt(len(found)))
     print(f"{system}: {found.mean():.4%} ± {error:.4%} on {len(found)} folds", flush=True)
     return {"verb": "accuracy", "system": system, "folds": len(found), "mean": float(found.mean()), "error": error}

@@ -12,6 +12,7 @@ pictures after some numbers of questions by every recogniser, and the last pictu
 """
 
 import argparse
+import io
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from studies.ppfr import (
-    QUERIES,
+    BEST_GENERATED,
     SEARCHES,
     Cast,
     append,
@@ -40,7 +41,7 @@ from studies.ppfr import (
     rows_of,
     server_file,
 )
-from studies.ppfr_distil import Channels, DistilledServer, Teacher
+from studies.ppfr_distil import WEIGHTS, Channels, DistilledServer, Lfw, Teacher
 from studies.validation import read_sets, rounded
 from unface import EmbeddingSet
 from unface.data import decode, read_images, write_embeddings
@@ -49,11 +50,11 @@ from unface.faces import ARCFACE_112, Detector, load_detector, main_face
 from unface.faces.face import similarity
 from unface.judge import face_frames, load_recogniser
 from unface.models import Input
+from unface.output.write import write_file
 from unface.prior import Prior, load_prior
 from unface.prior.style import StylePrior
 from unface.protect.certificate import SchemeFrontEnd
 from unface.protect.frequency import BLOCK, YCBCR, Scheme, scheme
-from unface.protect.pair_sets import read_pairs
 from unface.protect.server import FACE_COLOUR
 from unface.seeds import stream
 from unface.threads import available_cores
@@ -64,7 +65,7 @@ from unface.validate.scores import Regressions
 SIZE, DRAWN = 112, 128
 TRUNCATION = 0.8
 JUDGES = ("sface", "arcface-mbf", "edgeface-s")
-STAGES = (*QUERIES, 1900, 3600, 5000, 7300)
+STAGES = (200, 500, 900, 1900, 3600, 5000, 7300)
 ATTACKER = "sface"
 _TRIED = 1000
 """Generated faces that the crop is measured on, and that the improved search starts among."""
@@ -278,6 +279,11 @@ class Drawn:
         cut = functional.grid_sample(pictures, grid, align_corners=False)
         return cut if tensors else straight_round(cut)
 
+    def more(self, count: int) -> Tensor:
+        """(count, slots, dim): the pool, longer."""
+        drawn = self.prior.sample(count, 0, TRUNCATION)
+        return drawn[:, None].expand(-1, self.prior.slots, -1)
+
     def whole(self, latents: Tensor) -> Frames:
         """(n, 128, 128, 3): what a user sends."""
         with torch.no_grad():
@@ -313,6 +319,10 @@ class Cell:
             raise UnfaceError(f"search {search!r} is not known; choose from {', '.join(SEARCHES)}, white-box")
         return cls(int(number), search, int(first))
 
+    def file(self, text: str) -> str:
+        """Under which it is kept."""
+        return f"{text.replace('/', '_')}__{self.search}__{self.first}.npz".replace(" ", "-")
+
 
 class Bench:
     """What all cells share."""
@@ -328,6 +338,7 @@ class Bench:
         self.images = {image.id: image for image in read_images(asked.pictures)}
         self.systems: dict[str, System] = {}
         self.casts: dict[str, Cast] = {}
+        self._lfw: Lfw | None = None
         self._frames: dict[str, Frames] = {}
 
     def system(self, text: str) -> System:
@@ -349,18 +360,9 @@ class Bench:
         return self.systems[text]
 
     def _measure(self, text: str, made: System) -> None:
-        folder, pairs = self.asked.lfw
-        names, mated, folds = read_pairs(pairs.read_text(encoding="utf-8"))
-        wanted = {name for pair in names for name in pair}
-        images = [image for image in read_images(folder) if Path(image.id).stem in wanted]
-        if "lfw" not in self._frames:
-            self._frames["lfw"] = np.stack(threaded(lambda image: decode(image.read()), images))
-        row = {Path(image.id).stem: at for at, image in enumerate(images)}
-        used = np.array([a in row and b in row for a, b in names])  # all, but in a trial on few pictures
-        vectors = embedded(made, self._frames["lfw"], self.device)
-        places = np.array([(row[a], row[b]) for (a, b), here in zip(names, used, strict=True) if here])
-        scores = np.einsum("pd,pd->p", vectors[places[:, 0]], vectors[places[:, 1]]).astype(np.float64)
-        append(self.out, measured_accuracy(text, scores, mated[used], folds[used]))
+        if self._lfw is None:
+            self._lfw = Lfw(*self.asked.lfw)
+        append(self.out, measured_accuracy(text, self._lfw.folds(made, self.device)))
 
     def _encode(self, text: str, made: System) -> None:
         sets = chosen_rows(read_sets(self.asked.embeddings, "celeba20"), self.asked.all_targets)
@@ -383,17 +385,17 @@ class Bench:
 
 
 def tuned(prior: StylePrior, batch: int, *, compiled: bool) -> StylePrior:
-    """For many passes; where compiling fails, the same network as it is."""
+    """For many passes: compiled, or the faster of the two ways to lay out its numbers."""
     fast = prior.tuned(torch.float32, compiled=compiled)
-    try:
-        with torch.no_grad():
-            fast.decode(torch.zeros(batch, prior.slots, prior.latent_dim, device=prior.device), DRAWN)
-    except Exception as error:  # whatever a compiler says
-        if not compiled:
-            raise
-        print(f"not compiled: {type(error).__name__}", flush=True)
-        return prior.tuned(torch.float32)
-    return fast
+    latents = torch.zeros(batch, prior.slots, prior.latent_dim, device=prior.device)
+    took = {}
+    with torch.no_grad():
+        for one in (prior, fast):
+            one.decode(latents, DRAWN)
+            began = time.monotonic()
+            took[one] = float(sum(one.decode(latents, DRAWN).mean() for _ in range(3))), time.monotonic() - began
+    print(f"a batch of {batch}: {took[prior][1] / 3:.3f} s, tuned {took[fast][1] / 3:.3f} s", flush=True)
+    return fast if took[fast][1] < took[prior][1] else prior
 
 
 def threaded(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
@@ -410,7 +412,8 @@ def run_cell(bench: Bench, text: str, cell: Cell, deadline: float) -> None:
     tensors = white_box or cell.search.endswith(", tensors")
     search = SEARCHES["published" if white_box else name]
     search = replace(search, pool=min(search.pool, bench.asked.pool), steps=min(search.steps, bench.asked.steps))
-    people = range(cell.first, min(cell.first + bench.asked.targets, len(cast.enrolled.names)))
+    each = bench.asked.all_targets if name == BEST_GENERATED else bench.asked.targets
+    people = range(cell.first, min(cell.first + each, len(cast.enrolled.names)))
     firsts = [cast.enrolled.rows(person)[0] for person in people]
     enrolled = torch.from_numpy(cast.enrolled.vectors[base_of(text)][firsts]).to(bench.device)
     torch.backends.cudnn.allow_tf32 = not tensors  # products of matrices stay exact: styles and least squares
@@ -419,17 +422,21 @@ def run_cell(bench: Bench, text: str, cell: Cell, deadline: float) -> None:
         ledger = Ledger(file, key)
         first = search.from_scores or search.pool
         ledger.count(first)
+        pool, own = drawn.pool[: search.pool], list[NDArray[np.float16]]()
         if search.from_scores:
             ranks, axes = from_scores(bench, text, search, firsts)
         else:  # everybody's pool is the same: drawn once, and asked about each person
+            pool = drawn.more(search.pool) if search.pool > len(drawn.pool) else pool
+            parts = list[Tensor]()
             with torch.no_grad():
-                faces = [
-                    drawn.faces(some, tensors=tensors) for some in torch.split(drawn.pool[: search.pool], drawn.batch)
-                ]
-                seen = torch.cat([system(some) for some in faces])
-            ranks, axes = (enrolled @ seen.T).double().cpu().numpy(), None
+                for some in torch.split(pool, drawn.batch):
+                    faces = drawn.faces(some, tensors=tensors)
+                    parts.append(enrolled @ system(faces).T)
+                    if name == BEST_GENERATED:
+                        own.append(own_vectors(bench, faces))
+            ranks, axes = torch.cat(parts, dim=1).double().cpu().numpy(), None
         stages = {
-            n: best_mean(ranks[:, :n], drawn.pool[: search.pool], search.ensemble)
+            n: best_mean(ranks[:, :n], pool, search.ensemble)
             for n in (*(n for n in STAGES if n < first and not search.from_scores), first)
         }
         every = 1 if white_box else search.per_step
@@ -447,11 +454,19 @@ def run_cell(bench: Bench, text: str, cell: Cell, deadline: float) -> None:
         climb = Climb(search, stages[first], axes, white_box=white_box)
         total, stages[total] = climb.run(score, first, budget, reached)
     assert total == ledger.asked, f"the ledger counts {ledger.asked}, the search {total}"
-    keep(bench, text, cell, list(people), dict(sorted(stages.items())), system, enrolled, total == budget)
+    # What `scores` needs to be fitted to the same answers later.
+    more = {"own": np.concatenate(own), "answers": np.rint(ranks * 32767).astype(np.int16)} if own else {}
+    keep(bench, text, cell, list(people), dict(sorted(stages.items())), system, enrolled, total == budget, more)
     took = time.monotonic() - began
     speed = len(people) * total / took
     append(bench.out, {"verb": "climb", **key, "asked": total, "seconds": rounded(took), "a second": rounded(speed)})
     print(key, total, f"{took:.1f} s, {speed:.0f} questions a second", flush=True)
+
+
+def own_vectors(bench: Bench, faces: Tensor) -> NDArray[np.float16]:
+    """(n, dim) of faces as cut out, by the attacker's encoder."""
+    frames = faces.round().clamp(0, 255).byte().permute(0, 2, 3, 1).cpu().numpy()
+    return bench.recognisers[ATTACKER].embed(list(frames)).astype(np.float16)
 
 
 class Ledger:
@@ -474,7 +489,7 @@ def from_scores(bench: Bench, text: str, search: Search, firsts: Sequence[int]) 
     answers = cast.enrolled.vectors[base][firsts] @ cast.asked.vectors[base][photographs].T
     knowledge = Knowledge(cast.asked.pictures[photographs], cast.asked.vectors[ATTACKER][photographs], ATTACKER)
     latents = drawn.pool[: search.pool].double().cpu().numpy()
-    vectors = vectors_of(bench, ATTACKER, drawn.pictures[: search.pool])
+    vectors = vectors_of(bench, [ATTACKER], drawn.pictures[: search.pool])[ATTACKER]
     pool = Pool(knowledge, search, None, latents, (), vectors, Regressions(knowledge))
     axes = pool.chart(pool.mean).axes
     assert axes is not None, "a search from scores moves along principal directions"
@@ -490,6 +505,7 @@ def keep(
     system: System,
     enrolled: Tensor,
     whole: bool,
+    more: Mapping[str, NDArray[Any]],
 ) -> None:
     """Judges see what a user would send: whole pictures, in which the detector finds the face."""
     latents = torch.stack(list(stages.values()), dim=1)
@@ -498,26 +514,35 @@ def keep(
         own = bench.drawn.scores(latents, system, enrolled).cpu().numpy()
         crops = [system(bench.drawn.faces(some)) for some in torch.split(latents.flatten(0, 1), bench.drawn.batch)]
     shape = (len(people), len(stages))
-    kept = {name: vectors_of(bench, name, pictures).reshape(*shape, -1) for name in JUDGES}
+    kept = {name: one.reshape(*shape, -1) for name, one in vectors_of(bench, JUDGES, pictures).items()}
     kept["server"] = torch.cat(crops).cpu().numpy().reshape(*shape, -1)
-    folder = bench.out / "climb"
-    folder.mkdir(exist_ok=True)
-    name = f"{text.replace('/', '_')}__{cell.search}__{cell.first}.npz".replace(" ", "-")
     meta = {"system": text, "search": cell.search, "people": people, "queries": list(stages), "whole": whole}
     last = pictures.reshape(*shape, *pictures.shape[1:])[:, -1]
-    arrays: dict[str, Any] = {"meta": np.array(json.dumps(meta)), "score": own, "last": last, **kept}
-    np.savez_compressed(folder / name, **arrays)
+    vectors = {name: one.astype(np.float16) for name, one in kept.items()}
+    save_arrays(bench.out / "climb" / cell.file(text), meta, {"score": own, "last": last, **vectors, **more})
 
 
-def vectors_of(bench: Bench, name: str, pictures: Frames) -> NDArray[np.float32]:
-    """(n, dim) by a recogniser, zeros where the detector finds no face."""
-    one = bench.recognisers[name]
-    frames = threaded(lambda picture: face_frames(picture, bench.detector, [one.wanted]), list(pictures))
-    vectors = np.zeros((len(pictures), one.space.dim), np.float32)
+def save_arrays(path: Path, meta: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """All or nothing, whenever the machine stops."""
+    path.parent.mkdir(exist_ok=True)
+    made = io.BytesIO()
+    given: dict[str, Any] = {"meta": np.array(json.dumps(meta)), **arrays}
+    np.savez_compressed(made, **given)
+    write_file(path, made.getvalue())
+
+
+def vectors_of(bench: Bench, names: Sequence[str], pictures: Frames) -> dict[str, NDArray[np.float32]]:
+    """(n, dim) by each recogniser, zeros where the detector finds no face."""
+    wanted = [bench.recognisers[name].wanted for name in names]
+    frames = threaded(lambda picture: face_frames(picture, bench.detector, wanted), list(pictures))
     there = [frame is not None for frame in frames]
-    if any(there):
-        vectors[there] = one.embed([frame[0] for frame in frames if frame is not None])
-    return vectors
+    found = {}
+    for at, name in enumerate(names):
+        one = bench.recognisers[name]
+        found[name] = np.zeros((len(pictures), one.space.dim), np.float32)
+        if any(there):
+            found[name][there] = one.embed([frame[at] for frame in frames if frame is not None])
+    return found
 
 
 def noise(bench: Bench, text: str) -> None:
@@ -572,22 +597,47 @@ def main() -> None:
     deadline = time.monotonic() + asked.seconds
     bench = Bench(asked)
     print(f"ready, {deadline - time.monotonic():.0f} s left", flush=True)
-    refused, said = set[int](), set[int]()
-    for cell in map(Cell.of, asked.cell):
-        if cell.system in refused or time.monotonic() > deadline:
+    cells, said = list(map(Cell.of, asked.cell)), set[int]()
+    while time.monotonic() < deadline:
+        cell = next((one for one in cells if ready(asked, one) and claim(asked, one)), None)
+        if cell is None and any(not there(asked, one) for one in cells):
+            time.sleep(2)  # for a server that another process trains
             continue
+        if cell is None:
+            break
+        cells.remove(cell)
         text = asked.system[cell.system]
-        key = {"verb": "climb", "system": text, "search": cell.search, "first": cell.first}
-        if any(key.items() <= row.items() for row in rows_of(asked.out)):
-            continue
         try:
             if cell.system not in said:
                 said.add(cell.system)
-                noise(bench, text)
+                if not any(row["verb"] == "noise" and row["system"] == text for row in rows_of(asked.out)):
+                    noise(bench, text)
             run_cell(bench, text, cell, deadline)
         except UnfaceError as error:
-            refused.add(cell.system)
+            cells = [one for one in cells if one.system != cell.system]
             print(f"left out: {error}", flush=True)
+
+
+def there(asked: argparse.Namespace, cell: Cell) -> bool:
+    """Whether the cell's server is there; one that is still trained is not."""
+    last = parts_of(asked.system[cell.system])[2]
+    return last in JUDGES or (Path(last) / WEIGHTS).exists()
+
+
+def ready(asked: argparse.Namespace, cell: Cell) -> bool:
+    """Whether there is a server, and nobody has finished the cell."""
+    return there(asked, cell) and not (asked.out / "climb" / cell.file(asked.system[cell.system])).exists()
+
+
+def claim(asked: argparse.Namespace, cell: Cell) -> bool:
+    """Take a cell that no other process of this run has taken; a new run removes the folder of claims first."""
+    folder = asked.out / "claims"
+    folder.mkdir(exist_ok=True)
+    try:
+        (folder / cell.file(asked.system[cell.system])).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
 
 
 if __name__ == "__main__":

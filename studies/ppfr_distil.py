@@ -1,11 +1,13 @@
 """A server distilled on what a front end sends: a small network learns a recogniser's vectors from DCT channels alone.
 
     python -m studies.ppfr_distil PICTURES OUT --scheme dctdp --variant published [--start teacher] [--device cuda]
+                                  [--lfw LFW PAIRS]
 
 PICTURES holds <person>/<picture>, aligned faces of 112 pixels or CelebA's of 178 × 218; names and labels are not used.
 The loss is one minus the cosine to the teacher's vector of the picture itself, moved and mirrored anew in each step. A
 student starts from nothing, or from the teacher's own network with another first layer: a provider who has a recogniser
-and adds a front end. A run that ends at ``--seconds`` goes on by the same command.
+and adds a front end. A run that ends at ``--seconds`` goes on by the same command. With ``--lfw`` its accuracy is
+measured every minute into OUT/distil.jsonl, and OUT holds the most accurate server so far, not the last.
 OUT/server.safetensors is then a system of studies.ppfr: SCHEME/VARIANT/OUT. The same network is the attack of a server
 that keeps what it receives: it turns protected pictures into templates of an open recogniser. Weights that were
 trained on faces stay where the faces are.
@@ -14,7 +16,8 @@ trained on faces stay where the faces are.
 import argparse
 import hashlib
 import json
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import asdict, dataclass
@@ -38,6 +41,7 @@ from unface.output.write import write_file
 from unface.prior import require_device
 from unface.prior.steps import Steps
 from unface.protect.frequency import BLOCK, YCBCR, Scheme, block_dct_bases, scheme
+from unface.protect.pair_sets import read_pairs, ten_fold
 from unface.seeds import stream
 from unface.threads import available_cores
 
@@ -63,6 +67,8 @@ class Recipe:
     steps: int = 20_000
     seed: int = 0
     start: Literal["nothing", "teacher"] = "nothing"
+    warm: int = 0
+    """Steps in which the rate rises."""
 
 
 class Channels(nn.Module):
@@ -273,13 +279,14 @@ class Training(Steps):
         super().__init__(self.student, adam, identity)
 
     def one(self) -> Tensor:
-        """See ``Steps``; the rate falls by a half cosine."""
+        """See ``Steps``; the rate rises in ``warm`` steps and falls by a half cosine, to no less than a fiftieth."""
         recipe = self.recipe
         draw = stream(recipe.seed, "distil", self.step)
         self._random.manual_seed(int(draw.integers(2**62)))
         rows = torch.from_numpy(draw.integers(len(self._pictures), size=recipe.batch)).to(self.device)
         for group in self._adam.param_groups:
-            group["lr"] = recipe.rate * 0.5 * (1 + np.cos(np.pi * min(self.step / recipe.steps, 1.0)))
+            fallen = max(0.5 * (1 + np.cos(np.pi * min(self.step / recipe.steps, 1.0))), 0.02)
+            group["lr"] = recipe.rate * min(fallen, (self.step + 1) / max(recipe.warm, 1))
         pictures = self._pictures[rows].permute(0, 3, 1, 2).float()
         with torch.no_grad():
             if self._teacher is None:
@@ -301,11 +308,21 @@ class Training(Steps):
 
     def save(self, folder: Path) -> None:
         """The server so far, and what is needed to go on."""
+        self.save_server(folder)
+        self.save_state(folder)
+
+    def save_server(self, folder: Path) -> None:
+        """The server so far."""
         folder.mkdir(parents=True, exist_ok=True)
         weights = {name: value.detach().cpu().contiguous() for name, value in self.student.state_dict().items()}
         recipe = {"recipe": json.dumps(asdict(self.recipe)), "steps": str(self.step)}
         write_file(folder / WEIGHTS, save(weights, recipe))
-        self.save_state(folder)
+
+    @torch.no_grad()
+    def served(self, pictures: Tensor) -> Tensor:
+        """(n, dim) of (n, 3, size, size) RGB 0 to 255, by the server so far."""
+        found: Tensor = self.student(self.front(pictures, self._random))
+        return found
 
 
 class DistilledServer:
@@ -357,6 +374,56 @@ def read_faces(folder: Path, size: int, most: int | None = None) -> NDArray[np.u
         return np.stack(list(pool.map(one, list(read_images(folder))[:most])))
 
 
+class Lfw:
+    """Pairs of aligned faces of LFW, read once: how often a system is right about them, by the 10-fold rule."""
+
+    def __init__(self, folder: Path, pairs: Path) -> None:
+        names, mated, folds = read_pairs(pairs.read_text(encoding="utf-8"))
+        wanted = {name for pair in names for name in pair}
+        images = [image for image in read_images(folder) if Path(image.id).stem in wanted]
+        with ThreadPoolExecutor(available_cores()) as pool:
+            self._frames = np.stack(list(pool.map(lambda image: decode(image.read()), images)))
+        row = {Path(image.id).stem: at for at, image in enumerate(images)}
+        used = np.array([a in row and b in row for a, b in names])  # all, but in a trial on few pictures
+        self._places = np.array([(row[a], row[b]) for (a, b), here in zip(names, used, strict=True) if here])
+        self._mated, self._folds = mated[used], folds[used]
+
+    def folds(self, system: Callable[[Tensor], Tensor], device: str, batch: int = 256) -> NDArray[np.float64]:
+        """(folds,) shares of pairs that the system is right about."""
+        parts = []
+        with torch.no_grad():
+            for at in range(0, len(self._frames), batch):
+                pixels = torch.from_numpy(self._frames[at : at + batch]).to(device).permute(0, 3, 1, 2).float()
+                parts.append(system(pixels).float().cpu().numpy())
+        vectors = np.concatenate(parts)
+        scores = np.einsum("pd,pd->p", vectors[self._places[:, 0]], vectors[self._places[:, 1]]).astype(np.float64)
+        return ten_fold(scores, self._mated, self._folds)
+
+
+def train_to(training: Training, lfw: Lfw, out: Path, seconds: float, every: float, enough: float) -> None:
+    """Until all steps are done and the server is accurate enough, or the time is up; OUT keeps the most accurate."""
+    out.mkdir(parents=True, exist_ok=True)
+    log, ends = out / "distil.jsonl", time.monotonic() + seconds
+    before = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    best = max((json.loads(line)["lfw"] for line in before), default=0.0)
+    while True:
+        left = max(ends - time.monotonic(), 0.0)
+        steps = training.recipe.steps if training.step < training.recipe.steps else 2**62
+        training.run(steps, min(every, left))
+        accuracy = float(lfw.folds(training.served, training.device).mean())
+        if accuracy >= best:
+            best = accuracy
+            training.save_server(out)
+        training.save_state(out)
+        loss = training.losses[-1] if training.losses else None
+        row = {"step": training.step, "seconds": round(training.seconds, 1), "loss": loss, "lfw": accuracy}
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        print(row, flush=True)
+        if time.monotonic() >= ends or (training.step >= training.recipe.steps and best >= enough):
+            return
+
+
 def main() -> None:
     """Train until the steps are done or the time is up."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -370,7 +437,11 @@ def main() -> None:
     given.add_argument("--batch", type=int, default=Recipe.batch)
     given.add_argument("--rate", type=float, default=Recipe.rate)
     given.add_argument("--pictures", dest="most", type=int, help="so many of them")
+    given.add_argument("--warm", type=int, default=0, help="steps in which the rate rises")
     given.add_argument("--seconds", type=float, default=1e9)
+    given.add_argument("--lfw", type=Path, nargs=2, metavar=("LFW", "PAIRS"))
+    given.add_argument("--every", type=float, default=60, help="seconds between two looks at LFW")
+    given.add_argument("--enough", type=float, default=0.973, help="below it, learning goes on after all steps")
     given.add_argument("--device", default="cpu")
     asked = given.parse_args()
     require_device(asked.device)
@@ -385,11 +456,15 @@ def main() -> None:
         rate=asked.rate,
         steps=asked.steps,
         start=asked.start,
+        warm=asked.warm,
     )
     pictures = read_faces(asked.pictures, recipe.size, asked.most)
     print(f"{len(pictures)} pictures", flush=True)
     training = Training(recipe, pictures, teacher, asked.device)
     training.resume(asked.out)
+    if asked.lfw:
+        train_to(training, Lfw(*asked.lfw), asked.out, asked.seconds, asked.every, asked.enough)
+        return
     done = training.run(recipe.steps, asked.seconds)
     training.save(asked.out)
     print(f"{training.step} steps, loss {training.losses[-1]:.4f}, {'done' if done else 'to go on with'}", flush=True)
