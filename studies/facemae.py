@@ -7,9 +7,10 @@ PICTURES holds CelebA's aligned pictures as <person>/<picture>. People are taken
 train autoencoders, the next are released, the next are the attacker's own. KEEP holds faces, models, recognisers and
 one file for each finished row: the same call continues with the next one, and several calls can run side by side on
 one KEEP. Rows come in this order: FaceMAE, plain MAE, masks and originals at 75 %, one recogniser each; attackers;
-two more seeds; mask ratios 50 and 90 %; other baselines; ablations; other recognisers. Without PICTURES, the finished
-rows (KEEP/rows alone is enough) become KEEP/protection.json and its page, which list what was not reached.
-A seed decides a recogniser and the masks it learns from; an autoencoder is trained once.
+two more seeds; mask ratios 50, 90 and 30 %; other baselines; ablations; other recognisers. Without PICTURES, the
+finished rows (KEEP/rows alone is enough) become KEEP/protection.json and its page, which list what was not reached.
+A seed decides a recogniser and the masks it learns from; an autoencoder is trained once. All autoencoders start from
+one that has learned pixels at 75 %: from random weights, FaceMAE's loss stays at that of strangers for 16 passes.
 """
 
 import argparse
@@ -25,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -38,9 +39,10 @@ from unface.errors import UnfaceError
 from unface.faces import ARCFACE_112, Face, load_detector
 from unface.metrics import Scheme, identity_weights
 from unface.output.write import write_file
+from unface.protect import replay
 from unface.protect.attackers import Deployed, FineTuning, Seen
 from unface.protect.baselines import MaskedFaces, contents_of
-from unface.protect.facemae import Features, Hidden, Loss, Masking, Preset, feature_loss, preset_of
+from unface.protect.facemae import Features, Hidden, Loss, MaskedAutoencoder, Masking, Preset, feature_loss, preset_of
 from unface.protect.facemae_audit import (
     FACEMAE,
     LOW_PASS,
@@ -60,7 +62,7 @@ from unface.protect.facemae_audit import (
 )
 from unface.protect.facemae_frames import Faces, read_faces
 from unface.protect.facemae_train import CURVE as CURVE_FILE
-from unface.protect.facemae_train import Recipe, Trained, Training, load_facemae, train
+from unface.protect.facemae_train import MODEL, Recipe, Trained, Training, load_facemae, train
 from unface.protect.pair_sets import PairSet, read_pair_set
 from unface.protect.recogniser import RECOGNISERS, TrainedRecogniser, load_trained, train_recogniser
 from unface.result.file import Clock
@@ -78,8 +80,16 @@ from unface.result.protection import (
 _WINDOW, _CORNER = 117.1 / 112, (30.2, 57.5)
 ENCODERS = ("arcface-mbf", "sface", "edgeface-s")
 RATIO, SEEDS = 0.75, (1, 2, 3)
+Passes = Literal["start", "full", "short"]
+PASSES = "passes.json"
 _RESERVE = 8.0  # seconds for the last files
-_GUESS = {"model": 60.0, "utility": 20.0, "attack": 30.0, "second": 20.0}  # seconds on a GPU, until a row was timed
+_GUESS = {
+    "model": 60.0,
+    "utility": 20.0,
+    "attack": 30.0,
+    "second": 20.0,
+    "pilot": 40.0,
+}  # seconds on a GPU, until a row was timed
 FACTS = "facts.json"
 Frames = NDArray[np.uint8]
 
@@ -95,6 +105,8 @@ class Method:
     hidden: Hidden = "none"
     width: float = 1.0
     """Of the recogniser that learns from it."""
+    passes: Passes = "full"
+    """Of its autoencoder over the pictures."""
 
     @property
     def model(self) -> str | None:
@@ -102,7 +114,8 @@ class Method:
         if self.loss is None or self.ratio is None:
             return None
         parts = [self.loss, f"{self.ratio:g}", *([f"beta{self.beta:g}"] if self.beta != 1 else [])]
-        return "-".join([*parts, *([self.hidden] if self.hidden != "none" else [])])
+        parts += [self.hidden] if self.hidden != "none" else []
+        return "-".join([*parts, *([self.passes] if self.passes != "full" else [])])
 
     @property
     def key(self) -> str:
@@ -112,19 +125,21 @@ class Method:
         return "-".join([*words, *([self.model] if self.model else [])])
 
 
+START = Method("the start of all", loss="mse", passes="start")
 ORIGINAL = Method(ORIGINALS, None)
 FIRST = (Method(FACEMAE, loss="irm"), Method(PLAIN, loss="mse"), Method(MASKS), ORIGINAL)
-CURVE = (Method(FACEMAE, 0.5, "irm"), Method(FACEMAE, 0.9, "irm"))
+CURVE = (Method(FACEMAE, 0.5, "irm"), Method(FACEMAE, 0.9, "irm"), Method(FACEMAE, 0.3, "irm"))
 OTHERS = (Method(MEAN_COLOUR), Method(LOW_PASS), Method(NOBODY, None))
 ABLATIONS = (
-    Method("instance matching alone", loss="im"),
-    Method("relation matching alone", loss="rm"),
-    Method("FaceMAE, β = 0.1", loss="irm", beta=0.1),
-    Method("FaceMAE, β = 10", loss="irm", beta=10.0),
-    Method("FaceMAE, eyes hidden", loss="irm", hidden="eyes"),
-    Method("FaceMAE, mouth hidden", loss="irm", hidden="mouth"),
-    Method(FACEMAE, 0.3, "irm"),
+    Method("FaceMAE, a quarter of the passes", loss="irm", passes="short"),
+    Method("instance matching alone", loss="im", passes="short"),
+    Method("relation matching alone", loss="rm", passes="short"),
+    Method("FaceMAE, β = 0.1", loss="irm", beta=0.1, passes="short"),
+    Method("FaceMAE, β = 10", loss="irm", beta=10.0, passes="short"),
+    Method("FaceMAE, eyes hidden", loss="irm", hidden="eyes", passes="short"),
+    Method("FaceMAE, mouth hidden", loss="irm", hidden="mouth", passes="short"),
 )
+"""After the start a quarter of the passes; the first of them is what the others are compared with."""
 BACKBONES = (
     Method("FaceMAE, half as wide a recogniser", loss="irm", width=0.5),
     Method("FaceMAE, twice as wide a recogniser", loss="irm", width=2.0),
@@ -142,6 +157,8 @@ class Row:
     @property
     def name(self) -> str:
         """Of its file."""
+        if self.kind == "pilot":
+            return "pilot"
         if self.kind == "model":
             return f"model-{self.method.model}"
         return f"{self.kind}-{self.method.key}" + (f"-{self.seed}" if self.kind == "utility" else "")
@@ -150,6 +167,10 @@ class Row:
     def needs(self) -> "Row | None":
         """The row that has to be finished before."""
         match self.kind:
+            case "pilot":
+                return Row("model", START)
+            case "model" if self.method != START:
+                return PILOT if self.method.loss != "mse" else Row("model", START)
             case "utility":
                 return Row("model", self.method) if self.method.model else None
             case "attack":
@@ -159,9 +180,14 @@ class Row:
         return None
 
 
+PILOT = Row("pilot", FIRST[0])
+"""The learning rate of all feature losses: the one with which few steps bring unseen people nearest."""
+RATES, PILOT_STEPS = (1.5e-4, 4.5e-4), 240
+
+
 def ladder() -> list[Row]:
     """All rows, the most important first; an autoencoder just before the first row that needs it."""
-    rows = [Row("utility", method, 1) for method in FIRST]
+    rows = [Row("model", START), PILOT, *(Row("utility", method, 1) for method in FIRST)]
     rows += [Row("attack", method) for method in FIRST]
     rows += [Row("utility", method, seed) for seed in SEEDS[1:] for method in FIRST] + [Row("second", FIRST[0])]
     rows += [Row(kind, method) for method in (*CURVE, *OTHERS) for kind in ("utility", "attack")]
@@ -205,9 +231,29 @@ class Bench:
 
     def guess(self, row: Row) -> float:
         """Seconds that a row takes: the longest of its kind so far."""
-        names = [one.name for one in ladder() if one.kind == row.kind]
-        known = [found["seconds"] for name in names if (found := _read(self.keep, name)) is not None]
+        known = []
+        for one in ladder():
+            found = _read(self.keep, one.name) if one.kind == row.kind else None
+            if found is not None and row.kind != "model":
+                known.append(found["seconds"])
+            elif found is not None and (one.method.loss == "mse") == (row.method.loss == "mse"):
+                known.append(found["seconds"] * self.passes[row.method.passes] / self.passes[one.method.passes])
+        if row.kind == "model" and row.method != START:  # a model of which nothing is measured is of no use
+            known.append(
+                max(known, default=0.0) + sum(self.guess(Row(kind, row.method)) for kind in ("utility", "attack"))
+            )
         return max(known, default=0.0 if self.asked.device == "cpu" else _GUESS[row.kind])
+
+    @cached_property
+    def passes(self) -> dict[str, int]:
+        """Of autoencoders over the pictures; the same for all calls."""
+        file = self.keep / "rows" / PASSES
+        with locked(self.keep / "passes.lock"):
+            if not file.exists():
+                full = self.asked.epochs or preset_of(self.asked.preset).epochs
+                passes = {"start": self.asked.start_epochs or full, "full": full, "short": max(full // 4, 1)}
+                write_file(file, (json.dumps(passes) + "\n").encode())
+        return dict(json.loads(file.read_text(encoding="utf-8")))
 
     @cached_property
     def plan(self) -> Plan:
@@ -222,7 +268,7 @@ class Bench:
     def settings(self) -> dict[str, Any]:
         """What rows of one KEEP have in common."""
         asked = self.asked
-        words = ("preset", "train", "release", "own", "attacked", "epochs", "recogniser_epochs", "tuning_steps")
+        words = ("preset", "train", "release", "own", "attacked", "recogniser_epochs", "tuning_steps")
         return {word: getattr(asked, word) for word in words}
 
     def prepare(self) -> None:
@@ -244,8 +290,7 @@ class Bench:
                 "recogniser": asdict(self.plan.recogniser),
             }
             if not file.exists():
-                features = Features(load_encoder("sface", accept_licence=True), self.asked.device)
-                facts["strangers_loss"] = strangers_loss(*self.faces["train"][:2], features)
+                facts["strangers_loss"] = strangers_loss(*self.faces["train"][:2], self.features, "irm", 1.0)
             if self.asked.nobody is not None:
                 frames, codes = self.nobody
                 facts |= {"nobody_pictures": len(frames), "nobody_people": len(np.unique(codes))}
@@ -323,6 +368,11 @@ class Bench:
         return found
 
     @cached_property
+    def features(self) -> Features:
+        """The recogniser of FaceMAE's loss."""
+        return Features(load_encoder("sface", accept_licence=True), self.asked.device)
+
+    @cached_property
     def crowd(self) -> Crowd:
         """Attackers."""
         return Crowd([load_encoder(name, accept_licence=True) for name in ENCODERS], self.plan)
@@ -337,14 +387,15 @@ class Bench:
             self._loaded[method.model] = load_facemae(folder, self.asked.device)
         if method.model not in self._loaded:
             frames, _, names = self.faces["train"]
-            recipe = Recipe(
-                self.asked.preset, method.loss, method.beta, Masking(method.ratio, method.hidden), self.asked.epochs
-            )
-            features = None
-            if method.loss != "mse":
-                features = Features(load_encoder("sface", accept_licence=True), self.asked.device)
-            training = Training(recipe, Faces(frames, names, Counter()), features, self.asked.device)
-            done = train(training, folder, seconds=max(self.left - _RESERVE, 0))
+            masking, passes = Masking(method.ratio, method.hidden), self.passes[method.passes]
+            pilot = None if method.loss == "mse" else read_row(self.keep, PILOT)
+            rate = None if pilot is None else pilot["learning_rate"]
+            recipe = Recipe(self.asked.preset, method.loss, method.beta, masking, passes, learning_rate=rate)
+            features = None if method.loss == "mse" else self.features
+            start = None if method == START else self.trained(START)
+            training = Training(recipe, Faces(frames, names, Counter()), features, self.asked.device, start)
+            with searched_convolutions():
+                done = train(training, folder, seconds=max(self.left - _RESERVE, 0))
             speed = training.step * training.preset.batch / max(training.seconds, 1e-9)
             say(f"  {method.model}: step {training.step} of {training.steps}, {speed:,.0f} pictures/s")
             if not done:
@@ -414,10 +465,13 @@ class Bench:
     def run(self, row: Row) -> dict[str, Any]:
         """What a row found, as JSON has it."""
         method = row.method
+        if row.kind == "pilot":
+            return self.pilot()
         if row.kind == "model":
             trained = self.trained(method)
             curve = json.loads((self.keep / "models" / str(method.model) / CURVE_FILE).read_text(encoding="utf-8"))
-            return {"sha256": trained.sha256, "batch": trained.preset.batch, "training": curve}
+            found = {"sha256": trained.sha256, "batch": trained.preset.batch, "training": curve}
+            return {**found, **self.unseen(method, trained.model)}
         if row.kind == "utility":
             recogniser = self.recogniser(method, row.seed)
             return {
@@ -446,6 +500,39 @@ class Bench:
         )
         made = other.made_by(self.trained(method).model)
         return {"second": second_release(attacker, deployed, masked, again, other, made, self.plan.seed).model_dump()}
+
+    def unseen(self, method: Method, model: MaskedAutoencoder) -> dict[str, Any]:
+        """FaceMAE's loss on a picture each of up to 256 people who trained nothing, beside that of strangers."""
+        (frames, people, _), preset = self.faces["release"], preset_of(self.asked.preset)
+        first = np.unique(people, return_index=True)[1][:256]
+        contents = [self.contents[row] for row in first]
+        masked = MaskedFaces.of(
+            frames[first], contents, Masking(method.ratio or RATIO, method.hidden), preset, key_of(1)
+        )
+        real, made = (vectors_of(side, self.features) for side in (frames[first], masked.made_by(model)))
+        kind: Loss = "irm" if method.loss in ("mse", None) else method.loss
+        beta = method.beta
+        return {
+            "unseen_loss": float(feature_loss(kind, real, made, beta)),
+            "unseen_cosine": float((real * made).sum(dim=1).mean()),
+            "strangers_loss": strangers_loss(*self.faces["train"][:2], self.features, kind, beta),
+            "strangers_cosine": float((real * made.roll(1, dims=0)).sum(dim=1).mean()),
+        }
+
+    def pilot(self) -> dict[str, Any]:
+        """A few steps of FaceMAE with each learning rate."""
+        (frames, _, names), start = self.faces["train"], self.trained(START)
+        steps, found = PILOT_STEPS if self.asked.device != "cpu" else 2, dict[str, Any]()
+        for rate in RATES:
+            recipe = Recipe(self.asked.preset, "irm", epochs=1, learning_rate=rate)
+            training = Training(recipe, Faces(frames, names, Counter()), self.features, self.asked.device, start)
+            training.steps, training.warm_up = steps, steps // 5
+            with searched_convolutions():
+                training.run(steps)
+            found[f"{rate:g}"] = {"losses": training.losses, **self.unseen(FIRST[0], training.model.eval())}
+            say(f"  learning rate {rate:g}", found[f"{rate:g}"])
+        best = min(RATES, key=lambda rate: float(found[f"{rate:g}"]["unseen_loss"]))
+        return {"learning_rate": best, "steps": steps, "rates": found}
 
 
 class OutOfTime(Exception):
@@ -488,15 +575,19 @@ def positions_of(masking: Masking, preset: Preset, key: bytes, content: bytes) -
     return masking.positions(preset, key, content)
 
 
-def strangers_loss(frames: Frames, people: NDArray[np.int64], features: Features) -> float:
-    """FaceMAE's loss if the first pictures of 256 people were answered by those of 256 others: no identity is kept."""
+def strangers_loss(frames: Frames, people: NDArray[np.int64], features: Features, kind: Loss, beta: float) -> float:
+    """A loss if the first pictures of 256 people were answered by those of 256 others: no identity is kept."""
     first = np.unique(people, return_index=True)[1]
     half = min(256, len(first) // 2)
-    device = features.mean.device
+    vectors = vectors_of(frames[first[: 2 * half]], features)
+    return float(feature_loss(kind, vectors[:half], vectors[half:], beta))
+
+
+def vectors_of(frames: Frames, features: Features) -> torch.Tensor:
+    """(n, d) unit vectors of faces (n, s, s, 3)."""
     with torch.no_grad():
-        batches = torch.split(torch.from_numpy(frames[first[: 2 * half]]).permute(0, 3, 1, 2), 64)
-        vectors = torch.cat([features(batch.to(device).float() / 255) for batch in batches])
-    return float(feature_loss("irm", vectors[:half], vectors[half:], 1.0))
+        batches = torch.split(torch.from_numpy(np.ascontiguousarray(frames)).permute(0, 3, 1, 2), 64)
+        return torch.cat([features(batch.to(features.mean.device).float() / 255) for batch in batches])
 
 
 def hits_of(seen: Seen, threshold: float) -> list[list[int]]:
@@ -530,7 +621,7 @@ def result_of(keep: Path, clock: Clock) -> ProtectionResult:
     facts = json.loads((keep / "rows" / FACTS).read_text(encoding="utf-8"))
     rows = {row.name: found for row in ladder() if (found := read_row(keep, row)) is not None}
     methods = []
-    for method in dict.fromkeys(row.method for row in ladder() if row.kind != "model" and row.name in rows):
+    for method in dict.fromkeys(row.method for row in ladder() if row.kind not in UNSEEN and row.name in rows):
         learned = {seed: rows[name] for seed in SEEDS if (name := Row("utility", method, seed).name) in rows}
         attack = rows.get(Row("attack", method).name, {"attackers": []})
         nobody = method.name == NOBODY
@@ -556,7 +647,7 @@ def result_of(keep: Path, clock: Clock) -> ProtectionResult:
         recogniser="sface",
         model_sha256=rows[Row("model", FIRST[0]).name]["sha256"],
     )
-    missing = [_words(row) for row in ladder() if row.name not in rows and row.kind != "model"]
+    missing = [_words(row) for row in ladder() if row.name not in rows and row.kind not in UNSEEN]
     seeds = tuple(seed for seed in SEEDS if Row("utility", FIRST[0], seed).name in rows)
     held = None if second is None else SecondRelease.model_validate(second["second"])
     plan = Plan(RECOGNISERS[release.preset], seeds)
@@ -630,8 +721,13 @@ def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:
             speed = told["steps"] * found_row["batch"] / max(told["seconds"], 1e-9)
             begins = -(-told["mse_until_step"] // told["steps_per_loss"]) if told["recipe"]["loss"] != "mse" else 0
             ends = [told["losses"][begins], told["losses"][-1]]  # the first whole block with the loss of the recipe
-            curves.append([str(row.method.model), told["steps"], told["seconds"], speed, ends])
-    shown = {"model": "", "steps": ",", "seconds": ".0f", "pictures/s": ",.0f", "loss": ".4f"}
+            unseen = [
+                found_row[name] for name in ("unseen_loss", "strangers_loss", "unseen_cosine", "strangers_cosine")
+            ]
+            curves.append([str(row.method.model), told["steps"], told["seconds"], speed, ends, *unseen])
+    shown = {"model": "", "steps": ",", "seconds": ".0f", "pictures/s": ",.0f", "loss": ".4f",
+             "FaceMAE's loss, unseen people": ".2f", "strangers": ".2f", "cosine, unseen people": ".2f",
+             "cosine, strangers": ".2f"}  # fmt: skip
     made["training"] = Table(columns=shown, rows=curves)
     return made
 
@@ -707,13 +803,53 @@ def main() -> None:
     say("faces", {side: len(found[0]) for side, found in bench.faces.items()}, "on", asked.device)
     if asked.prepare:
         return
+    replay.RECORDING = not asked.eager
+    if asked.probe:
+        probe(bench)
+        return
     failed: set[str] = set()
     while (row := step(bench, failed)) is not None:
         if row is WAIT:
             time.sleep(0.5)
     say("no more rows" if bench.left > _RESERVE else "the time is up", f"{len(failed)} failed")
+    if failed:
+        raise SystemExit(3)
 
 
+def probe(bench: Bench) -> None:
+    """Passes that fit: the start in an eighth of the time beside two recognisers, FaceMAE in a quarter beside more."""
+    frames, _, names = bench.faces["train"]
+    some = Faces(frames[:2_048], names[:2_048], Counter())
+    speeds, curves = {}, list[list[float]]()
+    for loss, recording, warm, timed in (("mse", True, 12, 40), ("irm", True, 12, 30), ("irm", False, 12, 0)):
+        replay.RECORDING = recording and not bench.asked.eager
+        training = Training(
+            Recipe(bench.asked.preset, cast(Loss, loss), epochs=1_000), some, bench.features, bench.asked.device
+        )
+        training.warm_up = 0
+        with searched_convolutions():
+            losses = [training.one() for _ in range(warm if bench.asked.device != "cpu" else 1)]
+        curves.append([float(one) for one in losses])
+        began = time.monotonic()
+        last = [training.one() for _ in range(timed if bench.asked.device != "cpu" else 1)]
+        float(last[-1]) if last else None
+        if timed:
+            speeds[loss] = len(last) * training.preset.batch / (time.monotonic() - began)
+        say(
+            f"{loss}, recorded: {training.recorded}",
+            [round(one, 4) for one in curves[-1]],
+            f"{speeds.get(loss, 0):,.0f} pictures/s",
+        )
+    whole = bench.asked.seconds / len(frames)
+    start = min(max(round(0.5 * speeds["mse"] * whole / 8), 8), 50)
+    full = min(max(round(0.35 * speeds["irm"] * whole / 4), 8), 40)
+    passes = {"start": start, "full": full, "short": max(full // 4, 2)}
+    say("passes", passes)
+    write_file(bench.keep / "rows" / PASSES, (json.dumps(passes) + "\n").encode())
+
+
+UNSEEN = ("model", "pilot")
+"""Rows that no page lists."""
 WAIT = Row("wait", ORIGINAL)
 """All rows that can be made are being made by other calls."""
 
@@ -745,12 +881,25 @@ def step(bench: Bench, failed: set[str]) -> Row | None:
                 traceback.print_exc()
                 failed.add(row.name)
                 return row
+            if row.kind == "model":
+                halve(bench.keep / "models" / str(row.method.model), bench.keep / "half")
             seconds = time.monotonic() - began
             content = json.dumps({**found, "seconds": round(seconds, 1)}) + "\n"
             write_file(bench.keep / "rows" / f"{row.name}.json", content.encode())
             say(f"  {row.name}: {seconds:.1f} s {_short(found)}")
             return row
     return WAIT if waiting else None
+
+
+def halve(model: Path, out: Path) -> None:
+    """A copy in half precision, to bring away; its header stays."""
+    from safetensors import safe_open
+    from safetensors.torch import save
+
+    with safe_open(model / MODEL, framework="pt") as file:
+        header, tensors = file.metadata(), {name: file.get_tensor(name).half() for name in file.keys()}  # noqa: SIM118
+    out.mkdir(exist_ok=True)
+    write_file(out / f"{model.name}.safetensors", save(tensors, header))
 
 
 def write_result(asked: argparse.Namespace) -> None:
@@ -768,18 +917,19 @@ def write_result(asked: argparse.Namespace) -> None:
     if asked.record:
         facts = json.loads((asked.keep / "rows" / FACTS).read_text(encoding="utf-8"))
         write_findings("facemae", command="python -m studies.facemae KEEP PICTURES --pairs LFW,pairs.txt",
-                       where=asked.record, tables=found, figures=_figures(facts, result))  # fmt: skip
+                       where=asked.record, tables=found, figures=_figures(asked.keep, facts, result))  # fmt: skip
     from unface.report.protection import write_protection  # here: machines that train need no charts
 
     write_protection(result, result.page_in(asked.keep))
 
 
-def _figures(facts: dict[str, Any], result: ProtectionResult) -> dict[str, Cell]:
+def _figures(keep: Path, facts: dict[str, Any], result: ProtectionResult) -> dict[str, Cell]:
     """How the study was made, and what sentences quote."""
     second = result.second
     figures: dict[str, Cell] = dict(facts["settings"])
+    passes = {f"{name}_passes": count for name, count in json.loads((keep / "rows" / PASSES).read_text()).items()}
     figures |= {"released_people": facts["released_people"], "released_pictures": facts["pictures"]["release"],
-                "train_pictures": facts["pictures"]["train"], "measured_people": result.measured_people,
+                "train_pictures": facts["pictures"]["train"], **passes, "measured_people": result.measured_people,
                 "lfw_pairs": facts["pairs"].get("lfw"), "recogniser_passes": facts["recogniser"]["epochs"],
                 "strangers_loss": facts.get("strangers_loss"), "not_reached": list(result.not_measured),
                 "verdict": result.verdict}  # fmt: skip
@@ -793,12 +943,18 @@ def _figures(facts: dict[str, Any], result: ProtectionResult) -> dict[str, Cell]
 
 def _short(found: dict[str, Any]) -> str:
     if "training" in found:
-        return f"loss {found['training']['losses'][-1]:.4f}"
+        return (
+            f"loss {found['training']['losses'][-1]:.4f}, unseen people {found['unseen_loss']:.3f} "
+            f"(strangers {found['strangers_loss']:.3f}), cosine {found['unseen_cosine']:.3f} "
+            f"(strangers {found['strangers_cosine']:.3f})"
+        )
     if "pairs" in found:
         return ", ".join(f"{one.name} {one.accuracy.value:.2%}" for one in pairs_of(found))
     if "attackers" in found:
         shown = [AttackerResult.model_validate(one) for one in found["attackers"]]
         return ", ".join(f"{one.name} {one.other.value:.2%}" for one in shown if one.other is not None)
+    if "learning_rate" in found:
+        return f"learning rate {found['learning_rate']:g}"
     second = SecondRelease.model_validate(found["second"])
     return f"{second.attacker}: one {second.one.value:.2%}, both {second.both.value:.2%}"
 
@@ -817,7 +973,10 @@ def _options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given.add_argument("--release", type=int, default=2_000, help="people who are released")
     given.add_argument("--own", type=int, default=1_000, help="people of the attacker")
     given.add_argument("--attacked", type=int, default=1_000, help="released people who are attacked")
+    given.add_argument("--start-epochs", type=int, help="of the one that all others start from [default: --epochs]")
     given.add_argument("--epochs", type=int, help="of autoencoders [default: the preset's]")
+    given.add_argument("--probe", action="store_true", help="measure the speed, fit both to --seconds, and stop")
+    given.add_argument("--eager", action="store_true", help="without CUDA graphs")
     given.add_argument("--recogniser-epochs", type=int, help="[default: the recipe's]")
     given.add_argument("--tuning-steps", type=int, default=400, help="of the attacker who fine-tunes")
     given.add_argument("--record", metavar="WHERE", help="keep the tables in docs/measured, with the machine in words")

@@ -66,7 +66,8 @@ def test_a_half_finished_study_says_what_it_found_and_what_it_did_not_reach(keep
     face_mae, plain, masks, _ = FIRST
     training = {"steps": 100, "seconds": 10.0, "losses": [0.1, 0.1, 0.9, 0.6, 0.5], "mse_until_step": 30,
                 "steps_per_loss": 20, "recipe": {"loss": "irm"}}  # fmt: skip
-    write(keep, Row("model", face_mae), {"sha256": "1" * 64, "batch": 256, "training": training})
+    unseen = {"unseen_loss": 2.5, "strangers_loss": 3.3, "unseen_cosine": 0.4, "strangers_cosine": 0.1}
+    write(keep, Row("model", face_mae), {"sha256": "1" * 64, "batch": 256, "training": training, **unseen})
     for seed in (1, 2):
         learned(keep, Row("utility", face_mae, seed), 0.80)
         learned(keep, Row("utility", plain, seed), 0.77)
@@ -83,7 +84,7 @@ def test_a_half_finished_study_says_what_it_found_and_what_it_did_not_reach(keep
     assert (seeds, no_risk) == (2, None)
     assert gain == pytest.approx([3.0, 3.0, 3.0])
     assert risk == pytest.approx([30.0, 30.0, 30.0])
-    assert found["training"].rows == [["irm-0.75", 100, 10.0, 2560.0, [0.9, 0.5]]]
+    assert found["training"].rows == [["irm-0.75", 100, 10.0, 2560.0, [0.9, 0.5], 2.5, 3.3, 0.4, 0.1]]
     assert "attackers of masks at 75 %" in result.not_measured
     assert any("FaceMAE at 90" in words for words in result.not_measured)
     assert Row("utility", CURVE[0]).name not in [path.stem for path in (keep / "rows").iterdir()]

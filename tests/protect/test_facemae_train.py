@@ -87,6 +87,21 @@ def test_every_loss_falls_after_the_warm_up(toy: Faces, loss: str) -> None:
     assert learning.losses[-1] < 0.8 * learning.losses[2]
 
 
+def test_a_run_can_start_from_a_model_of_the_same_pictures(toy: Faces, tmp_path: Path) -> None:
+    pixels = training(toy, loss="mse")
+    assert train(pixels, tmp_path / "pixels")
+    start = load_facemae(tmp_path / "pixels")
+    begun = Training(Recipe(preset="tiny", masking=Masking(0.5), epochs=20), toy, Features(ToyEncoder()), start=start)
+    assert begun.model.pixels.weight.equal(pixels.model.pixels.weight)
+    assert begun.summary()["started_from"] == start.sha256
+    assert train(begun, tmp_path / "both")
+    with pytest.raises(UnfaceError, match="both: was trained by another recipe"):
+        training(toy).resume(tmp_path / "both")
+    others = replace(toy, frames=255 - toy.frames)
+    with pytest.raises(UnfaceError, match="was trained on other pictures; choose one trained on these"):
+        Training(Recipe(preset="tiny", masking=Masking(0.5)), others, Features(ToyEncoder()), start=start)
+
+
 def test_a_stopped_run_goes_on_to_the_same_bits(toy: Faces, tmp_path: Path) -> None:
     whole = training(toy)
     assert train(whole, tmp_path / "whole")

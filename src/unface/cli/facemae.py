@@ -35,6 +35,9 @@ def train(
     mask_ratio: float = typer.Option(0.75, "--mask-ratio", help="Share of each picture that is hidden."),
     hide: str = typer.Option("none", "--hide", help="Always hide eyes or mouth, or none of them."),
     epochs: int | None = typer.Option(None, "--epochs", help="Passes over the pictures [default: the preset's]."),
+    start: Path | None = typer.Option(
+        None, "--start", help="Begin with the weights of a model trained on the same pictures, for example with mse."
+    ),
     seconds: float = typer.Option(float("inf"), "--seconds", help="Stop after this many seconds; repeat to continue."),
     samples: str | None = typer.Option(
         None, "--samples", help="Generated people (unface synth): OUT/samples.png shows what the model makes of them."
@@ -61,7 +64,7 @@ def train(
     from unface.prior import require_device
     from unface.protect.facemae import Features, Masking, hidden_of, loss_of, preset_of
     from unface.protect.facemae_frames import read_faces
-    from unface.protect.facemae_train import Recipe, Training, require_preset
+    from unface.protect.facemae_train import Recipe, Training, load_facemae, require_preset
     from unface.protect.facemae_train import train as run
 
     recipe = Recipe(preset, loss_of(loss), beta, Masking(mask_ratio, hidden_of(hide)), epochs, seed=seed)
@@ -86,7 +89,8 @@ def train(
         if samples is not None:
             given = read_images(samples)
             shown = read_faces(given, preset_of(preset).size, _detector(detector, accept_licence)).frames
-        training = Training(recipe, faces, features, device)
+        begun = None if start is None else load_facemae(start)
+        training = Training(recipe, faces, features, device, begun)
         done = run(training, out, seconds=seconds, samples=shown, progress=progress)
     if not quiet:
         data = training.data

@@ -240,6 +240,8 @@ def _expand(given: Given, _: Attributes, numbers: Numbers) -> Tensor:
 
 def _prelu(given: Given, _: Attributes, __: Numbers) -> Tensor:
     x, slope = given
+    if slope.numel() in (1, x.shape[1]) and slope.numel() == max(slope.shape[-3:-2], default=1):
+        return torch.prelu(x, slope.flatten())  # one kernel, and bfloat16 stays bfloat16
     return torch.where(x >= 0, x, slope * x)
 
 

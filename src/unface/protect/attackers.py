@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from unface.encode import Encoder
@@ -21,6 +21,7 @@ from unface.metrics.rates import just_above
 from unface.progress import Progress, Silent
 from unface.protect.facemae import Features
 from unface.protect.recogniser import TrainedRecogniser, pictures_of
+from unface.protect.replay import Replayed
 from unface.release.retrieval import Labelled, retrieval_risk
 from unface.result.numbers import Share
 from unface.result.protection import AttackerKind, AttackerResult
@@ -118,27 +119,33 @@ def fine_tuned_attacker(
         raise UnfaceError("an attacker who fine-tunes needs pictures of at least two people; give more")
     rows = [np.flatnonzero(own.people == name) for name in names]
     pictures = [torch.from_numpy(np.ascontiguousarray(side)).to(device) for side in (own.real, own.released)]
-    adam = torch.optim.AdamW(weights, tuning.learning_rate, weight_decay=1e-4)
+    adam = torch.optim.AdamW(
+        weights, tuning.learning_rate, weight_decay=1e-4, fused=torch.device(device).type == "cuda"
+    )
     progress, task = progress or Silent(), f"fine-tuning {encoder.name}"
     progress.start(task, tuning.steps)
     kind = torch.device(device).type
+
+    def gradients(places: Tensor) -> Tensor:
+        with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda", cache_enabled=False):
+            seen = torch.cat([side[place] for side, place in zip(pictures, places, strict=True)])
+            real, released = network(pictures_of(seen, seen.shape[1])).float().chunk(2)
+        scores = real @ released.T / tuning.temperature
+        own_place = torch.arange(len(scores), device=device)
+        loss = functional.cross_entropy(scores, own_place) + functional.cross_entropy(scores.T, own_place)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(weights, 1.0)
+        return loss
+
+    learn = Replayed(gradients, weights)
     for step in range(tuning.steps):
         random = stream(tuning.seed, "protect", "fine-tuning", step)
         chosen = random.permutation(len(rows))[: tuning.people]
         # Of two different pictures where there are two: the attacker has another one than was released.
         both = [random.permutation(rows[at])[:2] for at in chosen]
-        places = torch.from_numpy(np.array([[two[0] for two in both], [two[-1] for two in both]])).to(device)
-        with torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda"):
-            seen = torch.cat([side[place] for side, place in zip(pictures, places, strict=True)])
-            real, released = network(pictures_of(seen, seen.shape[1])).float().chunk(2)
-        scores = real @ released.T / tuning.temperature
-        own_place = torch.arange(len(chosen), device=device)
-        loss = functional.cross_entropy(scores, own_place) + functional.cross_entropy(scores.T, own_place)
+        learn(torch.from_numpy(np.array([[two[0] for two in both], [two[-1] for two in both]])).to(device))
         for group in adam.param_groups:
             group["lr"] = tuning.learning_rate * (1 - step / tuning.steps)
-        adam.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(weights, 1.0)
         adam.step()
         progress.advance(task)
     network.requires_grad_(False)

@@ -254,6 +254,9 @@ class Features(nn.Module):
         self.register_buffer("mean", mean)
         self.register_buffer("std", std)
         self.requires_grad_(False).eval().to(device)
+        # Tensor cores take channels last; on a CPU the order stays, and with it every bit of earlier results.
+        self._order = torch.channels_last if torch.device(device).type == "cuda" else torch.contiguous_format
+        self.to(memory_format=self._order)  # type: ignore[call-overload]
 
     def forward(self, pictures: Tensor) -> Tensor:
         size = self.wanted.size
@@ -263,7 +266,7 @@ class Features(nn.Module):
             )
         if self.wanted.channels == "BGR":
             pictures = pictures.flip(1)
-        vectors: Tensor = self.network((pictures - self.mean) / self.std)
+        vectors: Tensor = self.network(((pictures - self.mean) / self.std).contiguous(memory_format=self._order))
         return functional.normalize(vectors.to(torch.promote_types(vectors.dtype, torch.float32)), dim=1)
 
 

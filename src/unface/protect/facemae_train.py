@@ -42,6 +42,7 @@ from unface.protect.facemae import (
     preset_of,
 )
 from unface.protect.facemae_frames import Faces
+from unface.protect.replay import Replayed
 from unface.seeds import stream
 
 MODEL = "model.safetensors"
@@ -65,6 +66,8 @@ class Recipe:
     """Over the pictures; None is the preset's number."""
     weight_decay: float = 0.05
     seed: int = 0
+    learning_rate: float | None = None
+    """None is the preset's."""
 
     def __post_init__(self) -> None:
         self.masking.shown(preset_of(self.preset))
@@ -78,11 +81,20 @@ class Recipe:
 class Training(Steps):
     """The autoencoder and how far it is: MSE of whole pictures while the learning rate rises, then the recipe's loss.
 
+    A run that starts from another model has the recipe's loss from its first step.
+
     Pixels are not normalised patch by patch. Originals and their mirror images are learned, as the recogniser sees
     both. On a GPU the networks run in bfloat16; sums and losses stay in float32.
     """
 
-    def __init__(self, recipe: Recipe, faces: Faces, recogniser: Features | None, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        faces: Faces,
+        recogniser: Features | None,
+        device: str = "cpu",
+        start: "Trained | None" = None,
+    ) -> None:
         if recipe.loss != "mse" and recogniser is None:
             raise UnfaceError(f"loss {recipe.loss!r} needs a recogniser; name one with --recogniser")
         self.recipe, self.preset = recipe, preset_of(recipe.preset)
@@ -98,19 +110,33 @@ class Training(Steps):
         self.warm_up = math.ceil(_WARM_UP * self.steps)
         self._pictures = torch.from_numpy(faces.frames).permute(0, 3, 1, 2).contiguous().to(device)
         self._real: Tensor | None = None
-        self.model = MaskedAutoencoder(self.preset).initialise(recipe.seed).to(device).train()
+        self.model = MaskedAutoencoder(self.preset).initialise(recipe.seed)
+        self.start = None if start is None else start.sha256
+        if start is not None:
+            if start.preset != self.preset:
+                name = start.header["recipe"]["preset"]
+                raise UnfaceError(f"the model to start from is of preset {name}, not {recipe.preset}; choose another")
+            if start.header["data"]["sha256"] != self.data["sha256"]:  # a model names all people it has learned from
+                raise UnfaceError("the model to start from was trained on other pictures; choose one trained on these")
+            self.model.load_state_dict(start.model.state_dict())
+        self.model = self.model.to(device).train()
         self._weights: list[Tensor] = list(self.model.parameters())
+        self._learning_rate = recipe.learning_rate or self.preset.learning_rate
         adam = torch.optim.AdamW(
             self._weights,
-            self.preset.learning_rate,
+            self._learning_rate,
             betas=(0.9, 0.95),
             weight_decay=recipe.weight_decay,
             fused=device != "cpu",
         )
         name = None if self.recogniser is None else self.recogniser.name
-        identity = hashlib.sha256(json.dumps([asdict(recipe), asdict(self.preset), self.data, name]).encode())
-        super().__init__(self.model, adam, identity.hexdigest())
+        decided = [asdict(recipe), asdict(self.preset), self.data, name, *([self.start] if self.start else [])]
+        super().__init__(self.model, adam, hashlib.sha256(json.dumps(decided).encode()).hexdigest())
         self._random = torch.Generator(device)
+        self._pixels, self._features = (
+            Replayed(self._of_pixels, self._weights),
+            Replayed(self._of_features, self._weights),
+        )
 
     def one(self) -> Tensor:
         """Pictures, mirrors and masks are drawn by the number of the step."""
@@ -119,34 +145,55 @@ class Training(Steps):
         device = self._pictures.device
         chosen = torch.randint(len(self._pictures), (count,), generator=self._random, device=device)
         mirrored = torch.rand(count, generator=self._random, device=device) < 0.5
-        pictures = self._pictures[chosen].float() / 255
-        pictures = torch.where(mirrored[:, None, None, None], pictures.flip(3), pictures)
         positions = recipe.masking.drawn(preset, count, self._random)
-        seen = patches_of(pictures, preset.patch)
-        seen = seen.gather(1, positions[..., None].expand(-1, -1, seen.shape[-1]))
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            made = self.model(seen, positions)
-            vectors = None if self._warming or self.recogniser is None else self.recogniser(made)
-        if vectors is None:
-            loss = functional.mse_loss(made, pictures)
+        if self.recogniser is None or self.step < self.pixels_until:
+            loss = self._pixels(chosen, mirrored, positions)
         else:
-            loss = feature_loss(recipe.loss, self._originals()[chosen, mirrored.long()], vectors, recipe.beta)
+            loss = self._features(chosen, mirrored, positions, self._originals()[chosen, mirrored.long()])
+        for group in self._adam.param_groups:
+            group["lr"] = self._learning_rate * self._rate()
+        self._adam.step()
+        self.step += 1
+        return loss
+
+    def _of_pixels(self, chosen: Tensor, mirrored: Tensor, positions: Tensor) -> Tensor:
+        pictures = self._drawn(chosen, mirrored)
+        with self._halved():
+            made = self._made(pictures, positions)
+        return self._learn(functional.mse_loss(made, pictures))
+
+    def _of_features(self, chosen: Tensor, mirrored: Tensor, positions: Tensor, real: Tensor) -> Tensor:
+        assert self.recogniser is not None
+        with self._halved():
+            vectors = self.recogniser(self._made(self._drawn(chosen, mirrored), positions))
+        return self._learn(feature_loss(self.recipe.loss, real, vectors, self.recipe.beta))
+
+    def _drawn(self, chosen: Tensor, mirrored: Tensor) -> Tensor:
+        pictures = self._pictures[chosen].float() / 255
+        return torch.where(mirrored[:, None, None, None], pictures.flip(3), pictures)
+
+    def _made(self, pictures: Tensor, positions: Tensor) -> Tensor:
+        seen = patches_of(pictures, self.preset.patch)
+        made: Tensor = self.model(seen.gather(1, positions[..., None].expand(-1, -1, seen.shape[-1])), positions)
+        return made
+
+    def _halved(self) -> torch.autocast:
+        kind = self._pictures.device.type
+        return torch.autocast(kind, torch.bfloat16, enabled=kind == "cuda", cache_enabled=False)
+
+    def _learn(self, loss: Tensor) -> Tensor:
         loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self._weights, 1.0)
-        for group in self._adam.param_groups:
-            group["lr"] = self.preset.learning_rate * self._rate()
-        self._adam.step()
-        self._adam.zero_grad(set_to_none=True)
-        self.step += 1
-        return loss.detach()
+        return loss
 
     @property
-    def _warming(self) -> bool:
-        return self.step < self.warm_up
+    def pixels_until(self) -> int:
+        """The step from which the recipe's loss is learned; a model to start from knows pixels already."""
+        return 0 if self.start else self.warm_up
 
     def _rate(self) -> float:
         """Of the learning rate: up in a line, then down along a cosine, as MAE's."""
-        if self._warming:
+        if self.step < self.warm_up:
             return (self.step + 1) / self.warm_up
         return 0.5 * (1 + math.cos(math.pi * (self.step - self.warm_up) / max(self.steps - self.warm_up, 1)))
 
@@ -154,14 +201,18 @@ class Training(Steps):
         """(n, 2, d): the recogniser's vectors of the originals and of their mirror images, made once."""
         if self._real is None:
             assert self.recogniser is not None
-            device = self._pictures.device
             rows = []
-            with torch.no_grad(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            with torch.no_grad(), self._halved():
                 for start in range(0, len(self._pictures), self.preset.batch):
                     pictures = self._pictures[start : start + self.preset.batch].float() / 255
                     rows.append(torch.stack([self.recogniser(pictures), self.recogniser(pictures.flip(3))], dim=1))
             self._real = torch.cat(rows)
         return self._real
+
+    @property
+    def recorded(self) -> bool:
+        """Whether steps are replayed by the GPU."""
+        return self._pixels.recorded or self._features.recorded
 
     def resume(self, folder: Path) -> None:
         """Continue where the same recipe stopped; a checkpoint of another preset is named."""
@@ -184,10 +235,11 @@ class Training(Steps):
         return {
             "recipe": asdict(self.recipe),
             "recogniser": None if self.recogniser is None else self.recogniser.name,
+            **({"started_from": self.start} if self.start else {}),
             "data": self.data,
             "step": self.step,
             "steps": self.steps,
-            "mse_until_step": self.steps if self.recogniser is None else self.warm_up,
+            "mse_until_step": self.steps if self.recogniser is None else self.pixels_until,
             "seconds": round(self.seconds, 1),
             "weights": sum(weight.numel() for weight in self._weights),
             "steps_per_loss": BLOCK,

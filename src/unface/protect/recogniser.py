@@ -17,6 +17,7 @@ from torch.nn import functional
 from unface.errors import UnfaceError
 from unface.output.write import write_file
 from unface.progress import Progress, Silent
+from unface.protect.replay import Replayed
 from unface.seeds import stream
 
 _HEADER = "recogniser"
@@ -53,15 +54,16 @@ RECOGNISERS = {
 """For the pictures of each preset of the autoencoder; 224² are brought to 112², as papers measure them."""
 
 
-def arcface_loss(cosines: Tensor, people: Tensor, scale: float, margin: float) -> Tensor:
+def arcface_loss(cosines: Tensor, people: Tensor, scale: float, margin: Tensor | float) -> Tensor:
     """Cross-entropy of ``scale`` · cosines (n, people), where the own person's angle is made larger by ``margin``.
 
     Where the angle would pass 180°, the cosine falls on in a line, so that the loss never turns back.
     """
+    margin = torch.as_tensor(margin, dtype=cosines.dtype, device=cosines.device)
     own = cosines.gather(1, people[:, None]).clamp(-1, 1)
     sine = (1 - own**2).clamp(min=1e-12).sqrt()
-    further = own * math.cos(margin) - sine * math.sin(margin)
-    further = torch.where(own > math.cos(math.pi - margin), further, own - math.sin(margin) * margin)
+    further = own * margin.cos() - sine * margin.sin()
+    further = torch.where(own > (math.pi - margin).cos(), further, own - margin.sin() * margin)
     return functional.cross_entropy(scale * cosines.scatter(1, people[:, None], further.to(cosines.dtype)), people)
 
 
@@ -210,26 +212,31 @@ def train_recogniser(
     random = torch.Generator(device)
     progress.start(task, steps)
     losses: list[Tensor] = []
+
+    def gradients(chosen: Tensor, mirrored: Tensor, margin: Tensor) -> Tensor:
+        batch = pictures[chosen].float() / 255
+        batch = torch.where(mirrored[:, None, None, None], batch.flip(3), batch)
+        with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=cuda, cache_enabled=False):
+            vectors = network(batch.contiguous(memory_format=torch.channels_last))
+        cosines = functional.normalize(vectors.float(), dim=1) @ functional.normalize(head, dim=1).T
+        loss = arcface_loss(cosines, targets[chosen], recipe.scale, margin)
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(weights, 5.0)
+        return loss
+
+    learn = Replayed(gradients, weights)
+    margins = recipe.margin * (5 * torch.arange(steps, device=device) / steps).clamp(max=1)
     for step in range(steps):
         if step % each == 0:
             random.manual_seed(int(stream(recipe.seed, "recogniser", "epoch", step // each).integers(2**62)))
             order, losses = torch.randperm(len(frames), generator=random, device=device), []
         chosen = order[step % each * recipe.batch : (step % each + 1) * recipe.batch]
         mirrored = torch.rand(len(chosen), generator=random, device=device) < 0.5
-        batch = pictures[chosen].float() / 255
-        batch = torch.where(mirrored[:, None, None, None], batch.flip(3), batch)
-        with torch.autocast(torch.device(device).type, torch.bfloat16, enabled=cuda):
-            vectors = network(batch.contiguous(memory_format=torch.channels_last))
-        cosines = functional.normalize(vectors.float(), dim=1) @ functional.normalize(head, dim=1).T
-        margin = recipe.margin * min(1.0, 5 * step / steps)
-        loss = arcface_loss(cosines, targets[chosen], recipe.scale, margin)
+        loss = learn(chosen, mirrored, margins[step])
         for group in adam.param_groups:
             group["lr"] = recipe.learning_rate * _rate(step, steps)
-        adam.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(weights, 5.0)
         adam.step()
-        losses.append(loss.detach())
+        losses.append(loss)
         progress.advance(task)
     last = float(torch.stack(losses).mean())
     if not math.isfinite(last):
