@@ -40,7 +40,7 @@ def run(device: str = "cpu") -> list[Ratio]:
         training = Training(Recipe(preset, loss, epochs=1000), faces, recogniser, device)
         training.warm_up = 0
         network = None if loss == "mse" else recogniser
-        passes = Replayed(lambda _, t=training, n=network: _bare(t, n), training._weights)  # type: ignore[misc]
+        passes = Replayed(lambda _, t=training, n=network: _bare(t, n), training._weights)
         beginning = torch.zeros(1, device=device)
         for _ in range(steps if cuda else 1):  # the originals' vectors are made once
             training.one()

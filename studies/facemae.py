@@ -470,8 +470,8 @@ class Bench:
         if row.kind == "model":
             trained = self.trained(method)
             curve = json.loads((self.keep / "models" / str(method.model) / CURVE_FILE).read_text(encoding="utf-8"))
-            found = {"sha256": trained.sha256, "batch": trained.preset.batch, "training": curve}
-            return {**found, **self.unseen(method, trained.model)}
+            about = {"sha256": trained.sha256, "batch": trained.preset.batch, "training": curve}
+            return {**about, **self.unseen(method, trained.model)}
         if row.kind == "utility":
             recogniser = self.recogniser(method, row.seed)
             return {

@@ -39,7 +39,7 @@ class Replayed:
             return self._fresh(inputs)
         self._calls += 1
         if self._calls <= _FIRST:
-            now, side = torch.cuda.current_stream(), torch.cuda.Stream()
+            now, side = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
             side.wait_stream(now)
             with torch.cuda.stream(side):  # as PyTorch asks for before a recording
                 loss = self._fresh(inputs)
