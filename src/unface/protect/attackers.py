@@ -119,9 +119,7 @@ def fine_tuned_attacker(
         raise UnfaceError("an attacker who fine-tunes needs pictures of at least two people; give more")
     rows = [np.flatnonzero(own.people == name) for name in names]
     pictures = [torch.from_numpy(np.ascontiguousarray(side)).to(device) for side in (own.real, own.released)]
-    adam = torch.optim.AdamW(
-        weights, tuning.learning_rate, weight_decay=1e-4, fused=torch.device(device).type == "cuda"
-    )
+    adam = torch.optim.AdamW(weights, tuning.learning_rate, weight_decay=1e-4)
     progress, task = progress or Silent(), f"fine-tuning {encoder.name}"
     progress.start(task, tuning.steps)
     kind = torch.device(device).type
