@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
@@ -242,8 +243,8 @@ def release() -> str:
     def auc_y(value: float) -> float:
         return bottom - (bottom - top) * (value - 0.4) / 0.6
 
-    dose = [row for row in read_findings("release").tables["dose"].rows if row[0] == "arcface-mbf"]
-    doses = [250, 1_000, 5_000, 20_000, "none of them"]
+    dose: list[list[Any]] = [row for row in read_findings("release").tables["dose"].rows if row[0] == "arcface-mbf"]
+    doses: list[Any] = [250, 1_000, 5_000, 20_000, "none of them"]
     places = panel(60, [*(f"{n:,}" for n in doses[:-1]), "control"], {0.5: "0.5", 0.75: "0.75", 1.0: "1"}, auc_y)
     for at, (passes, kind) in enumerate(PASSES.items()):
         own = sorted((row for row in dose if row[3] and _nearest(row[3], PASSES) == passes), key=lambda row: row[1])
@@ -262,7 +263,7 @@ def release() -> str:
     places = panel(560, ["1 %", "5 %", "20 %"], {0: "0 %", 0.5: "50 %", 1: "100 %"}, share_y)
     last: dict[str, float] = {}
     for kind, view in PLANTED.items():
-        rows = [row for row in planted.rows if row[0] == kind]
+        rows: list[list[Any]] = [row for row in planted.rows if row[0] == kind]
         points = [(place, row[column.index(view)]) for place, row in zip(places, rows, strict=True)]
         curve(points, share_y, "isp" if view == "face" else "leace", f"{kind}, listed by {view}")
         last["whole pictures" if view == "face" else view] = share_y(points[-1][1][0])

@@ -6,8 +6,8 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.gate.test_release import exposure, result, view
-from unface.report.release import FacePair, print_release, render_release, write_release
-from unface.result.release import RiskyPicture
+from unface.report.release import FacePair, advice, print_release, render_release, write_release
+from unface.result.release import PermutationTest, RiskyPicture
 
 RISKY = RiskyPicture(id="<b>s1.png</b>", training=0.91, holdout=0.32, people=2, is_copy=True)
 
@@ -44,3 +44,11 @@ def test_the_table_fits_eighty_columns() -> None:
     for word in ("exposed", "1e-4", "another picture", "44"):
         assert any(word in line for line in lines)
     assert not any("…" in line for line in lines)
+
+
+def test_the_list_of_people_is_named_only_where_there_is_one() -> None:
+    sure = PermutationTest(p=0.0004, exact=True, permutations=None)
+    leaking = view().model_copy(update={"membership": view().membership.model_copy(update={"test": sure})})
+    assert result(leaking).decision == "leaks"
+    assert "exposed.csv" not in advice(result(leaking))[0]
+    assert "exposed.csv" in advice(result(view(listed=40)))[0]

@@ -129,9 +129,10 @@ def advice(result: ReleaseResult) -> list[str]:
             "Repeat this with a second encoder, and with a larger holdout, which can list a smaller number of people.",
             "Keep release.json with the set, and check it with a gate: set exposed_max and copies_max in a policy.",
         ]
+    listed = f" and in {EXPOSED_FILE}" if result.exposure.exposed.numerator else ""
     return [
-        "Remove the synthetic pictures listed below and in exposed.csv, then run this again. That removes what was "
-        "found, not its cause.",
+        f"Remove the synthetic pictures listed below{listed}, then run this again. That removes what was found, not "
+        "its cause.",
         "Train the generator on more people, for fewer steps, or without repeated pictures. The usual cause is "
         "memorised pictures.",
         "Check the next version with a gate: set exposed_max and copies_max in a policy.",
