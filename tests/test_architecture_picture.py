@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from docs import pictures as drawn
+from studies.measured import read_findings
 
 from tests.test_architecture import LEVELS
 
@@ -25,7 +26,7 @@ def test_the_picture_of_erasers_shows_the_recorded_rates() -> None:
 def test_the_picture_of_releases_shows_every_recorded_generator() -> None:
     picture = drawn.RELEASE.read_text(encoding="utf-8")
     assert picture == drawn.release()
-    rows = drawn.read_findings("release").tables["dose"].rows
+    rows = read_findings("release").tables["dose"].rows
     generators = [row for row in rows if row[0] == "arcface-mbf"]
     assert len(re.findall(r"<title>(?:seen about|never saw)", picture)) == len(generators)
 
