@@ -640,18 +640,18 @@ def result_of(keep: Path, clock: Clock) -> ProtectionResult:
     release = ReleaseFacts(
         name="the CelebA release of the study",
         sha256=facts["sha256"],
-        people=facts["settings"]["attacked"],
-        pictures=facts["attacked_pictures"],
+        people=facts["released_people"],
+        pictures=facts["pictures"]["release"],
         preset=facts["settings"]["preset"],
         loss="irm",
         recogniser="sface",
         model_sha256=rows[Row("model", FIRST[0]).name]["sha256"],
     )
-    missing = [_words(row) for row in ladder() if row.name not in rows and row.kind not in UNSEEN]
+    missing = not_reached([row for row in ladder() if row.name not in rows and row.kind not in UNSEEN])
     seeds = tuple(seed for seed in SEEDS if Row("utility", FIRST[0], seed).name in rows)
     held = None if second is None else SecondRelease.model_validate(second["second"])
     plan = Plan(RECOGNISERS[release.preset], seeds)
-    return assembled(release, methods, held, missing, plan, clock, {})
+    return assembled(release, methods, held, missing, plan, clock, {}, facts["settings"]["attacked"])
 
 
 def pairs_of(found: dict[str, Any]) -> list[PairsResult]:
@@ -670,10 +670,21 @@ def merged(by_seed: dict[int, list[PairsResult]]) -> list[PairsResult]:
     return made
 
 
-def _words(row: Row) -> str:
-    at = "" if row.method.ratio is None else f" at {100 * row.method.ratio:g} %"
-    what = {"utility": f"recogniser {row.seed} of", "attack": "attackers of", "second": "two releases of"}[row.kind]
-    return f"{what} {row.method.name}{at}"
+def not_reached(rows: Sequence[Row]) -> list[str]:
+    """In words; a method of which no row is finished is one line."""
+    found = []
+    for method in dict.fromkeys(row.method for row in rows):
+        at = method.name + ("" if method.ratio is None else f" at {100 * method.ratio:g} %")
+        kinds = {row.kind for row in rows if row.method == method}
+        seeds = [row.seed for row in rows if row.method == method and row.kind == "utility"]
+        if 1 in seeds:
+            found.append(at)
+            continue
+        if seeds:
+            found.append(f"recogniser{'s' * (len(seeds) > 1)} {' and '.join(map(str, seeds))} of {at}")
+        words = {"attack": "attackers", "second": "two releases"}
+        found += [f"{word} of {at}" for kind, word in words.items() if kind in kinds]
+    return found
 
 
 def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:

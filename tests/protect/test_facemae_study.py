@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studies.facemae import CURVE, FIRST, Row, claimed, ladder, result_of, tables
+from studies.facemae import CURVE, FIRST, Row, claimed, ladder, not_reached, result_of, tables
 
 from unface.result.file import Clock
 
@@ -88,3 +88,12 @@ def test_a_half_finished_study_says_what_it_found_and_what_it_did_not_reach(keep
     assert "attackers of masks at 75 %" in result.not_measured
     assert any("FaceMAE at 90" in words for words in result.not_measured)
     assert Row("utility", CURVE[0]).name not in [path.stem for path in (keep / "rows").iterdir()]
+
+
+def test_what_was_not_reached_is_one_line_for_a_method_without_any_row() -> None:
+    face_mae, curve = FIRST[0], CURVE[0]
+    rows = [Row("utility", face_mae, 2), Row("utility", face_mae, 3), Row("second", face_mae)]
+    rows += [Row("utility", curve), Row("attack", curve)]
+    assert not_reached(rows) == [
+        "recognisers 2 and 3 of FaceMAE at 75 %", "two releases of FaceMAE at 75 %", "FaceMAE at 50 %",
+    ]  # fmt: skip

@@ -337,12 +337,16 @@ def assembled(
     plan: Plan,
     clock: Clock,
     left_out: Mapping[str, int],
+    attacked_people: int | None = None,
 ) -> ProtectionResult:
-    """The file, with what a reader must know; half of the people set thresholds (``Deployed.half``)."""
+    """The file, with what a reader must know; half of the people who are attacked, else of all, set thresholds
+    (``Deployed.half``).
+    """
+    people = attacked_people or release.people
     result = ProtectionResult(
         release=release,
-        calibrate_people=release.people // 2,
-        measured_people=release.people - release.people // 2,
+        calibrate_people=people // 2,
+        measured_people=people - people // 2,
         methods=methods,
         second=second,
         findings=[],

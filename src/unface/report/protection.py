@@ -56,7 +56,7 @@ def print_protection(result: ProtectionResult, console: Console) -> None:
     facts = result.release
     about = (
         f"{facts.name}: {facts.pictures:,} pictures of {facts.people:,} people; thresholds from "
-        f"{result.calibrate_people:,} of them, numbers from the other {result.measured_people:,}."
+        f"{result.calibrate_people:,} of them, numbers from {result.measured_people:,} others."
     )
     print_safely(console, Text(about, style="dim"))
     console.print()
