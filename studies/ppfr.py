@@ -5,6 +5,7 @@
     python -m studies.ppfr attack EMBEDDINGS SYSTEM --out OUT [--attacker sface]
     python -m studies.ppfr intercept EMBEDDINGS SYSTEM --out OUT
     python -m studies.ppfr climbed EMBEDDINGS PICTURES --out OUT
+    python -m studies.ppfr linked EMBEDDINGS SYSTEM --out OUT
     python -m studies.ppfr table OUT [--record WHERE]
 
 SYSTEM is SCHEME/VARIANT/RECOGNISER, as dctdp/as-attacked/arcface-mbf: a front end, least squares, a recogniser
@@ -12,7 +13,8 @@ SYSTEM is SCHEME/VARIANT/RECOGNISER, as dctdp/as-attacked/arcface-mbf: a front e
 github.com/georg-jung/lfw-pairs-aligned; EMBEDDINGS holds <recogniser>_celeba20.parquet as ``unface encode`` writes
 them, PICTURES the same pictures. Accuracy comes first: a system below 97 % is refused.
 
-``climbed`` judges what studies.ppfr_climb left in OUT: Map²V on a GPU.
+``climbed`` judges what studies.ppfr_climb left in OUT: Map²V on a GPU. ``linked`` shows SYSTEM the faces that were
+drawn of answers of any system: is a person who is enrolled in both linked?
 Each finished piece is a line of OUT/rows.jsonl and is not repeated; rows hold counts alone.
 """
 
@@ -47,7 +49,7 @@ from unface.seeds import stream
 from unface.validate.map2v import IMPROVED, PUBLISHED
 from unface.validate.measure import Counts, Curve, ceiling_counts, judge_recovered, people_share, pooled
 from unface.validate.oracle import Replayed
-from unface.validate.ports import Recovered, TemplateJudge
+from unface.validate.ports import Faces, Picture, Recovered, TemplateJudge
 
 BATCH = 32
 QUERIES = (20, 50, 100, 200, 500, 900)
@@ -70,7 +72,7 @@ SEARCHES = {
 NEAR = 5.0
 """Years within which two ages match."""
 CLIMBED_PEOPLE = 20
-CLIMBED = (200, 500, 900, 3600)
+CLIMBED = (200, 500, 900, 1900, 3600)
 """Numbers of questions that tables show, besides the last."""
 Row = dict[str, Any]
 """A finished piece, as rows.jsonl holds it."""
@@ -87,6 +89,7 @@ def main() -> None:
         ("attack", ("embeddings",)),
         ("intercept", ("embeddings",)),
         ("climbed", ("embeddings", "pictures")),
+        ("linked", ("embeddings",)),
     ):
         verb = made[name] = verbs.add_parser(name)
         for path in paths:
@@ -96,7 +99,7 @@ def main() -> None:
         verb.add_argument("--out", type=Path, required=True)
     made["accuracy"].add_argument("--folds", type=int, default=10)
     made["attack"].add_argument("--attacker", default="sface")
-    for verb in (made["encode"], made["attack"], made["intercept"], made["climbed"]):
+    for verb in (made["encode"], made["attack"], made["intercept"], made["climbed"], made["linked"]):
         verb.add_argument("--targets", type=int, default=60)
     table = verbs.add_parser("table")
     table.add_argument("out", type=Path)
@@ -109,6 +112,7 @@ def main() -> None:
         "attack": attack,
         "intercept": intercept,
         "climbed": climbed,
+        "linked": linked,
         "table": print_tables,
     }
     run[asked.verb](asked)
@@ -243,7 +247,7 @@ def with_server(sets: Sets, base: str, path: Path) -> Sets:
     return {**sets, base: replace(sets[base], vectors=server.vectors[[row[one] for one in ids]])}
 
 
-def attacked(splits: Sequence[Split], base: str, attacker: str, name: str) -> Row:
+def attacked(splits: Sequence[Split], base: str, attacker: str, name: str, queries: Sequence[int] = QUERIES) -> Row:
     """Success at FAR 1e-3 by judges that are neither server nor attacker's target; PSI and PSII by each system."""
     curves, scored, real = list[Curve](), dict[str, list[Score]](), list[tuple[Counts, Counts]]()
     for split in splits:
@@ -254,7 +258,7 @@ def attacked(splits: Sequence[Split], base: str, attacker: str, name: str) -> Ro
             answers = answers[:, order]
         made = attacks[name.partition(",")[0]]
         asked = knowledge.pictures[: answers.shape[1]]
-        recovered = [made.run(Replayed(asked, row), knowledge, QUERIES) for row in answers]
+        recovered = [made.run(Replayed(asked, row), knowledge, queries) for row in answers]
         everybody = split.judges("", attacker)
         judges = [judge for judge in everybody if judge.name in JUDGES and judge.name != base]
         curve = Curve.of(judge_recovered(made.settings, recovered, split.enrolled, judges), split.number)
@@ -268,12 +272,12 @@ def attacked(splits: Sequence[Split], base: str, attacker: str, name: str) -> Ro
     strangers = whole.counts("stranger")[:, at].sum(axis=(0, 2)) / whole.verdicts.compared[2].sum()
     return {
         "people": int(whole.verdicts.same.shape[-1]),
-        "queries": list(QUERIES),
+        "queries": list(queries),
         "judges": list(whole.verdicts.judges),
         **{
-            kind: [percents(whole.share(kind, every, at, n)) for n in range(len(QUERIES))] for kind in ("same", "other")
+            kind: [percents(whole.share(kind, every, at, n)) for n in range(len(queries))] for kind in ("same", "other")
         },
-        "climbed": [percents(first_share(whole, at, n)) for n in range(len(QUERIES))],
+        "climbed": [percents(first_share(whole, at, n)) for n in range(len(queries))],
         "chance": [rounded(100 * one) for one in strangers],
         "ceiling": percents(people_share(accepted[:, at].sum(axis=0), compared.sum(axis=0), 0)),
         "privacy": {judge: summed(parts) for judge, parts in scored.items()},
@@ -302,8 +306,8 @@ def privacy_scores(
     """Map²V's unit: at the threshold with the largest TAR − FAR on calibrate people."""
     threshold, rejected = best_split(*pairs_of(split.calibrate.vectors[judge.name], split.calibrate.identities))
     rows = [split.enrolled.rows(at) for at in range(len(recovered))]
-    same, other = np.zeros((2, len(QUERIES)), np.int64)
-    for at in range(len(QUERIES)):
+    same, other = np.zeros((2, len(chosen)), np.int64)
+    for at in range(len(chosen)):
         picked = [one.templates[chosen[at, person], at] for person, one in enumerate(recovered)]
         pictures = [one.pictures[0][at] if one.pictures else None for one in recovered]
         accepted = judge.compare(np.stack(picked), pictures, split.enrolled) >= threshold
@@ -366,34 +370,137 @@ def intercept(asked: argparse.Namespace) -> None:
 # ---- Map²V, run by studies.ppfr_climb
 
 
-def climbed(asked: argparse.Namespace) -> None:
-    """A row for each system and search; cells are joined after the numbers of questions that all of them reached."""
-    cells: dict[tuple[str, str], list[tuple[Row, dict[str, NDArray[Any]]]]] = {}
-    for path in sorted((asked.out / "climb").glob("*.npz")):
+Cells = list[tuple[Row, dict[str, NDArray[Any]]]]
+"""What they are of, and their arrays."""
+
+
+def read_cells(out: Path) -> dict[tuple[str, str], Cells]:
+    """By system and search. A cell that was cut counts only where none of its kind is whole."""
+    cells: dict[tuple[str, str], Cells] = {}
+    for path in sorted((out / "climb").glob("*.npz")):
         with np.load(path) as file:
-            arrays = dict(file)
+            arrays = {
+                name: one.astype(np.float32) if one.dtype == np.float16 else one for name, one in dict(file).items()
+            }
         meta = json.loads(str(arrays.pop("meta")))
         cells.setdefault((meta["system"], meta["search"]), []).append((meta, arrays))
+    return {key: [one for one in parts if one[0]["whole"]] or parts for key, parts in cells.items()}
+
+
+def joined(parts: Cells, first: int) -> tuple[list[int], list[int], dict[str, NDArray[Any]]]:
+    """People below ``first``, the numbers of questions that all cells reached, and arrays of both."""
+    stages = sorted(set.intersection(*(set(meta["queries"]) for meta, _ in parts)))
+    people = [person for meta, _ in parts for person in meta["people"] if person < first]
+    arrays: dict[str, list[NDArray[Any]]] = {}
+    for meta, found in parts:
+        kept = [at for at, person in enumerate(meta["people"]) if person < first]
+        picked = [meta["queries"].index(n) for n in stages]
+        for name in ("score", "server", *JUDGES):
+            arrays.setdefault(name, []).append(found[name][kept][:, picked])
+        arrays.setdefault("last", []).append(found["last"][kept])
+    return people, stages, {name: np.concatenate(some) for name, some in arrays.items()}
+
+
+def climbed(asked: argparse.Namespace) -> None:
+    """A row for each system and search, of all people and of those whom every search was run on; and `scores` on the
+    answers about generated faces."""
     traits, images = Traits(), {image.id: image for image in read_images(asked.pictures)}
-    for (system, search), parts in cells.items():
-        asked.system = system
-        cast = cast_of(asked, base_of(system))
-        stages = sorted(set.intersection(*(set(meta["queries"]) for meta, _ in parts)))
-        people = [person for meta, _ in parts for person in meta["people"]]
-        picked = [[meta["queries"].index(n) for n in stages] for meta, _ in parts]
-        joined = {
-            name: np.concatenate([arrays[name][:, at] for (_, arrays), at in zip(parts, picked, strict=True)])
-            for name in ("score", "server", *JUDGES)
-        }
-        key = {"verb": "map2v", "system": system, "attack": search, "people": len(people), "queries": stages}
-        scores = [rounded(float(one)) for one in joined["score"].mean(axis=0)]
-        found = judged(cast, base_of(system), people, joined)
-        ids = [str(one) for one in cast.people[base_of(system)].ids]
-        shown = [[ids[int(cast.enrolled.pictures[row].name)] for row in cast.enrolled.rows(at)[:2]] for at in people]
-        real = [[decode(images[name].read()) for name in names] for names in shown]
-        last = np.concatenate([arrays["last"] for _, arrays in parts])
-        append(asked.out, {**key, "score": scores, **found, "traits": traits.matched(list(last), real)})
-        print(system, search, len(people), "people", flush=True)
+    for (system, search), parts in read_cells(asked.out).items():
+        asked.system, base = system, base_of(system)
+        cast = cast_of(asked, base)
+        ids = [str(one) for one in cast.people[base].ids]
+        count = sum(len(meta["people"]) for meta, _ in parts)
+        for first in sorted({asked.targets, CLIMBED_PEOPLE if count > CLIMBED_PEOPLE else asked.targets}):
+            people, stages, arrays = joined(parts, first)
+            key: Row = {"verb": "map2v", "system": system, "attack": search, "people": len(people), "queries": stages}
+            if any(key.items() <= row.items() for row in rows_of(asked.out)):
+                continue
+            rows = [cast.enrolled.rows(at)[:2] for at in people]
+            shown = [[ids[int(cast.enrolled.pictures[row].name)] for row in mine_] for mine_ in rows]
+            real = [[decode(images[name].read()) for name in names] for names in shown]
+            found = judged(cast, base, people, arrays)
+            scores = [rounded(float(one)) for one in arrays["score"].mean(axis=0)]
+            more = {"score": scores, **found, "traits": traits.matched(list(arrays["last"]), real)}
+            append(asked.out, {**key, **more})
+            print(system, search, len(people), "people", flush=True)
+        if search == BEST_GENERATED:
+            scores_on_generated(asked, cast, parts[0][1])
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedCast(Cast):
+    """Asked with generated faces; only their answers and the attacker's vectors of them are known."""
+
+    own: NDArray[np.float32] | None = None
+    answers: NDArray[np.float64] | None = None
+
+    @cached_property
+    def asked(self) -> Faces:
+        """See ``Split``."""
+        assert self.own is not None
+        count = len(self.own)
+        vectors = {name: np.zeros((count, self.people[name].vectors.shape[1]), np.float32) for name in JUDGES}
+        pictures = tuple(Picture(f"g{row}", f"g{row}".encode()) for row in range(count))
+        return Faces(pictures, np.arange(count), ("nobody",), {**vectors, "sface": self.own})
+
+    def scores(self, target: str) -> NDArray[np.float64]:
+        """See ``Split``."""
+        assert self.answers is not None
+        return self.answers
+
+
+def scores_on_generated(asked: argparse.Namespace, cast: Cast, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """`scores` with the questions of the best generated face."""
+    base = base_of(asked.system)
+    key: Row = {"verb": "generated", "system": asked.system, "attack": "scores, generated"}
+    if any(key.items() <= row.items() for row in rows_of(asked.out)):
+        return
+    answers = arrays["answers"] / 32767
+    queries = [n for n in (*CLIMBED, PUBLISHED.questions) if n <= answers.shape[1]]
+    made = GeneratedCast(cast.people, None, 0, targets=asked.targets, own=arrays["own"], answers=answers)
+    append(asked.out, {**key, **attacked([made], base, "sface", "scores", queries)})
+    print(asked.system, "scores on generated faces", flush=True)
+
+
+# ---- linkage across systems (S_T, S_V of paper 002)
+
+
+def linked(asked: argparse.Namespace) -> None:
+    """The last pictures of every search, before SYSTEM: PSI / PSII, and accepted at FAR 1e-3."""
+    require_accuracy(asked.out, asked.system)
+    base, server = base_of(asked.system), system_of(asked.system)
+    cast, detector = cast_of(asked, base), load_detector(accept_licence=True)
+    calibrate, enrolled = cast.calibrate, cast.enrolled
+    threshold, rejected = best_split(*pairs_of(calibrate.vectors[base], calibrate.identities))
+    strict = next(
+        one.cosine for one in template_thresholds(calibrate.vectors[base], calibrate.identities) if one.far == FAR
+    )
+    for (system, search), parts in read_cells(asked.out).items():
+        if search not in ("published", "improved", BEST_GENERATED):
+            continue
+        people, stages, arrays = joined(parts, asked.targets)
+        key: Row = {"verb": "linked", "system": system, "attack": search, "validated": asked.system}
+        key |= {"people": len(people), "questions": stages[-1]}
+        if any(key.items() <= row.items() for row in rows_of(asked.out)):
+            continue
+        frames = [face_frames(picture, detector, [server.wanted]) for picture in arrays["last"]]
+        there = np.array([frame is not None for frame in frames])
+        vectors = np.zeros((len(frames), server.space.dim), np.float32)
+        vectors[there] = server.embed([frame[0] for frame in frames if frame is not None])
+        cosines = (vectors @ enrolled.vectors[base].T)[:, None]
+        rows = [enrolled.rows(person) for person in people]
+        found: Row = {}
+        for name, limit in (("split", threshold), ("far", strict)):
+            first, rest = mine(cosines >= np.float32(limit), rows)
+            of = np.array([len(one) - 1 for one in rows])
+            if name == "split":
+                shares = first.mean(), rest.sum() / of.sum()
+                found["privacy"] = [rounded(50 * (float(share) + rejected)) for share in shares]
+            else:
+                found["same"] = percents(people_share(first[:, 0], np.ones(len(rows), np.int64), 0))
+                found["other"] = percents(people_share(rest[:, 0], of, 0))
+        append(asked.out, {**key, **found})
+        print(key, found, flush=True)
 
 
 def judged(cast: Cast, base: str, people: Sequence[int], found: Mapping[str, NDArray[np.float32]]) -> Row:
@@ -515,10 +622,10 @@ def print_tables(asked: argparse.Namespace) -> None:
 
 def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
     """Accuracy, success of attacks that ask with photographs, PSI / PSII by system, and Map²V."""
+    newest = {row["system"]: row for row in rows if row["verb"] == "accuracy"}
     accuracies: list[list[Cell]] = [
         [row["system"], row["folds"], rounded(100 * row["mean"]), rounded(100 * row["error"])]
-        for row in rows
-        if row["verb"] == "accuracy"
+        for row in newest.values()
     ]
     attacks = [row for row in rows if row["verb"] == "attack"]
     success: list[list[Cell]] = [
@@ -563,10 +670,13 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
 
 
 def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
-    """The newest row of each system and search: our measure, the paper's, and attributes (its Table 3)."""
-    newest = {(row["system"], row["attack"]): row for row in rows if row["verb"] == "map2v"}.values()
+    """The newest row of each system, search and number of people: our measure, the paper's, and attributes."""
+    newest = {(row["system"], row["attack"], row["people"]): row for row in rows if row["verb"] == "map2v"}.values()
+    most = {key: max(row["people"] for row in newest if kind_of(row) == key) for key in map(kind_of, newest)}
     success, privacy, traits = list[list[Cell]](), list[list[Cell]](), list[list[Cell]]()
     for row in newest:
+        if row["people"] != most[kind_of(row)]:
+            continue
         key = [row["system"], row["attack"], row["people"]]
         for at, n in enumerate(row["queries"]):
             if n not in CLIMBED and at != len(row["queries"]) - 1:
@@ -575,12 +685,50 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
             scores = [row["privacy"].get(judge, [[]] * (at + 1))[at] for judge in JUDGES]
             privacy.append([*key, n, *scores])
         traits += [[*key, trait, *values] for trait, values in row["traits"].items()]
+    # Searches are compared on the people that all of them were run on (Table 4 of the paper).
+    alike = [row for row in newest if row["people"] <= CLIMBED_PEOPLE]
+    searches: list[list[Cell]] = [
+        [
+            *(row["system"], row["attack"], row["people"], row["queries"][-1]),
+            *(row[name][-1] for name in ("score", "same", "other")),
+            *(row["privacy"].get(judge, [[]])[-1] for judge in JUDGES),
+        ]
+        for row in alike
+    ]
+    links = {
+        (row["system"], row["attack"], row["people"], row["validated"]): row for row in rows if row["verb"] == "linked"
+    }
     key_columns = {"system": "", "search": "", "people": ""}
     measured = {"questions": ",", "server's score": ".2f", "enrolled picture, %": ".0f", "other pictures, %": ".0f"}
     return {
         "map2v": Table(columns={**key_columns, **measured, "chance, %": ".2f"}, rows=success),
         "map2v_privacy": Table(
             columns={**key_columns, "questions": ",", **dict.fromkeys(JUDGES, ".1f/")}, rows=privacy
+        ),
+        "searches": Table(columns={**key_columns, **measured, **dict.fromkeys(JUDGES, ".1f/")}, rows=searches),
+        "budgets": Table(
+            columns={
+                "system": "",
+                "attack": "",
+                "people": "",
+                **{f"n = {n:,}": ".0f" for n in CLIMBED},
+                "at the end": ".0f",
+            },
+            rows=equal_budgets(rows, list(newest)),
+        ),
+        "efficiency": Table(
+            columns={"system": "", "people": "", "published, %": ".0f", "questions": ",", "improved from": ","},
+            rows=efficiency(list(newest)),
+        ),
+        "linked": Table(
+            columns={
+                **key_columns,
+                "validated": "",
+                "PSI / PSII": ".1f/",
+                "enrolled picture, %": ".0f",
+                "other pictures, %": ".0f",
+            },
+            rows=[[*key, row["privacy"], row["same"], row["other"]] for key, row in links.items()],
         ),
         "traits": Table(
             columns={
@@ -594,6 +742,44 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
             rows=traits,
         ),
     }
+
+
+def kind_of(row: Row) -> tuple[str, str]:
+    """What is run on one number of people or another."""
+    return row["system"], row["attack"]
+
+
+def equal_budgets(rows: Sequence[Row], climbs: Sequence[Row]) -> list[list[Cell]]:
+    """Other pictures accepted after equal numbers of questions, attack by attack, of as many people as there are."""
+    found: dict[tuple[str, str], Row] = {}
+    for row in (*(row for row in rows if row["verb"] in ("attack", "generated")), *climbs):
+        if "shuffled" in row["attack"]:
+            continue
+        if row["people"] >= found.get(kind_of(row), {"people": 0})["people"]:
+            found[kind_of(row)] = row
+    order = ("scores", "best-of-n", "scores, generated", BEST_GENERATED, "published", "improved")
+    shown = sorted((key for key in found if key[1] in order), key=lambda key: (key[0], order.index(key[1])))
+    table = list[list[Cell]]()
+    for key in shown:
+        row = found[key]
+        shares = dict(zip(row["queries"], row["other"], strict=True))
+        last = row["other"][-1] if row["queries"][-1] > CLIMBED[-1] else None
+        table.append([*key, row["people"], *(shares.get(n) for n in CLIMBED), last])
+    return table
+
+
+def efficiency(climbs: Sequence[Row]) -> list[list[Cell]]:
+    """After how many questions the improved search accepts as many other pictures as the published one at its end."""
+    found = list[list[Cell]]()
+    for row in climbs:
+        same = [one for one in climbs if one["attack"] == "improved" and one["people"] == row["people"]]
+        other = next((one for one in same if one["system"] == row["system"]), None)
+        if row["attack"] != "published" or other is None:
+            continue
+        goal = row["other"][-1][0]
+        reached = (n for n, share in zip(other["queries"], other["other"], strict=True) if share[0] >= goal)
+        found.append([row["system"], row["people"], row["other"][-1], row["queries"][-1], next(reached, None)])
+    return found
 
 
 # ---- pictures and rows

@@ -1,5 +1,6 @@
 """Map²V on many people at once is the search of unface.validate, and its servers are those of unface.protect."""
 
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 torch = pytest.importorskip("torch")
 
-from studies.ppfr_climb import Climb, Ledger, Reconstructing, best_mean  # noqa: E402
+from studies.ppfr_climb import Cell, Climb, Ledger, Reconstructing, best_mean, claim, ready, there  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from tests.encode.tiny import card  # noqa: E402
@@ -135,3 +136,20 @@ def test_a_batch_is_in_the_ledger_before_it_is_asked(tmp_path: Path) -> None:
         ledger.count(17)
         assert (tmp_path / "ledger").read_text(encoding="utf-8").splitlines()[-1] == '{"search": "toy", "asked": 517}'
         assert ledger.asked == 517
+
+
+def test_two_processes_share_cells_and_wait_for_a_server_that_is_still_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = Namespace(out=tmp_path, system=["dctdp/published/arcface-mbf", "dctdp/published/distilled"])
+    cell, later = Cell.of("0:published:20"), Cell.of("1:best of generated:0")
+    assert [claim(asked, cell), claim(asked, cell)] == [True, False]
+    assert [there(asked, cell), there(asked, later)] == [True, False]
+    (tmp_path / "distilled").mkdir()
+    assert not ready(asked, later), "a folder is not a server"
+    (tmp_path / "distilled" / "server.safetensors").touch()
+    assert ready(asked, later)
+    (tmp_path / "climb").mkdir()
+    (tmp_path / "climb" / "dctdp_published_distilled__best-of-generated__0.npz").touch()
+    assert not ready(asked, later)

@@ -1,5 +1,7 @@
 """The recipe of a distilled server: its front end is the room's, it learns, and an interrupted run is the whole run."""
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from studies.ppfr_distil import Channels, DistilledServer, GrownStudent, Recipe, Training  # noqa: E402
+from studies.ppfr_distil import Channels, DistilledServer, GrownStudent, Lfw, Recipe, Training, train_to  # noqa: E402
 from torch import nn  # noqa: E402
 
 from tests.encode.tiny import card  # noqa: E402
@@ -66,6 +68,66 @@ def test_it_learns_goes_on_to_the_bit_and_serves(tmp_path: Path) -> None:
     vectors = server.embed(list(pictures))
     assert server.deterministic
     assert float((vectors * taught).sum(axis=1).mean()) == pytest.approx(1 - whole.losses[-1], abs=0.1)
+
+
+class Watched:
+    """Stands for LFW: each look finds the next accuracy, and what the server answers then."""
+
+    def __init__(self, training: Training, found: list[float]) -> None:
+        self.training, self.found, self.seen = training, found, list[tuple[int, np.ndarray]]()
+
+    def folds(self, system: Callable[[torch.Tensor], torch.Tensor], device: str) -> np.ndarray:
+        assert device == "cpu"
+        pictures = torch.from_numpy(material()[0][:2]).permute(0, 3, 1, 2).float()
+        self.seen.append((self.training.step, system(pictures).numpy()))
+        return np.array([self.found[len(self.seen) - 1]])
+
+
+def test_the_most_accurate_server_is_kept_and_learning_goes_on_until_it_is_accurate_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studies.ppfr_distil._MORE", 2)
+    training = Training(replace(TOY, steps=2, warm=2), *material())
+    watched = Watched(training, [0.90, 0.98, 0.95])
+    train_to(training, watched, tmp_path, 1e9, 1e9, 0.97)  # type: ignore[arg-type]
+    assert [step for step, _ in watched.seen] == [2, 4], "0.98 is enough, all steps are done"
+    served = DistilledServer(tmp_path, card().input).embed(list(material()[0][:2]))
+    assert np.abs(served - watched.seen[1][1]).max() < 1e-5
+    rows = [json.loads(line) for line in (tmp_path / "distil.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["step"], row["lfw"]) for row in rows] == [(2, 0.90), (4, 0.98)]
+    train_to(training, Watched(training, [0.95]), tmp_path, 0, 1e9, 0.97)  # type: ignore[arg-type]
+    again = DistilledServer(tmp_path, card().input).embed(list(material()[0][:2]))
+    assert np.array_equal(served, again), "a later, worse server does not replace it"
+
+
+def test_the_rate_rises_and_then_falls() -> None:
+    training = Training(replace(TOY, steps=10, warm=4), *material())
+    rates = []
+    for _ in range(13):
+        training.one()
+        rates.append(training._adam.param_groups[0]["lr"] / TOY.rate)
+    assert rates[:3] == pytest.approx([0.25, 0.5, 0.75])
+    assert rates[5] == pytest.approx(0.5)
+    assert rates[-1] == pytest.approx(0.02)
+
+
+def test_accuracy_on_pairs_is_counted_by_hand(tmp_path: Path) -> None:
+    """Two folds of one mated and one impostor pair: a system that sees how light a picture is is always right."""
+    from PIL import Image
+
+    for name, values in (("A", (9, 12)), ("B", (200, 205)), ("C", (90, 93)), ("D", (150, 155))):
+        (tmp_path / "faces" / name).mkdir(parents=True)
+        for number, value in enumerate(values, 1):
+            Image.new("RGB", (112, 112), (value, value, 0)).save(tmp_path / "faces" / name / f"{name}_{number:04d}.png")
+    lines = ["2\t1", "A\t1\t2", "A\t1\tB\t1", "C\t1\t2", "C\t1\tD\t2"]
+    (tmp_path / "pairs.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    lfw = Lfw(tmp_path / "faces", tmp_path / "pairs.txt")
+
+    def light(pictures: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot((pictures[:, 0].mean(dim=(1, 2)) / 50).long(), 5)
+
+    assert lfw.folds(light, "cpu").tolist() == [1.0, 1.0]
+    assert lfw.folds(lambda pictures: torch.ones(len(pictures), 1), "cpu").tolist() == [0.5, 0.5]
 
 
 def recogniser() -> nn.Module:

@@ -1,10 +1,24 @@
 """The study of systems behind front ends: its unit is worked by hand, and accuracy comes before any attack."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.ppfr import Score, agreement, append, best_split, made_tables, mine, pairs_of, require_accuracy, summed
+from studies.ppfr import (
+    JUDGES,
+    Score,
+    agreement,
+    append,
+    best_split,
+    joined,
+    made_tables,
+    mine,
+    pairs_of,
+    read_cells,
+    require_accuracy,
+    summed,
+)
 
 from unface.errors import UnfaceError
 
@@ -73,3 +87,61 @@ def test_attributes_that_follow_the_person_beat_chance_and_a_constant_does_not()
     assert p < 1e-3
     share, chance, p, _ = agreement(np.ones(20), truth, truth, 0.5)
     assert (share[0], chance, p) == (50.0, 50.0, 1.0)
+
+
+def cell(path: Path, people: list[int], queries: list[int], *, whole: bool) -> None:
+    """The vector of a person after n questions is [person, n]."""
+    vectors = np.array([[[person, n] for n in queries] for person in people], np.float16)
+    meta = {"system": "s", "search": "published", "people": people, "queries": queries, "whole": whole}
+    arrays = {"score": vectors[..., 1], "last": np.zeros((len(people), 1, 1, 3), np.uint8), "server": vectors}
+    path.parent.mkdir(exist_ok=True)
+    np.savez(path, meta=np.array(json.dumps(meta)), **arrays, **dict.fromkeys(JUDGES, vectors))
+
+
+def test_cells_join_people_where_all_have_asked_as_often_and_a_cut_one_is_left_out(tmp_path: Path) -> None:
+    cell(tmp_path / "climb" / "0.npz", [0, 1], [20, 200, 500], whole=True)
+    cell(tmp_path / "climb" / "20.npz", [20, 21], [200, 500], whole=True)
+    cell(tmp_path / "climb" / "40.npz", [40, 41], [200], whole=False)
+    (parts,) = read_cells(tmp_path).values()
+    people, stages, arrays = joined(parts, 60)
+    assert (people, stages) == ([0, 1, 20, 21], [200, 500])
+    assert arrays["sface"].dtype == np.float32
+    assert arrays["sface"][:, :, 0].tolist() == [[0, 0], [1, 1], [20, 20], [21, 21]]
+    assert arrays["sface"][2].tolist() == [[20, 200], [20, 500]]
+    assert joined(parts, 20)[0] == [0, 1]
+
+
+def test_attacks_stand_side_by_side_after_equal_numbers_of_questions() -> None:
+    def row(attack: str, people: int, shares: dict[int, float], verb: str = "map2v") -> dict[str, object]:
+        other = [[share, 0.0, 100.0] for share in shares.values()]
+        few = {
+            "score": [0.5] * len(other),
+            "chance": 0.1,
+            "privacy": {},
+            "traits": {},
+            "climbed": other,
+            "ceiling": [9.0],
+        }
+        return {"verb": verb, "system": "s", "attack": attack, "people": people, "queries": list(shares)} | {
+            "same": other,
+            "other": other,
+            **few,
+        }
+
+    rows = [
+        row("published", 60, {200: 3.0, 900: 9.0, 7300: 40.0}),
+        row("published", 20, {200: 4.0, 7300: 50.0}),
+        row("improved", 20, {200: 5.0, 1900: 49.0, 3600: 51.0, 6600: 60.0}),
+        row("without W+", 20, {7300: 7.0}),
+        row("scores, generated", 60, {200: 30.0, 7300: 80.0}, "generated"),
+    ]
+    tables = made_tables(rows)
+    nothing = None
+    assert [[*one[1:3], *(share and share[0] for share in one[3:])] for one in tables["budgets"].rows] == [
+        ["scores, generated", 60, 30.0, nothing, nothing, nothing, nothing, 80.0],
+        ["published", 60, 3.0, nothing, 9.0, nothing, nothing, 40.0],
+        ["improved", 20, 5.0, nothing, nothing, 49.0, 51.0, 60.0],
+    ]
+    assert tables["efficiency"].rows == [["s", 20, [50.0, 0.0, 100.0], 7300, 3600]], "the same people are compared"
+    assert [one[1] for one in tables["searches"].rows] == ["published", "improved", "without W+"]
+    assert {one[2] for one in tables["map2v"].rows if one[1] == "published"} == {60}
