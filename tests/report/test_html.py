@@ -189,6 +189,15 @@ def test_the_curves_are_marked_at_every_decade() -> None:
     assert {"0.1%", "1%", "10%", "100%", "1e-4"} <= text
 
 
+def test_curves_that_never_fall_below_a_tenth_have_marks_between_the_decades() -> None:
+    audit = raw_audit()
+    high = [curve.model_copy(update={"tar": [tar**0.02 for tar in curve.tar]}) for curve in audit.raw.curves]
+    assert min(high[0].tar) > 0.5
+    page = Page(render_report(audit.model_copy(update={"spaces": [audit.raw.model_copy(update={"curves": high})]})))
+    text = {one.words for one in page.all("text") if one.inside("section", id="curves")}
+    assert {"10%", "20%", "50%", "100%"} <= text
+
+
 def test_the_same_audit_is_the_same_page() -> None:
     assert render_report(raw_audit()) == raw_only().source
 

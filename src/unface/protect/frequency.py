@@ -79,7 +79,12 @@ _KNOWN: dict[tuple[str, str], Scheme] = {
             notes=("Noise is that of the first training step; a trained system learns its own, which is not public.",),
         ),
         Scheme("dctdp", "as-attacked", (_without(0),), notes=("The noise is defined and never applied.",)),
-        Scheme("duetface", "published", (_without(*_CLIENT),), notes=("The channels that the server receives.",)),
+        Scheme(
+            "duetface",
+            "published",
+            (_without(*_CLIENT),),
+            notes=("This is what the server receives: 54 channels. Ten others stay on the client.",),
+        ),
         Scheme("duetface", "as-attacked", (_without(*_CLIENT),), notes=(_DUETFACE_MASK,)),
         Scheme(
             "partialface",
@@ -91,7 +96,7 @@ _KNOWN: dict[tuple[str, str], Scheme] = {
             "partialface",
             "as-attacked",
             (_without(*_CLIENT, *_NOT_DRAWN),),
-            notes=("36 fixed channels, drawn once from those of DuetFace, in place of nine for each picture.",),
+            notes=("It sends 36 fixed channels, drawn once from those of DuetFace, and not nine for each picture.",),
         ),
     )
 }

@@ -154,7 +154,8 @@ def _figure(k: int, shown: list[tuple[SpaceResult, Curve]], styles: dict[str, Lo
     rows: Rows = [
         {"look": space.name, "far": far, "tar": tar} for space, curve in shown for far, tar in _positive(curve)
     ]
-    left, right, low = min(far for far, _ in drawn), max(far for far, _ in drawn), min(tar for _, tar in drawn)
+    left, right = min(far for far, _ in drawn), max(far for far, _ in drawn)
+    low = min(0.1, *(tar for _, tar in drawn))  # room for marks beside curves that start high
     far = alt.X(
         "far:Q",
         title="false-accept rate (FAR)",
@@ -165,7 +166,7 @@ def _figure(k: int, shown: list[tuple[SpaceResult, Curve]], styles: dict[str, Lo
         "tar:Q",
         title="true-accept rate (TAR)",
         scale=alt.Scale(type="log", domain=[low, 1], nice=False),
-        axis=alt.Axis(values=_decades(low, 1), format="~%"),
+        axis=alt.Axis(values=_marks(low, 1), format="~%"),
     )
     # The diagonal is drawn from where it enters the chart.
     start = max(left, low)
@@ -192,3 +193,10 @@ def _tar_at(curve: Curve, far: float) -> float:
 
 def _decades(low: float, high: float) -> list[float]:
     return [10.0**power for power in range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)]
+
+
+def _marks(low: float, high: float) -> list[float]:
+    """Decades; where they are fewer than three, halves and fifths too."""
+    decades = _decades(low, high)
+    between = [step * 10.0**power for power in range(math.floor(math.log10(low)), 1) for step in (1, 2, 5)]
+    return decades if len(decades) > 2 else [one for one in between if low * (1 - 1e-9) <= one <= high * (1 + 1e-9)]
