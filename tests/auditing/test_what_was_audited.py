@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -82,6 +83,25 @@ def test_what_differs_from_the_audit_is_refused() -> None:
     behind = quick(NAMED, gate=THINGS)
     assert "had --gate things.parquet (" in refused(behind, NAMED)
     assert fit_audited(behind, NAMED, gate=THINGS).sha256 == from_bytes(behind.projections["isp"], "isp").sha256
+
+
+def test_what_was_audited_is_fitted_again_without_naming_its_columns_sample_and_bad_rows(tmp_path: Path) -> None:
+    source, out, kept = tmp_path / "export.parquet", tmp_path / "audit", tmp_path / "kept.safetensors"
+    vectors = [None, *NAMED.vectors.tolist()[1:]]
+    names = [NAMED.names[code] for code in NAMED.identities]
+    ids = [f"photo {row}" for row in range(len(names))]
+    pq.write_table(pa.table({"photo": ids, "customer": names, "emb": vectors}), source)
+    columns = ["--vector-column", "emb", "--identity-column", "customer", "--id-column", "photo"]
+    people = str(len(NAMED.names) - 4)
+    done = unface(
+        *("audit", source, "--out", out, *QUICK, *columns, "--bad-rows", "drop", "--sample", people, "--seed", "5"),
+        *("--save-projection", kept),
+    )
+    assert (done.code, done.err) == (0, "")
+    again = tmp_path / "again.safetensors"
+    done = unface("fit", source, "--from", out / "audit.json", "--out", again, "--quiet")
+    assert (done.code, done.err) == (0, "")
+    assert again.read_bytes() == kept.read_bytes()
 
 
 def test_the_command_line_saves_what_was_audited_and_fits_it_again(tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.command import Done, unface
 from tests.scale.collection import hashes
-from unface.data import make_identities, write_embeddings
+from unface.data import make_identities, read_embeddings, write_embeddings
 from unface.erase import Projection
 
 PEOPLE = make_identities(40, 4, 16, rank=3, between=2.0, seed=3)
@@ -73,11 +75,21 @@ def test_a_cluster_is_for_folders(raw: Path, tmp_path: Path) -> None:
         assert line_of(done) == "--threads: a cluster works with the cores it has; leave it out with --ray"
 
 
-def test_files_in_folders_are_not_left_out_of_a_fit_in_memory(raw: Path, tmp_path: Path) -> None:
-    done = unface("fit", raw, "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3")
-    told = "more/b.parquet: is in a folder of its own, and rlace reads one folder; move it"
-    assert line_of(done) == told
-    assert not (tmp_path / "p").exists()
+def test_files_in_folders_are_read_into_memory_too(raw: Path, tmp_path: Path) -> None:
+    assert len(read_embeddings(raw)) == 160
+    assert unface("fit", raw, "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3").code == 0
+
+
+def test_the_advice_about_a_bad_row_works_when_it_is_followed(raw: Path, tmp_path: Path) -> None:
+    out, clean = tmp_path / "p.safetensors", tmp_path / "clean"
+    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
+    (raw / "more" / "b.parquet").unlink()
+    table = pq.read_table(raw / "a.parquet")
+    vectors = pa.array([None, *table["vector"].to_pylist()[1:]], table.schema.field("vector").type)
+    pq.write_table(table.set_column(table.schema.get_field_index("vector"), "vector", vectors), raw / "a.parquet")
+    assert "pass --bad-rows drop or null" in line_of(unface("apply", out, raw, clean))
+    done = unface("apply", out, raw, clean, "--bad-rows", "drop")
+    assert (done.code, pq.read_table(clean / "a.parquet").num_rows) == (0, 79)
 
 
 def test_one_file_is_not_written_to_a_url(raw: Path, tmp_path: Path) -> None:

@@ -208,3 +208,13 @@ def test_a_synthetic_set_needs_no_identities_under_any_column_name(made: Path) -
     pq.write_table(pq.read_table(made / "holdout.parquet").drop_columns("who"), made / "holdout.parquet")
     refused = release(made, "synthetic.parquet", "--identity-column", "who", "--force")
     assert (refused.code, "holdout.parquet: no column 'who'" in refused.err) == (1, True)
+
+
+def test_synthetic_pictures_have_names_where_the_other_sets_have_none(made: Path) -> None:
+    table = pq.read_table(made / "synthetic.parquet").replace_schema_metadata()
+    table = table.rename_columns(["file" if column == "id" else column for column in table.column_names])
+    pq.write_table(table, made / "synthetic.parquet")
+    done = release(made, "synthetic.parquet", "--id-column", "file")
+    assert (done.code, done.err) == (0, "")
+    refused = release(made, "synthetic.parquet", "--id-column", "name", "--force")
+    assert (refused.code, "synthetic.parquet: no column 'name'" in refused.err) == (1, True)

@@ -156,7 +156,8 @@ def test_a_missing_column_lists_those_that_exist() -> None:
     there = "there is 'identity', 'vector': name yours with"
     assert refusal(table(), vector="face") == f"table: no column 'face'; {there} --vector-column"
     assert refusal(table(), identity="who") == f"table: no column 'who'; {there} --identity-column"
-    assert refusal(pa.table({})) == "table: no column 'vector'; there is no columns: name yours with --vector-column"
+    both = "table: no column 'vector' or 'identity'; there is no columns: name yours with --vector-column and "
+    assert refusal(pa.table({})) == f"{both}--identity-column"
 
 
 def test_two_columns_of_one_name_are_refused() -> None:

@@ -145,6 +145,13 @@ def test_what_people_do_not_explain_of_an_interval_is_added_for_both_results() -
     assert row.difference.high == pytest.approx(Z(1 - 0.05 / 4) * 2 * math.sqrt(8) * own)
 
 
+def test_a_difference_of_shares_stays_within_100_points() -> None:
+    (old, old_people), (new, new_people) = listed([10] * 11 + [9]), listed([0] * 11 + [1], wider=9)
+    found = headline(compare(old, new, old_people, new_people)).difference
+    assert found is not None
+    assert (found.low, found.value) == (-1.0, pytest.approx(-118 / 120))
+
+
 @pytest.mark.parametrize("spoil", ["few", "others", "another audit"])
 def test_without_enough_people_in_both_the_difference_is_not_paired(spoil: str) -> None:
     tars = [1, 4, 2, 8, 5, 7, 3, 6, 2, 9, 4, 1][: 9 if spoil == "few" else None]

@@ -51,10 +51,16 @@ def test_the_table_has_a_row_and_a_sentence_for_each_rule_and_ends_with_the_verd
         "1  lda at k = 4: the upper end, 32.0 %, is within the limit (TAR in raw at FAR 1e-4, every k, worst probe)",
         "2  lda at k = 4: 30.0 % is more than 1.0 % (TAR in raw at FAR 1e-4, every k, worst probe)",
         "3  FAR 1e-6 was not measured in raw; the audit has 1e-4 (TAR in raw at FAR 1e-6, every k, worst probe)",
-        "!  the audit has 1 warning; see its findings",
+        "!  the result has 1 warning; see its findings",
         "",
         "Failed: 1 of 3 rules failed, 1 could not be evaluated (exit 3).",
     ]
+
+
+def test_a_reason_that_rules_share_is_printed_once() -> None:
+    text = printed(gated(audited(raw()), UNKNOWN, UNKNOWN))
+    assert text.count("was not measured in raw") == 1
+    assert "\n1, 2  FAR 1e-6 was not measured in raw" in text
 
 
 def test_a_gate_that_could_evaluate_no_rule_says_so() -> None:

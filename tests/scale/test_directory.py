@@ -204,7 +204,7 @@ def test_a_projection_of_another_space_is_refused_before_a_byte_is_written(sourc
     ("vectors", "told"),
     [
         (PEOPLE.vectors[:, :8], "z.parquet: vectors of 8 dimensions; this projection is for 16: fit one"),
-        (None, "z.parquet: has no column 'vector'; there are id"),
+        (None, "z.parquet: has no column 'vector'; there are id: name yours with --vector-column"),
     ],
 )
 def test_files_that_the_projection_cannot_be_for_are_refused_first(

@@ -156,7 +156,8 @@ def test_a_row_without_a_vector_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_column_is_told_with_those_there_are(source: Path, tmp_path: Path) -> None:
-    told = "faces.parquet: has no column 'emb'; there are taken, id, vector, tags, price, kind"
+    there = "taken, id, vector, tags, price, kind"
+    told = f"faces.parquet: has no column 'emb'; there are {there}: name yours with --vector-column"
     assert refused(source, tmp_path / "out.parquet", vector="emb") == told
     assert "'kind' holds dictionary" in refused(source, tmp_path / "out.parquet", vector="kind")
 

@@ -196,7 +196,10 @@ def test_what_cannot_be_sanitised_is_refused_in_a_sentence(folder: Path) -> None
     lance.write_dataset(pa.table({"vector": [[1.0, 2.0], [3.0]]}), folder / "ragged.lance")
     lance.dataset(path(folder)).shallow_clone(str(folder / "clone.lance"), 1)
     for store, sentence in (
-        (LanceStore(str(folder), TABLE, "embedding"), "no column 'embedding'; there is 'id', 'vector', 'row'"),
+        (
+            LanceStore(str(folder), TABLE, "embedding"),
+            "no column 'embedding'; there is 'id', 'vector', 'row': add &column=NAME",
+        ),
         (LanceStore(str(folder), TABLE, id_column="key"), "no column 'key'; there is"),
         (LanceStore(str(folder), "other"), "the database has no folder 'other.lance'"),
         (LanceStore(str(folder), "ragged"), "expected a fixed_size_list of float16, float32 or float64"),

@@ -217,6 +217,7 @@ FILES = [
     ("faiss:faces.faiss?identities=nobody.csv", "nobody.csv: no column 'identity'; there is 'id', 'name'"),
     ("faiss:faces.faiss?identities=words.csv", "words.csv: 'id' holds string; expected the whole numbers"),
     ("faiss:faces.faiss?identities=twice.csv", "twice.csv: an id occurs more than once in 'id'"),
+    ("faiss:faces.faiss?identities=others.csv", "others.csv: none of its 'id' is the id of a vector of faces.faiss"),
     ("faiss:faces.faiss?identities=who.csv&more=1", "faiss: unknown option more; remove it from the URL"),
     ("npy:faces.npy", "faces.npy: holds vectors and no identities"),
 ]
@@ -230,6 +231,7 @@ def test_vectors_without_whose_they_are_are_refused(
     (tmp_path / "short.csv").write_text("identity\nann\n")
     (tmp_path / "nobody.csv").write_text("id,name\n1,ann\n")
     (tmp_path / "words.csv").write_text("id,identity\nx,ann\n")
+    (tmp_path / "others.csv").write_text("id,identity\n7000001,ann\n7000002,bob\n")
     (tmp_path / "twice.csv").write_text("id,identity\n1,ann\n1,bob\n")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnfaceError) as caught:

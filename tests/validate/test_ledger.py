@@ -74,11 +74,26 @@ def test_a_damaged_line_is_refused(tmp_path: Path, damage: bytes) -> None:
 @pytest.mark.parametrize("field", ["target", "target_sha256", "enrolled_sha256", "queries_sha256", "authorised_by"])
 def test_the_ledger_of_another_target_enrolment_or_query_set_is_refused(tmp_path: Path, field: str) -> None:
     path = tmp_path / "ledger.jsonl"
-    with opened_ledger(path, BINDING):
-        pass
+    with opened_ledger(path, BINDING) as ledger:
+        ledger.answer(ledger.count(0, ["x"]), [0.5])
     other = replace(BINDING, **{field: "other"})
     with pytest.raises(UnfaceError, match="is the ledger of another"), opened_ledger(path, other):
         pass
+
+
+def test_a_key_that_was_forgotten_at_the_first_try_may_be_added(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.jsonl"
+    with opened_ledger(path, BINDING) as ledger:
+        ledger.lose(ledger.count(0, ["x"]), "401 Unauthorized")
+    with pytest.raises(UnfaceError, match="is the ledger of another"):
+        opened_ledger(path, replace(BINDING, target_sha256="other", enrolled_sha256="other")).__enter__()
+    with opened_ledger(path, BINDING) as ledger:
+        assert ledger.counted == 1, "asked in the same way, the question counts"
+    with opened_ledger(path, replace(BINDING, target_sha256="with a key")) as ledger:
+        assert ledger.counted == 0
+        ledger.answer(ledger.count(0, ["x"]), [0.5])
+    with opened_ledger(path, replace(BINDING, target_sha256="with a key")) as ledger:
+        assert ledger.score(0, "x") == 0.5
 
 
 def test_two_runs_never_share_a_ledger(tmp_path: Path) -> None:

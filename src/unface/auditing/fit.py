@@ -310,7 +310,10 @@ def _one_space(place: Place, files: Sequence[str], vector: str) -> Space:
         with place.opened(name) as file, opened_parquet(file, name) as opened:
             schema = opened.schema_arrow
             if vector not in schema.names:
-                raise UnfaceError(f"{name}: has no column {vector!r}; there are {', '.join(schema.names)}")
+                there = ", ".join(schema.names)
+                raise UnfaceError(
+                    f"{name}: has no column {vector!r}; there are {there}: name yours with --vector-column"
+                )
             kind = list_type(schema.field(vector).type)
             matrix_of(pa.chunked_array([], kind), NO_IDS, name, vector)
             text = (schema.metadata or {}).get(METADATA_KEY)

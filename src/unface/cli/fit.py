@@ -61,18 +61,13 @@ def fit(
     """Fit an eraser and save its projection, certified on identities it was not fitted on."""
     from unface.auditing import fit_certified, fit_streamed, is_streamed
     from unface.cli.show import progress_bars
-    from unface.data import EmbeddingSet, is_store, read_embeddings
+    from unface.data import is_store, read_embeddings
     from unface.errors import UnfaceError
 
     amount = rank_of(rank, energy, target)
     _require_outputs(out, onnx, (source, spare, copies, gate), force=force)
     allowed = miss_of(gate, miss)
     notes: list[str] = []
-
-    def read() -> EmbeddingSet:
-        return read_embeddings(
-            source, vector=vector_column, identity=identity_column, bad_rows=bad_rows, sample=sample, seed=seed
-        )
 
     if audited is not None:
         given = {"--rank, --energy or --target": amount, "--miss": miss, "--ray": ray, "--hold-out": hold_out}
@@ -83,8 +78,18 @@ def fit(
         from unface.auditing import fit_audited
         from unface.result.audit import AuditResult
 
-        people = read()
-        fitted = fit_audited(AuditResult.load(audited), people, eraser, spare=spare, gate=gate, copies=copies)
+        audit = AuditResult.load(audited)
+        # What has to be given to read the same set is in the audit; what is given here goes before it.
+        named = {"vector": vector_column, "identity": identity_column}
+        named = {**audit.source.columns, **{name: given for name, given in named.items() if given != name}}
+        people = read_embeddings(
+            source,
+            **named,
+            bad_rows="drop" if audit.source.bad_rows else bad_rows,
+            sample=sample or audit.source.sample,
+            seed=audit.protocol.seed,
+        )
+        fitted = fit_audited(audit, people, eraser, spare=spare, gate=gate, copies=copies)
         _keep(fitted, out, onnx, people.notes, quiet=quiet)
         return
     eraser = eraser or "isp"
@@ -131,7 +136,9 @@ def fit(
                 **spread,
             )
         else:
-            people = read()
+            people = read_embeddings(
+                source, vector=vector_column, identity=identity_column, bad_rows=bad_rows, sample=sample, seed=seed
+            )
             notes.extend(people.notes)
             projection = fit_certified(
                 people,
@@ -209,15 +216,10 @@ def _lines(projection: "Projection", path: Path) -> Iterator[str]:
 
 
 def _require_in_memory(source: str, method: str) -> None:
-    """Only files right in a folder are read into memory; that others are left out must not go unnoticed."""
     from unface.erase import UTILITY_AWARE, make_eraser
     from unface.errors import UnfaceError
-    from unface.scale import place_at
 
     if method not in (*UTILITY_AWARE, "keeper"):
         make_eraser(method, 1)  # refuses a name that is not known
     if "://" in source:
         raise UnfaceError(f"{method}: needs all vectors in memory; copy them to a folder of this machine first")
-    deep = [found.name for found in place_at(source).parquet_files() if "/" in found.name]
-    if deep:
-        raise UnfaceError(f"{deep[0]}: is in a folder of its own, and {method} reads one folder; move it")

@@ -58,10 +58,12 @@ def chosen_columns(schema: pa.Schema, columns: Columns, source: str) -> list[str
     asked = {"--vector-column": columns.vector, "--context": columns.context}
     asked["--id-column"] = columns.id if columns.id != Columns.id else None  # without the usual one rows are numbered
     asked["--identity-column"] = columns.identity
-    for option, name in asked.items():
-        if name is not None and name not in schema.names:
-            there = ", ".join(repr(known) for known in schema.names) or "no columns"
-            raise MissingColumn(f"{source}: no column {name!r}; there is {there}: name yours with {option}", name)
+    missing = {option: name for option, name in asked.items() if name is not None and name not in schema.names}
+    if missing:
+        there = ", ".join(repr(known) for known in schema.names) or "no columns"
+        names, options = " or ".join(map(repr, missing.values())), " and ".join(missing)
+        text = f"{source}: no column {names}; there is {there}: name yours with {options}"
+        raise MissingColumn(text, next(iter(missing.values())))
     ours = (columns.vector, columns.identity, columns.id, columns.context)
     return [field.name for field in schema if field.name in ours or _is_label(field.name, field.type)]
 

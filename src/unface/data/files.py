@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from unface.errors import UnfaceError, reason, short_name
+from unface.output.place import files_below, is_data
 from unface.output.write import SEE_TO_IT
 from unface.output.write import staged as written_whole
 
@@ -67,15 +68,14 @@ def first_bytes(path: Path) -> bytes | None:
 
 
 def parquet_files(directory: Path) -> list[Path]:
-    """The Parquet files right in a directory, sorted by name; at least one."""
+    """The Parquet files of a directory and of those in it, sorted by name as everywhere; at least one."""
     try:
-        entries = sorted(directory.iterdir(), key=lambda entry: entry.name)
-        found = [entry for entry in entries if _is_part(entry)]
+        found = sorted(entry.name for entry in files_below(str(directory)) if is_data(entry.name))
     except OSError as error:
         raise unopened(directory, error) from None
     if not found:
         raise without_parquet(short_name(directory))
-    return found
+    return [directory / name for name in found]
 
 
 def without_parquet(name: str) -> UnfaceError:
@@ -95,8 +95,3 @@ def unopened(path: Path, error: Exception) -> UnfaceError:
         PermissionError: "permission denied; check who may read it",
     }
     return UnfaceError(f"{short_name(path)}: {known.get(type(error)) or f'cannot be opened ({reason(error)})'}")
-
-
-def _is_part(entry: Path) -> bool:
-    # Writers leave `_SUCCESS`, `_metadata` and `.crc` files next to the parts.
-    return entry.suffix.lower() == ".parquet" and not entry.name.startswith((".", "_")) and entry.is_file()

@@ -158,7 +158,7 @@ def compare(
             rows.append(replace(row, difference=found, people=len(both) or None, trend=trend))
     rows.sort(key=lambda row: not row.headline)
     blocked = [
-        f"the {which} result is invalid: a control failed"
+        f"the {which} result is invalid; its findings say why"
         for which, one in (("old", old), ("new", new))
         if not one.valid
     ]
@@ -244,7 +244,7 @@ def _paired(old: _Side, new: _Side, z: float) -> Estimate:
     apart = [after - before for before, after in zip(old.parts, new.parts, strict=True)]
     error = math.sqrt(_variance(apart) + (old.rest + new.rest) ** 2)
     value = new.rate - old.rate
-    return Estimate(value, value - z * error, value + z * error, LEVEL)
+    return Estimate(value, max(value - z * error, -1.0), min(value + z * error, 1.0), LEVEL)
 
 
 def _variance(parts: list[float]) -> float:

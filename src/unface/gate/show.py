@@ -37,11 +37,15 @@ def print_gate(result: GateResult, console: "Console") -> None:
     print_safely(console, Text(f"{result.source}: {intervals or 'no rule could be evaluated'}", style="dim"))
     print_safely(console, table)
     console.print()
+    reasons: dict[str, list[int]] = {}
     for number, rule in enumerate(result.rules, 1):
-        print_safely(console, Text(f"{number}  {why(rule)}"), highlight=False)
+        reasons.setdefault(rule.reason, []).append(number)
+    for reason, numbers in reasons.items():
+        text = reason if len(numbers) > 1 else why(result.rules[numbers[0] - 1])
+        print_safely(console, Text(f"{', '.join(map(str, numbers))}  {text}"), highlight=False)
     if result.warnings:
         print_safely(
-            console, Text(f"!  the audit has {count(result.warnings, 'warning')}; see its findings", style="yellow")
+            console, Text(f"!  the result has {count(result.warnings, 'warning')}; see its findings", style="yellow")
         )
     print_safely(console, Text(f"\n{result.summary}", style=_STYLE[result.verdict]))
 

@@ -68,7 +68,7 @@ class Place:
         Without ``links`` a link anywhere in it is refused: an output is what was written here.
         """
         self.require_folder()
-        data = [entry for entry in self.listed("", links=links) if _is_data(entry.name)]
+        data = [entry for entry in self.listed("", links=links) if is_data(entry.name)]
         for entry in data:
             if any("\ud800" <= letter <= "\udfff" for letter in entry.name):
                 raise UnfaceError(f"{entry.name!a}: its name is not UTF-8; rename it")
@@ -277,7 +277,8 @@ def _file_system(url: str) -> tuple[fs.FileSystem, str]:
     return fs.PyFileSystem(fs.FSSpecHandler(other)), root
 
 
-def _is_data(name: str) -> bool:
+def is_data(name: str) -> bool:
+    """Whether a file in a collection holds rows. Writers leave `_SUCCESS`, `_metadata` and `.crc` files beside them."""
     return name.lower().endswith(".parquet") and not any(part.startswith((".", "_")) for part in name.split("/"))
 
 

@@ -97,7 +97,8 @@ def with_people(
             threads=threads,
         )
         note = (
-            f"people were clustered, for want of identity labels: pictures from a cosine of {found.cosine:.3f} on "
+            "people were clustered, for want of identity labels (--identity-column names their column): "
+            f"pictures from a cosine of {found.cosine:.3f} on "
             "count as one person; split or merged people make the list of exposed people less reliable"
         )
         training, holdout = (

@@ -24,11 +24,14 @@ _SHARE_OF_MEMORY = 6
 def read_faces(source: str, columns: Columns, *, role: str, bad_rows: str = "fail") -> Faces:
     """A set by path or by the URL of a store. Rows without an identity column stand for themselves.
 
-    Real people whose column was named by the user must have it; a synthetic set seldom has.
+    Real people whose column was named by the user must have it; a synthetic set seldom has. With ids it is the other
+    way round: the column that names synthetic pictures is seldom in the other sets, whose rows are then numbered.
     """
     try:
         return _read(source, columns, bad_rows)
     except MissingColumn as error:
+        if error.column == columns.id and role != "synthetic":
+            return read_faces(source, replace(columns, id=Columns.id), role=role, bad_rows=bad_rows)
         if error.column != columns.identity or (role != "synthetic" and columns.identity != Columns.identity):
             raise
     except TooFewIdentities:

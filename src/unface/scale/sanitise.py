@@ -264,9 +264,12 @@ def _begun(out: Place) -> tuple[dict[str, object], dict[str, int]] | None:
 
 
 def _agree(out: Place, settings: Mapping[str, object], files: Mapping[str, int], *, force: bool) -> None:
-    """Begin, or continue what was begun with the same settings and files; ``force`` drops what is there."""
+    """Begin, or continue what was begun with the same settings and files; ``force`` drops what is there.
+
+    A run that finished no file is begun again: its error may have asked for another setting.
+    """
     begun = _begun(out)
-    if begun is not None and force:
+    if begun is not None and (force or not out.listed(DONE)):
         # Only what lies here: a plan is a file, and one that was tampered with could name others.
         ours = [entry.name for entry in out.parquet_files(links=False) if entry.name in begun[1]]
         # The plan goes last: until then the next run still knows which files are ours.

@@ -99,7 +99,9 @@ def erase_parquet(
 def checked_space(projection: Projection, schema: pa.Schema, vector: str, source: str) -> Space | None:
     """The space that a file says it is in; refuses one that the projection is not for, from its schema alone."""
     if vector not in schema.names:
-        raise UnfaceError(f"{source}: has no column {vector!r}; there are {', '.join(schema.names)}")
+        raise UnfaceError(
+            f"{source}: has no column {vector!r}; there are {', '.join(schema.names)}: name yours with --vector-column"
+        )
     for name in schema.names:
         if schema.names.count(name) > 1:
             raise UnfaceError(f"{source}: two columns are called {name!r}; rename one")

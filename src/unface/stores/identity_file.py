@@ -77,9 +77,16 @@ class IdentityFile:
                 yield counted(chunk, what)
 
         def pieces(chosen: People | None) -> Iterator[pa.RecordBatch]:
+            met = False
             for ids, vectors in batches():
+                met = met or self.ids is None or bool(np.isin(ids, self.ids).any())
                 batch = self._batch(ids, vectors)
                 yield batch if chosen is None else of_people(batch, str(columns.identity), chosen, what)
+            if not met:
+                raise UnfaceError(
+                    f"{self.name}: none of its {columns.id!r} is the id of a vector of {self.where}, whose ids end with"
+                    f" {ids[-1]}; give those that the store uses, or leave the column out to name vectors in order"
+                )
 
         return Collection(self.where, columns, rows, dim, people, pieces, erased_with)
 

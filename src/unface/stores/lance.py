@@ -109,7 +109,7 @@ class LanceStore:
 
     def _inspect(self) -> Holding:
         data = self._open()
-        self._require_column(data, self._column)
+        self._require_column(data, self._column, ": add &column=NAME to the URL")
         kind = data.schema.field(self._column).type
         if not pa.types.is_fixed_size_list(kind) or not pa.types.is_floating(kind.value_type):
             raise UnfaceError(f"{self._where}: {kind}; expected a fixed_size_list of float16, float32 or float64")
@@ -455,11 +455,11 @@ class LanceStore:
         except (OSError, ValueError, RuntimeError) as error:
             raise UnfaceError(f"{self._where}: Lance reported: {reason(error)}") from error
 
-    def _require_column(self, data: "LanceDataset", column: str) -> None:
+    def _require_column(self, data: "LanceDataset", column: str, advice: str = "") -> None:
         names = data.schema.names
         if column not in names:
             there = ", ".join(map(repr, names))
-            raise MissingColumn(f"{self._where}: no column {column!r}; there is {there}", column)
+            raise MissingColumn(f"{self._where}: no column {column!r}; there is {there}{advice}", column)
 
     def _require_own_data_files(self, data: "LanceDataset") -> None:
         """No raw vectors outside of the data files that are replaced, or in another table."""

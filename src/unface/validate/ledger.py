@@ -156,6 +156,9 @@ def opened_ledger(path: Path, binding: Binding) -> Iterator[Ledger]:
         lines = _whole_lines(path)
         head = {"schema": SCHEMA, **asdict(binding)}
         with path.open("ab") as file:
+            if lines and _only_tried(lines, head):
+                file.truncate(0)
+                lines = []
             if lines:
                 _require_same(path, lines[0], head)
                 ledger = Ledger(path, file, lines[1:])
@@ -181,6 +184,17 @@ def _whole_lines(path: Path) -> list[bytes]:
             file.truncate(whole)
             os.fsync(file.fileno())
     return content[:whole].splitlines()
+
+
+def _only_tried(lines: Sequence[bytes], head: Mapping[str, object]) -> bool:
+    """Whether this target was asked in another way and never answered, as with a key forgotten: nothing to keep."""
+    try:
+        found = json.loads(lines[0])
+    except (ValueError, RecursionError):
+        return False
+    other = isinstance(found, dict) and found.get("target_sha256") != head["target_sha256"]
+    rest = {key: value for key, value in head.items() if key != "target_sha256"}
+    return other and found == {**found, **rest} and not any(b'"score"' in line for line in lines[1:])
 
 
 def _require_same(path: Path, line: bytes, head: Mapping[str, object]) -> None:

@@ -382,7 +382,11 @@ def _not_measured(
 ) -> list[str]:
     missing = [f"{attack.name} on shuffled answers: its questions follow them" for attack in attacks if attack.adaptive]
     if queries[-1] < plan.budget:
-        missing.append(f"more than {queries[-1]} questions for each person: too few faces, or the run ended")
+        why = "the run ended before"
+        if queries[-1] >= len(case.knowledge.pictures):
+            why = "one picture of each person is asked with, and a third of the people set thresholds; "
+            why += f"{plan.budget:,} questions need {(3 * plan.budget + 1) // 2:,} people in --queries"
+        missing.append(f"more than {queries[-1]} questions for each person: {why}")
     if plan.hardening and not hardening:
         missing.append("hardening: the target answers with decisions, and there is nothing left to take away")
     if all(len(case.enrolled.rows(at)) == 1 for at in range(len(case.enrolled.names))):

@@ -150,7 +150,8 @@ def _fit_overlap(name: str, overlap: FitOverlap | None) -> list[Finding]:
         text = f"fitted on {count(overlap.people, 'person', 'people')}, who are not found among the calibrate and test "
         return [note(name, f"{text}identities ({by_chance})")]
     text = f"about {overlap.estimate:,} of the {overlap.compared:,} calibrate and test identities are people this "
-    text += f"projection was fitted on ({by_chance}), so its results are too good; audit other people"
+    text += f"projection was fitted on ({by_chance}), so its results are too good; audit other people, or "
+    text += "fit a new projection by `unface fit --from` an audit of this set"
     return [Finding(severity="invalid", about=name, text=text)]
 
 
