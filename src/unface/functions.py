@@ -1,11 +1,33 @@
-"""Functions that a user names as ``module:function``: imported from the current folder or from what is installed."""
+"""Code of others, by name: a function as ``module:function``, or what a package registers under an entry point."""
 
 import importlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
 
 from unface.errors import UnfaceError, reason
+
+Made = TypeVar("Made")
+
+
+def registered(what: str, name: str, make: Callable[[Any], Made], kind: type | None = None) -> Made | None:
+    """``make`` of what a package registers as ``name`` under ``unface.<what>s``; None where none does.
+
+    One line says what is wrong with a package that fails, or that makes something else than a ``kind``.
+    """
+    for found in entry_points(group=f"unface.{what}s", name=name):
+        try:
+            made = make(found.load())
+        except UnfaceError:
+            raise
+        except Exception as error:  # whatever a package of others does when it is imported
+            told = f"{found.value} cannot be loaded ({reason(error)})"
+            raise UnfaceError(f"{what} {name!r}: {told}; repair that package") from None
+        if kind is not None and not isinstance(made, kind):
+            raise UnfaceError(f"{what} {name!r}: {found.value} makes no {kind.__module__}.{kind.__qualname__}")
+        return made
+    return None
 
 
 def imported_function(text: str) -> Callable[..., Any]:

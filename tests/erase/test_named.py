@@ -22,7 +22,6 @@ from unface.erase import (
     UtilityLEACE,
     UtilityPCA,
     make_eraser,
-    named,
     usual_rank,
 )
 from unface.errors import UnfaceError
@@ -74,7 +73,7 @@ def test_another_package_can_register_one(monkeypatch: pytest.MonkeyPatch) -> No
     def installed(*, group: str, name: str) -> list[EntryPoint]:
         return [one for one in (theirs,) if (one.group, one.name) == (group, name)]
 
-    monkeypatch.setattr(named, "entry_points", installed)
+    monkeypatch.setattr("unface.functions.entry_points", installed)
     assert make_eraser("theirs", 5).get_params()["rank"] == 5
     with pytest.raises(UnfaceError, match=r"'ours' is not known; choose from isp, .*utility-pca.*, random, pca$"):
         make_eraser("ours", 5)

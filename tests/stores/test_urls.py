@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from unface import UnfaceError
-from unface.stores import open_store, urls
+from unface.stores import open_store
 
 
 def test_a_relative_an_absolute_and_a_quoted_path_name_the_file(
@@ -102,7 +102,7 @@ def test_another_package_brings_a_store_of_its_own(monkeypatch: pytest.MonkeyPat
     def registered(*, group: str, name: str) -> EntryPoints:
         return EntryPoints([own]).select(group=group, name=name)
 
-    monkeypatch.setattr(urls, "entry_points", registered)
+    monkeypatch.setattr("unface.functions.entry_points", registered)
     found: object = open_store("milvus://host/faces")
     assert found == "opened milvus://host/faces"
     with pytest.raises(UnfaceError, match="only FAISS"):

@@ -4,7 +4,6 @@ Below them those whose weights only one library runs: dlib's own, OpenCV for a T
 """
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from unface.data import Space
 from unface.encode.prepare import framed, tensor_of
 from unface.errors import UnfaceError
+from unface.functions import registered
 from unface.models import Card, card, cards, weights
 from unface.progress import Progress
 from unface.threads import available_cores
@@ -87,9 +87,9 @@ def load_encoder(
     absent = [library for library in _LIBRARIES if find_spec(library) is None]
     if absent:
         raise UnfaceError(f"pictures need {', '.join(absent)}, not installed; run pip install 'unface[images]'")
-    for registered in entry_points(group="unface.encoders", name=name):
-        made: Encoder = registered.load()()
-        return made
+    others: Encoder | None = registered("encoder", name, lambda make: make())
+    if others is not None:
+        return others
     wanted = card(name)
     if wanted.task != "encoder":
         raise UnfaceError(f"{name}: is a {wanted.task}, not an encoder; 'unface models list' shows the encoders")

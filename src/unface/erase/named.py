@@ -1,7 +1,6 @@
 """Erasers by the names that commands and audits use, at a given rank."""
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from unface.erase.keeper import Keeper
 from unface.erase.rlace import RLACE
 from unface.erase.utility_aware import UtilityLEACE, UtilityPCA
 from unface.errors import UnfaceError
+from unface.functions import registered
 
 # The paper's 192 of 512 dimensions.
 _USUAL_SHARE = 3 / 8
@@ -65,9 +65,9 @@ def make_eraser(
     known = {**ERASERS, **CONTROLS}
     if name in known:
         return known[name](rank)
-    for registered in entry_points(group="unface.erasers", name=name):
-        made: Eraser = registered.load()(rank)
-        return made
+    others: Eraser | None = registered("eraser", name, lambda make: make(rank))
+    if others is not None:
+        return others
     every = [*ERASERS, *UTILITY_AWARE, KEEPER, *CONTROLS]
     raise UnfaceError(f"eraser {name!r} is not known; choose from {', '.join(every)}")
 

@@ -5,6 +5,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from unface.errors import UnfaceError
+from unface.functions import registered
 from unface.invert.ports import Attack
 
 ATTACKS: Mapping[str, str] = {
@@ -24,15 +25,10 @@ def load_attack(name: str) -> Attack:
         module, _, maker = ATTACKS[own].partition(":")
         made: Attack = getattr(import_module(module), maker)(*([preset] if preset else []))
         return made
-    found = entry_points(group="unface.attacks")
-    for registered in found.select(name=name):
-        try:
-            made = registered.load()()
-        except Exception as error:  # whatever a package of others does when it is imported
-            told = f"{registered.value} cannot be loaded ({error})"
-            raise UnfaceError(f"attack {name!r}: {told}; repair that package") from None
-        if not isinstance(made, Attack):
-            raise UnfaceError(f"attack {name!r}: works on scores, not on stored vectors; use it with unface validate")
-        return made
-    known = ", ".join([*ATTACKS, *sorted(found.names)])
+    others: object | None = registered("attack", name, lambda make: make())
+    if isinstance(others, Attack):
+        return others
+    if others is not None:
+        raise UnfaceError(f"attack {name!r}: works on scores, not on stored vectors; use it with unface validate")
+    known = ", ".join([*ATTACKS, *sorted(entry_points(group="unface.attacks").names)])
     raise UnfaceError(f"no attack {name!r}; choose from {known}")

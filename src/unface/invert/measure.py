@@ -22,7 +22,7 @@ from unface.result.inversion import (
     Passes,
 )
 from unface.result.numbers import Estimate, Interval
-from unface.result.validation import ALL_JUDGES, JudgeThreshold
+from unface.result.validation import ALL_JUDGES
 from unface.result.words import rate
 from unface.seeds import stream
 from unface.threads import one_blas_thread, parallel_map
@@ -103,16 +103,7 @@ class Juror:
         return InversionJudge(
             name=self.name,
             independent=self.independent,
-            thresholds=[
-                JudgeThreshold(
-                    far=one.far,
-                    cosine=one.cosine,
-                    impostors=one.impostors,
-                    false_accepts=one.false_accepts,
-                    resolution="resolved" if one.resolution == "resolved" else "coarse",
-                )
-                for one in self.thresholds
-            ],
+            thresholds=[one.facts() for one in self.thresholds],
             equal_error=self.equal_error,
         )
 

@@ -7,7 +7,7 @@ people are more alike than photographed ones.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from unface.metrics import Resolution, allowed_accepts, identities_needed, just_
 from unface.models import Input
 from unface.pairs import Pairing, cosine_space, open_screen, pair_up, ranked_impostor
 from unface.progress import Progress
+from unface.result.validation import JudgeThreshold
 
 if TYPE_CHECKING:
     import torch
@@ -44,6 +45,17 @@ class Threshold:
     def resolution(self) -> Resolution:
         """Resolved from 30 expected false accepts, coarse from 3; below that no threshold is given."""
         return resolution(self.far, self.impostors)
+
+    def facts(self) -> JudgeThreshold:
+        """As result files have it."""
+        known: Literal["resolved", "coarse"] = "resolved" if self.resolution is Resolution.RESOLVED else "coarse"
+        return JudgeThreshold(
+            far=self.far,
+            cosine=self.cosine,
+            impostors=self.impostors,
+            false_accepts=self.false_accepts,
+            resolution=known,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,12 @@
 """Tables as pages and terminals show them: every cell already in words, so that templates only place it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from unface.errors import printable
 from unface.result.audit import Point
+from unface.result.file import Finding
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.words import ONE_WORD, decimals, factor, in_percent, interval, percent
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NOT_MEASURED = "not measured"
+_MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 _CELL_LETTERS = 200  # of a cell on the terminal
 _HELD = "\ue000"  # a space at which no line may end; of no alphabet
 
@@ -95,6 +97,17 @@ def space_table(
         shown = (f"{name} (control)" if is_control else name, *cells)
         made.add_row(*map(Text, shown), style="dim" if is_control else "")
     return made
+
+
+def remarks(findings: Iterable[Finding] = (), not_measured: Iterable[str] = ()) -> "Iterator[Text]":
+    """A line on the terminal for each finding, marked by how grave it is, and for what was not measured."""
+    from rich.text import Text
+
+    for finding in findings:
+        mark, style = _MARK[finding.severity]
+        yield Text(f"{mark} {finding.about}: {finding.text}", style=style)
+    for missing in not_measured:
+        yield Text(f"· not measured: {missing}", style="dim")
 
 
 def print_safely(console: "Console", renderable: "RenderableType", **options: Any) -> None:

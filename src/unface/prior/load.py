@@ -1,11 +1,11 @@
 """The port of a face prior, and priors by name: ours, a StyleGAN2 file, or one registered as ``unface.priors``."""
 
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from unface.errors import UnfaceError
+from unface.functions import registered
 from unface.models import card, weights
 from unface.progress import Progress, Silent
 
@@ -77,14 +77,13 @@ def load_prior(
     require_device(device)
     if threads is not None:
         torch.set_num_threads(threads)
-    registered = next(iter(entry_points(group="unface.priors", name=name)), None)
-    if name == "mobilestylegan" and registered is None:
+    others: Prior | None = registered("prior", name, lambda make: make(device=device))
+    if name == "mobilestylegan" and others is None:
         return _mobilestylegan(device, accept_licence, progress or Silent(), head)
     if head:
         raise UnfaceError(f"{name}: has no low-resolution head; only mobilestylegan has one")
-    if registered is not None:
-        made: Prior = registered.load()(device=device)
-        return made
+    if others is not None:
+        return others
     path = Path(name)
     if not path.is_file():
         raise UnfaceError(f"{name}: no prior of that name, and no file; expected mobilestylegan, or a StyleGAN2 file")

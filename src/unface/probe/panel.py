@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import entry_points
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.functions import registered
 from unface.probe.calibrate import calibrate
 from unface.probe.cosine import Cosine
 from unface.probe.kshot import RoleRows, Shot, draw_shot
@@ -57,9 +57,9 @@ def pick_probes(names: Sequence[str]) -> list[Probe]:
 def _probe(name: str) -> Probe:
     if name in PROBES:
         return PROBES[name]
-    for registered in entry_points(group="unface.probes", name=name):
-        made: Probe = registered.load()()
-        return made
+    others: Probe | None = registered("probe", name, lambda make: make())
+    if others is not None:
+        return others
     raise UnfaceError(f"probe {name!r} is not known; choose from {', '.join(PROBES)}")
 
 

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from unface.gate import GateResult
 from unface.output.write import write_file
-from unface.page.tables import Table, bounded, print_safely, table, terminal_table
+from unface.page.tables import Table, bounded, print_safely, remarks, table, terminal_table
 from unface.page.templates import render_page
 from unface.report.opening import certificate_opening
 from unface.result.certificate import CertificateResult, MapResult
@@ -88,10 +88,8 @@ def print_certificate(result: CertificateResult, console: Console) -> None:
             drawn.add_row(name, _mean(quality), *([share] if share else []))
         print_safely(console, drawn)
     console.print()
-    for finding in result.findings:
-        print_safely(console, Text(f"· {finding.about}: {finding.text}"))
-    for missing in result.not_measured:
-        print_safely(console, Text(f"· not measured: {missing}", style="dim"))
+    for remark in remarks(result.findings, result.not_measured):
+        print_safely(console, remark)
 
 
 def _cells(one: MapResult, inputs: int) -> tuple[str, ...]:

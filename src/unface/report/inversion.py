@@ -12,14 +12,12 @@ from rich.text import Text
 from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.charts import ERASERS, Figure, Look, Rows, data, draw
-from unface.page.tables import Cell, Table, bounded, difference, print_safely, table, terminal_table
+from unface.page.tables import Cell, Table, bounded, difference, print_safely, remarks, table, terminal_table
 from unface.page.templates import render_page
 from unface.report.opening import inversion_opening
 from unface.result.inversion import RAW, InversionCell, InversionResult, InversionSuccess, inverted
 from unface.result.validation import ALL_JUDGES
 from unface.result.words import count, in_percent, interval, percent, rate
-
-_MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
 _OWN_WORDS = ("raw", "isp", "keeper", "pca", "random", "leace", "sal", "alsuv", "bob", "translate", "diffmi", "decoder")
 """Names that may stand in a drawing; others are shown as numbers there, and in words in the table beside it."""
@@ -66,11 +64,8 @@ def print_inversion(result: InversionResult, console: Console) -> None:
         for line in _lines_below(result, far):
             print_safely(console, Text(line, style="dim"))
     console.print()
-    for finding in result.findings:
-        mark, style = _MARK[finding.severity]
-        print_safely(console, Text(f"{mark} {finding.about}: {finding.text}", style=style))
-    for missing in result.not_measured:
-        print_safely(console, Text(f"· not measured: {missing}", style="dim"))
+    for remark in remarks(result.findings, result.not_measured):
+        print_safely(console, remark)
 
 
 def _terminal(result: InversionResult, far: float) -> TerminalTable:

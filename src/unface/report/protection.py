@@ -11,14 +11,23 @@ from rich.text import Text
 from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.charts import ERASERS, GREY, INK, SHAPES, Figure, Look, Rows, colour, data, draw, shape
-from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, difference, print_safely, table, terminal_table
+from unface.page.tables import (
+    NOT_MEASURED,
+    Cell,
+    Table,
+    bounded,
+    difference,
+    print_safely,
+    remarks,
+    table,
+    terminal_table,
+)
 from unface.page.templates import render_page
 from unface.report.opening import protection_opening
 from unface.result.numbers import Estimate, Share
 from unface.result.protection import PAPER_K, AttackerResult, MethodResult, ProtectionResult
 from unface.result.words import in_percent, interval, percent, rate
 
-_MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 _KINDS = {
     "recogniser": "as published",
     "trained on the release": "learned from the released pictures",
@@ -69,11 +78,8 @@ def print_protection(result: ProtectionResult, console: Console) -> None:
         for line in _second_lines(result):
             print_safely(console, Text(line))
     console.print()
-    for finding in result.findings:
-        mark, style = _MARK[finding.severity]
-        print_safely(console, Text(f"{mark} {finding.about}: {finding.text}", style=style))
-    for missing in result.not_measured:
-        print_safely(console, Text(f"· not measured: {missing}", style="dim"))
+    for remark in remarks(result.findings, result.not_measured):
+        print_safely(console, remark)
 
 
 def advice(result: ProtectionResult) -> list[str]:

@@ -14,7 +14,17 @@ from rich.text import Text
 from unface.gate import GateResult
 from unface.output.write import write_file, write_files
 from unface.page.charts import ERASERS, GREY, SHAPES, Figure, Look, Rows, colour, dash, data, draw, shape
-from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, difference, print_safely, table, terminal_table
+from unface.page.tables import (
+    NOT_MEASURED,
+    Cell,
+    Table,
+    bounded,
+    difference,
+    print_safely,
+    remarks,
+    table,
+    terminal_table,
+)
 from unface.page.templates import render_page
 from unface.report.opening import release_opening
 from unface.report.trend import trend_section
@@ -22,7 +32,6 @@ from unface.result.history import PastResult
 from unface.result.release import EXPOSED_FILE, PaperResult, PermutationTest, ReleaseResult, RiskResult, ViewResult
 from unface.result.words import count, in_percent, interval, percent, rate
 
-_MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 _KINDS = {"same": "the same picture", "other": "another picture", "any": "a picture"}
 
 
@@ -111,11 +120,8 @@ def print_release(result: ReleaseResult, console: Console) -> None:
         ids = ", ".join(one.id for one in result.main.riskiest[:5])
         print_safely(console, Text(f"Nearest to training: {ids}"))
     console.print()
-    for finding in result.findings:
-        mark, style = _MARK[finding.severity]
-        print_safely(console, Text(f"{mark} {finding.about}: {finding.text}", style=style))
-    for missing in result.not_measured:
-        print_safely(console, Text(f"· not measured: {missing}", style="dim"))
+    for remark in remarks(result.findings, result.not_measured):
+        print_safely(console, remark)
 
 
 def advice(result: ReleaseResult) -> list[str]:

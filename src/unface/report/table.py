@@ -7,13 +7,10 @@ from rich.panel import Panel
 from rich.text import Text
 
 from unface.gate import GateResult, print_decision
-from unface.page.tables import print_safely
+from unface.page.tables import print_safely, remarks
 from unface.result.audit import AuditResult
-from unface.result.file import Finding
 from unface.result.parts import parts_of
 from unface.result.words import count, rate
-
-_MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 
 
 def print_audit(result: AuditResult, console: Console, decision: GateResult | None = None) -> None:
@@ -71,14 +68,7 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",
     )
-    for finding in result.findings:
-        yield _finding(finding)
+    yield from remarks(result.findings)
     for note in result.source.notes:
         yield Text(f"· reading: {note}", style="dim")
-    for missing in result.not_measured:
-        yield Text(f"· not measured: {missing}", style="dim")
-
-
-def _finding(finding: Finding) -> Text:
-    mark, style = _MARK[finding.severity]
-    return Text(f"{mark} {finding.about}: {finding.text}", style=style)
+    yield from remarks(not_measured=result.not_measured)

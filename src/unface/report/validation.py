@@ -17,7 +17,7 @@ from rich.text import Text
 from unface.gate import GateResult
 from unface.output.write import write_file
 from unface.page.charts import ERASERS, GREY, INK, SHAPES, Figure, Look, Rows, colour, dash, data, draw, shape
-from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, print_safely, table, terminal_table
+from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, print_safely, remarks, table, terminal_table
 from unface.page.templates import page_file, render_page
 from unface.report.opening import validation_opening
 from unface.report.trend import trend_section
@@ -26,7 +26,6 @@ from unface.result.numbers import Share
 from unface.result.validation import ALL_JUDGES, AttackResult, Hardening, Success, ValidationResult
 from unface.result.words import count, in_percent, interval, percent, rate
 
-_MARK = {"invalid": ("✗", "bold red"), "warning": ("!", "yellow"), "note": ("·", "dim")}
 _MOST_ATTACKS = 3
 """Columns of the terminal table, which has eighty letters."""
 
@@ -87,11 +86,8 @@ def print_validation(result: ValidationResult, console: Console) -> None:
         console.print()
         print_safely(console, _terminal_hardening(result.hardening))
     console.print()
-    for finding in result.findings:
-        mark, style = _MARK[finding.severity]
-        print_safely(console, Text(f"{mark} {finding.about}: {finding.text}", style=style))
-    for missing in result.not_measured:
-        print_safely(console, Text(f"· not measured: {missing}", style="dim"))
+    for remark in remarks(result.findings, result.not_measured):
+        print_safely(console, remark)
 
 
 def advice(result: ValidationResult) -> list[str]:

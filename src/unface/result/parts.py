@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from pydantic import BaseModel
 
 from unface.errors import UnfaceError
+from unface.functions import registered
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -133,17 +134,11 @@ def installed_part(name: str) -> "type[Part] | None":
     """The class of a part, or None if no installed package has it."""
     if name in BUILT_IN:
         return cast("type[Part]", import_module(f"unface.auditing.{name}").PART)
-    for found in entry_points(group="unface.parts", name=name):
-        try:
-            part = found.load()
-        except Exception as error:  # whatever a package of others does when it is imported
-            raise UnfaceError(f"part {name!r}: {found.value} cannot be loaded ({error}); repair that package") from None
-        if not (isinstance(part, type) and issubclass(part, Part) and getattr(part, "name", None) == name):
-            raise UnfaceError(
-                f"part {name!r}: {found.value} is not a subclass of unface.result.parts.Part of that name"
-            )
+    part: object | None = registered("part", name, lambda found: found)
+    if part is None or (isinstance(part, type) and issubclass(part, Part) and getattr(part, "name", None) == name):
         return part
-    return None
+    value = next(iter(entry_points(group="unface.parts", name=name))).value
+    raise UnfaceError(f"part {name!r}: {value} is not a subclass of unface.result.parts.Part of that name")
 
 
 def listing_names() -> list[str]:

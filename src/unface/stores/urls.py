@@ -11,13 +11,13 @@ postgresql://user@host/db?table=faces&column=embedding    password in PGPASSWORD
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import entry_points
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from unface.data.collection import Collection
 from unface.data.embeddings import Columns
 from unface.errors import HIDDEN, UNESCAPED, UnfaceError, is_unescaped, without_secrets
+from unface.functions import registered
 from unface.stores.ports import Readable, Store
 
 _SERVERS = ("postgresql", "postgres", "qdrant+http", "qdrant+https")
@@ -40,9 +40,9 @@ def open_store(url: str, *, lossy_ok: bool = False) -> Store:
     path = unquote(parts.netloc + parts.path)
     if lossy_ok and scheme != "faiss":
         raise UnfaceError("--lossy-ok: only FAISS indexes hold lossy codes; leave it out")
-    for registered in entry_points(group="unface.stores", name=scheme):
-        store: Store = registered.load()(url)
-        return store
+    others: Store | None = registered("store", scheme, lambda make: make(url))
+    if others is not None:
+        return others
     match scheme:
         case "faiss":
             from unface.stores.faiss_index import FaissStore

@@ -6,6 +6,7 @@ from importlib.metadata import entry_points
 import numpy as np
 
 from unface.errors import UnfaceError
+from unface.functions import registered
 from unface.validate.map2v import ImprovedMap2V, Map2V
 from unface.validate.ports import Attack, Knowledge, Oracle, Picture, Recovered, Setting
 from unface.validate.scores import Decisions, Scores
@@ -45,15 +46,10 @@ def load_attack(name: str) -> Attack:
     """An attack by its name."""
     if name in ATTACKS:
         return ATTACKS[name]()
-    found = entry_points(group="unface.attacks")
-    for registered in found.select(name=name):
-        try:
-            made: Attack = registered.load()()
-        except Exception as error:  # whatever a package of others does when it is imported
-            told = f"{registered.value} cannot be loaded ({error})"
-            raise UnfaceError(f"attack {name!r}: {told}; repair that package") from None
-        if not isinstance(made, Attack):
-            raise UnfaceError(f"attack {name!r}: works on stored vectors, not on scores; use it with unface invert")
+    made: object | None = registered("attack", name, lambda make: make())
+    if isinstance(made, Attack):
         return made
-    known = ", ".join([*ATTACKS, *sorted(found.names)])
+    if made is not None:
+        raise UnfaceError(f"attack {name!r}: works on stored vectors, not on scores; use it with unface invert")
+    known = ", ".join([*ATTACKS, *sorted(entry_points(group="unface.attacks").names)])
     raise UnfaceError(f"no attack {name!r}; choose from {known}")

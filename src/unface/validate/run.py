@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet, write_embeddings
 from unface.errors import UnfaceError
-from unface.metrics import resolution
 from unface.progress import Progress, Silent
 from unface.result.file import Clock, Finding, note, warning
 from unface.result.validation import (
@@ -20,7 +19,6 @@ from unface.result.validation import (
     Enrolled,
     Hardening,
     JudgeFacts,
-    JudgeThreshold,
     TargetFacts,
     ValidationResult,
     measured,
@@ -304,16 +302,7 @@ def _judge_facts(judge: TemplateJudge) -> JudgeFacts:
     return JudgeFacts(
         name=judge.name,
         independent=judge.independent,
-        thresholds=[
-            JudgeThreshold(
-                far=one.far,
-                cosine=one.cosine,
-                impostors=one.impostors,
-                false_accepts=one.false_accepts,
-                resolution="resolved" if resolution(one.far, one.impostors) == "resolved" else "coarse",
-            )
-            for one in judge.thresholds
-        ],
+        thresholds=[one.facts() for one in judge.thresholds],
         notes=list(getattr(judge, "notes", ())),
     )
 

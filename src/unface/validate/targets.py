@@ -15,7 +15,6 @@ import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import entry_points
 from typing import Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError, reason, without_secrets
-from unface.functions import imported_function
+from unface.functions import imported_function, registered
 from unface.validate.ports import Lost, Picture, Refused, Target
 
 _LARGEST_ANSWER = 1 << 16
@@ -87,18 +86,10 @@ def open_target(
     asked = {"text": text, "decisions_only": decisions_only, **asdict(form), "timeout": None}
     sha256 = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     scheme, _, rest = text.partition(":")
-    for registered in entry_points(group="unface.targets", name=scheme):
-        try:
-            made: Target = registered.load()(rest)
-        except UnfaceError:
-            raise
-        except Exception as error:  # whatever a package of others does when it is imported
-            told = f"{registered.value} cannot be loaded ({reason(error)})"
-            raise UnfaceError(f"target {scheme!r}: {told}; repair that package") from None
-        if not isinstance(made, Target):
-            raise UnfaceError(f"target {scheme!r}: {registered.value} makes no unface.validate.ports.Target")
+    others: Target | None = registered("target", scheme, lambda make: make(rest), Target)
+    if others is not None:
         # Only the package knows where its target runs; one that does not say so needs --authorised-by.
-        return OpenedTarget(made, scheme, bool(getattr(made, "local", False)), sha256)
+        return OpenedTarget(others, scheme, bool(getattr(others, "local", False)), sha256)
     if scheme in ("http", "https"):
         from unface.validate.http import HttpTarget
 
