@@ -155,7 +155,9 @@ def json_lines(value: object, margin: str = "") -> str:
         return "\n".join(["{", ",\n".join(lines), f"{margin}}}"])
     if isinstance(value, list) and value and isinstance(value[0], list | tuple | dict):
         rows = (
-            f"{inner}{json_lines(one, inner)}" if isinstance(one, dict) else json.dumps(one, ensure_ascii=False)
+            f"{inner}{json_lines(one, inner)}"
+            if isinstance(one, dict)
+            else json.dumps(one, ensure_ascii=False, separators=(",", ":"))
             for one in value
         )
         return "\n".join(["[", ",\n".join(rows), f"{margin}]"])

@@ -486,7 +486,8 @@ def linked(asked: argparse.Namespace) -> None:
         frames = [face_frames(picture, detector, [server.wanted]) for picture in arrays["last"]]
         there = np.array([frame is not None for frame in frames])
         vectors = np.zeros((len(frames), server.space.dim), np.float32)
-        vectors[there] = server.embed([frame[0] for frame in frames if frame is not None])
+        faces = [frame[0] for frame in frames if frame is not None]
+        vectors[there] = np.concatenate([server.embed(faces[at : at + 16]) for at in range(0, len(faces), 16)])
         cosines = (vectors @ enrolled.vectors[base].T)[:, None]
         rows = [enrolled.rows(person) for person in people]
         found: Row = {}
@@ -695,9 +696,6 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
         ]
         for row in alike
     ]
-    links = {
-        (row["system"], row["attack"], row["people"], row["validated"]): row for row in rows if row["verb"] == "linked"
-    }
     key_columns = {"system": "", "search": "", "people": ""}
     measured = {"questions": ",", "server's score": ".2f", "enrolled picture, %": ".0f", "other pictures, %": ".0f"}
     return {
@@ -720,16 +718,7 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
             columns={"system": "", "people": "", "published, %": ".0f", "questions": ",", "improved from": ","},
             rows=efficiency(list(newest)),
         ),
-        "linked": Table(
-            columns={
-                **key_columns,
-                "validated": "",
-                "PSI / PSII": ".1f/",
-                "enrolled picture, %": ".0f",
-                "other pictures, %": ".0f",
-            },
-            rows=[[*key, row["privacy"], row["same"], row["other"]] for key, row in links.items()],
-        ),
+        **linked_tables(rows, [row for row in newest if row["people"] == most[kind_of(row)]]),
         "traits": Table(
             columns={
                 **key_columns,
@@ -747,6 +736,26 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
 def kind_of(row: Row) -> tuple[str, str]:
     """What is run on one number of people or another."""
     return row["system"], row["attack"]
+
+
+def linked_tables(rows: Sequence[Row], climbs: Sequence[Row]) -> dict[str, Table]:
+    """System attacked against system validated, after the last question: Table 5 of the paper; and at FAR 1e-3."""
+    by = {(*kind_of(row), row["people"], row["validated"]): row for row in rows if row["verb"] == "linked"}
+    servers = sorted({key[-1] for key in by})
+    unit, ours = list[list[Cell]](), list[list[Cell]]()
+    for climb in climbs:
+        seen = [by.get((*kind_of(climb), climb["people"], server)) for server in servers]
+        if any(seen):
+            key = [*kind_of(climb), climb["people"], climb["queries"][-1]]
+            judges = [climb["privacy"][name][-1] for name in JUDGES if name in climb["judges"]]
+            unit.append([*key, *(one and one["privacy"] for one in seen), *judges])
+            ours.append([*key, *(one and one["other"] for one in seen)])
+    others = [name for name in JUDGES if climbs and name in climbs[0].get("judges", [])]
+    key_columns = {"system attacked": "", "search": "", "people": "", "questions": ","}
+    return {
+        "linked": Table(columns={**key_columns, **dict.fromkeys([*servers, *others], ".1f/")}, rows=unit),
+        "linked_success": Table(columns={**key_columns, **dict.fromkeys(servers, ".0f")}, rows=ours),
+    }
 
 
 def equal_budgets(rows: Sequence[Row], climbs: Sequence[Row]) -> list[list[Cell]]:

@@ -145,3 +145,18 @@ def test_attacks_stand_side_by_side_after_equal_numbers_of_questions() -> None:
     assert tables["efficiency"].rows == [["s", 20, [50.0, 0.0, 100.0], 7300, 3600]], "the same people are compared"
     assert [one[1] for one in tables["searches"].rows] == ["published", "improved", "without W+"]
     assert {one[2] for one in tables["map2v"].rows if one[1] == "published"} == {60}
+
+
+def test_linkage_has_a_column_for_each_system_that_is_shown_the_drawn_faces() -> None:
+    share = [50.0, 40.0, 60.0]
+    climb = {"verb": "map2v", "system": "a", "attack": "published", "people": 60, "queries": [200, 7300], "chance": 0.0}
+    climb |= {"score": [0.1, 0.5], "same": [share] * 2, "other": [share] * 2, "traits": {}, "judges": ["sface"]}
+    climb |= {"privacy": {"sface": [[50.0, 50.0], [90.0, 80.0]]}}
+    link = {"verb": "linked", "system": "a", "attack": "published", "people": 60, "validated": "b"}
+    old = {**link, "privacy": [1.0, 1.0], "same": share, "other": share}
+    new = {**link, "privacy": [95.0, 85.0], "same": share, "other": [70.0, 60.0, 80.0]}
+    fewer = {**new, "people": 20, "privacy": [2.0, 2.0]}
+    tables = made_tables([climb, old, new, fewer])
+    assert list(tables["linked"].columns)[-2:] == ["b", "sface"]
+    assert tables["linked"].rows == [["a", "published", 60, 7300, [95.0, 85.0], [90.0, 80.0]]]
+    assert tables["linked_success"].rows == [["a", "published", 60, 7300, [70.0, 60.0, 80.0]]]
