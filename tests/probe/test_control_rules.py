@@ -41,7 +41,29 @@ def test_a_failure_lies_above_chance_and_above_the_target(
     low: float, false_accepts: int, accepted: int, fails: bool
 ) -> None:
     found = replace(
-        one(), interval=Interval(low, 1.0, LEVEL), false_accepts=false_accepts, impostors=1000, accepted=accepted
+        one(),
+        interval=Interval(low, 1.0, LEVEL),
+        false_accepts=false_accepts,
+        impostors=1000,
+        accepted=accepted,
+        accepted_people=10,
+    )
+    assert Control((found,)).failures == ((found,) if fails else ())
+
+
+@pytest.mark.parametrize(("people", "fails"), [(4, False), (6, False), (7, True), (9, True)])
+def test_a_few_people_are_a_failure_only_if_chance_all_but_never_links_so_many(people: int, fails: bool) -> None:
+    """65 people with 15 pairs each at 1e-3 × 1.5: 1.5 are expected; P(≥ 6) = 3.4e-3 and P(≥ 7) = 6.5e-4."""
+    found = replace(
+        one(),
+        far=1e-3,
+        false_accepts=15,
+        impostors=10_000,
+        accepted=40,
+        accepted_people=people,
+        mated=975,
+        identities=65,
+        interval=Interval(0.01, 0.1, LEVEL),
     )
     assert Control((found,)).failures == ((found,) if fails else ())
 

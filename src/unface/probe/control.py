@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betainc
 
 from unface.probe.measure import Bootstrap, Measurement, measure
 from unface.probe.panel import Roles, draw_shots, run_panel
@@ -16,6 +17,9 @@ from unface.seeds import stream
 
 # Every probe at every rate is tested, so each test must be all but certain before it may void the audit.
 LEVEL = 0.999
+# An interval over so few people with an accepted pair is too narrow at that level: of 40 clean audits with albums two
+# were voided. Then chance must also be all but unable to link so many people.
+_FEW = 10
 # Partners tried for an image that shares its new identity with another of its own person.
 _TRIES = 200
 
@@ -32,8 +36,17 @@ class Control:
         return tuple(
             found
             for found in self.measurements
-            if found.accepted and found.interval.low > max(found.achieved_far, found.far)
+            if found.accepted
+            and found.interval.low > max(found.achieved_far, found.far)
+            and (found.accepted_people >= _FEW or _by_chance(found) < 1 - LEVEL)
         )
+
+
+def _by_chance(found: Measurement) -> float:
+    """How likely chance links pairs of so many people: at most far × pairs for each, whatever the pairs share."""
+    each = min(1.0, max(found.achieved_far, found.far) * found.mated / found.identities)
+    # The tail of a binomial distribution.
+    return float(betainc(found.accepted_people, found.identities - found.accepted_people + 1, each))
 
 
 def shuffled_control(

@@ -58,6 +58,8 @@ class Measurement:
     resolution: Resolution
     threshold: float
     accepted: int
+    accepted_people: int
+    """Identities with an accepted pair."""
     mated: int
     false_accepts: int
     impostors: int
@@ -108,6 +110,7 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
     threshold = trial.thresholds[far]
     scores = np.concatenate([part.scores for part in trial.mated])
     accepted = int(np.count_nonzero(scores >= threshold))
+    identities = np.concatenate([part.identities for part in trial.mated])
     by_seed = tuple(float(np.mean(part.scores >= threshold)) for part in trial.mated)
     replicates = bootstrap.tar(trial, far)
     if plan.variant is Variant.PAPER:
@@ -121,6 +124,7 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
         resolution=trial.resolved.of[far],
         threshold=threshold,
         accepted=accepted,
+        accepted_people=len(np.unique(identities[scores >= threshold])),
         mated=len(scores),
         false_accepts=trial.false_accepts[far],
         impostors=trial.impostors,
