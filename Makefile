@@ -9,7 +9,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile -
 help:  ## list what can be made
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: .venv/demo  ## run the whole loop on people who do not exist
+demo: .venv/demo  ## show one result of each kind, on people who do not exist
 	$(BIN)/unface demo --force
 
 test: lint  ## lint, types, then every test

@@ -18,8 +18,11 @@ from studies.measured import markdown, read_findings
 from tests.browser.chromium import sheets, show, started
 from tests.cli.command import unface as run
 from unface import AuditResult, audit
+from unface.auditing import Translate
 from unface.data import EMBEDDED_ENCODERS, EmbeddingSet, nobody, things
 from unface.report.html import write_report
+from unface.result.certificate import CertificateResult
+from unface.result.release import ReleaseResult
 from unface.result.validation import ValidationResult
 
 NUMBER = r"\d+(?:\.\d+)?"
@@ -93,7 +96,19 @@ def test_the_demo_leaves_an_audit_of_each_encoder_and_shows_them_side_by_side(
     asked = ValidationResult.load(out / "questions" / "validation.json")
     assert (asked.asked.counted, asked.asked.ended) == (40 * 80, None)
     assert asked.verdict in " ".join(done.out.partition("200 questions to a face system")[2].split())
-    assert done.out.endswith("unface-demo/questions/validation.html: the page of these questions\n")
+    assert "unface-demo/questions/validation.html: the page of these questions\n" in done.out
+    planted = re.search(r"Of the (\d+) people whose pictures were copied, (\d+) are listed", " ".join(done.out.split()))
+    assert planted
+    assert int(planted[1]) == 20
+    assert int(planted[2]) >= 10, "most copies are found among a third of the people"
+    released = ReleaseResult.load(out / "synthetic" / "release.json")
+    certificate = CertificateResult.load(out / "front-end" / "certificate.json")
+    for kind in (released, certificate):
+        assert kind.verdict in " ".join(done.out.split())
+    assert (out / "synthetic" / "release.html").exists()
+    assert (out / "front-end" / "certificate.html").exists()
+    assert "need PyTorch: pip install 'unface[torch,images]'" in " ".join(done.out.split())
+    assert max(map(len, done.out.splitlines())) <= 80
     rmtree(out / "sface")
     for there in ("report.html", "sscd-int8/audit.json"):
         again = run("demo")
@@ -143,6 +158,17 @@ def test_a_recogniser_links_people_who_do_not_exist_and_general_encoders_less(wh
     for found in general:
         assert worst(found, "raw", 1e-3)[1] < worst(recogniser, "raw", 1e-3)[0] / 1.25
         assert worst(found, "raw", 1e-4)[1] < worst(recogniser, "raw", 1e-4)[0] / 1.5
+
+
+@pytest.mark.slow
+def test_a_linear_map_recovers_templates_and_erasure_leaves_less(whole: Whole) -> None:
+    found = Translate.of(whole.audits["sscd-int8"])
+    assert found is not None
+    raw, isp = (next(one for one in found.spaces if one.space == name).at for name in ("raw", "isp"))
+    for before, after in zip(raw, isp, strict=True):
+        assert before.other is not None
+        assert after.other is not None
+        assert after.other.high < before.other.low
 
 
 @pytest.mark.slow

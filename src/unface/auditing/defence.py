@@ -346,9 +346,9 @@ def require_unit_vectors(projection: Projection, name: str) -> None:
         )
 
 
-def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:
-    """What audit.json says of it; the certificate is of test identities."""
-    projection, embeddings = defence.projection, prepared.embeddings
+def describe_erasure(defence: Defence, prepared: Prepared, degenerate: int) -> Erasure:
+    """What audit.json says of it; the certificate is of test identities. Of ``degenerate`` vectors nothing is left."""
+    projection = defence.projection
     return Erasure(
         method=defence.method,
         control=defence.control,
@@ -361,7 +361,7 @@ def describe_erasure(defence: Defence, prepared: Prepared) -> Erasure:
         fit_identities=len(defence.fit.names) if defence.fit else None,
         fit_images=len(defence.fit) if defence.fit else None,
         projection_sha256=projection.sha256,
-        degenerate=projection.count_degenerate(embeddings.vectors),
+        degenerate=degenerate,
         spectrum=projection.spectrum.tolist(),
         certificate=projection.certificate if defence.fit else measured_certificate(projection, prepared),
         overlap=None if defence.fit else fit_overlap(projection.fitted_on, prepared),

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from unface.auditing.attack import Attack, Attacked
 from unface.auditing.bench import Bench
 from unface.auditing.defence import (
@@ -59,15 +61,17 @@ def attack_spaces(bench: Bench) -> list[SpaceResult]:
     vectors = prepared.embeddings.vectors
     own = "raw" if bench.erased_by is None else bench.erased_by.name
     raw = attack.run(vectors, bench.progress, own)
-    attacked = {own: raw}
+    attacked, vanished = {own: raw}, {}
     for defence in defences:
-        attacked[defence.name] = attack.run(defence.apply(vectors), bench.progress, defence.name)
+        erased = defence.apply(vectors)
+        vanished[defence.name] = len(erased) - int(np.count_nonzero(erased.any(axis=1)))
+        attacked[defence.name] = attack.run(erased, bench.progress, defence.name)
     return [
         SpaceResult(name=own, points=space_points(raw, attack, prepared.context), curves=space_curves(raw)),
         *(
             SpaceResult(
                 name=defence.name,
-                erasure=describe_erasure(defence, prepared),
+                erasure=describe_erasure(defence, prepared, vanished[defence.name]),
                 points=space_points(attacked[defence.name], attack, prepared.context),
                 curves=space_curves(attacked[defence.name]),
                 changes=_changes(_rivals(defence, defences, attacked, own), attacked[defence.name], attack),
