@@ -1,9 +1,13 @@
 """If these fail, the page about faces and surroundings shows a photograph or a name, or other numbers than its file."""
 
 import re
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from functools import cache
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -14,11 +18,12 @@ from tests.report.made import full_audit, with_parts
 from tests.report.made_attribution import encoder, result
 from unface.auditing.attribution import Attribution
 from unface.auditing.attribution.page import face_figures
+from unface.errors import UnfaceError
 from unface.page.charts import looks_of
 from unface.report.attribution import print_attribution, render_attribution
 from unface.report.html import render_report
 from unface.report.table import print_audit
-from unface.result.attribution import AttributionResult
+from unface.result.attribution import AttributionResult, require_no_attribution
 from unface.result.audit import AuditResult
 
 
@@ -180,3 +185,21 @@ def test_an_audit_says_it_in_one_line(console: Console) -> None:
     assert "Face-context attribution, 90 pairs: raw: FII +0.300 [+0.280, +0.320], CPI(0) 10.0 %, B* 0.75; isp: FII" in (
         " ".join(printed(console).split())
     )
+
+
+def test_a_killed_run_leaves_no_result_without_its_page_and_can_be_given_again(tmp_path: Path) -> None:
+    """A child that is killed before its last rename, that of the result file."""
+    killed = (
+        "import os, signal, sys; from pathlib import Path; from tests.report.made_attribution import result;"
+        " real = Path.replace; Path.replace = lambda path, to: os.kill(os.getpid(), signal.SIGKILL)"
+        " if to.suffix == '.json' else real(path, to); result('one').save(sys.argv[1], '<html></html>')"
+    )
+    child = subprocess.run([sys.executable, "-c", killed, str(tmp_path)], check=False)
+    assert child.returncode == -signal.SIGKILL
+    there = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
+    assert there == {"attribution.html", "left-out.csv"}
+    require_no_attribution(tmp_path, force=False)
+    result("one").save(tmp_path, "<html></html>")
+    assert {path.name for path in tmp_path.iterdir()} == {*there, "attribution.json"}
+    with pytest.raises(UnfaceError, match="exists already"):
+        require_no_attribution(tmp_path, force=False)

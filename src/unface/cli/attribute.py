@@ -99,12 +99,11 @@ def _show(result: "AttributionResult", out: Path, faces: "list[list[ShownFace]]"
     from functools import partial
 
     from unface.cli.show import show
-    from unface.report.attribution import print_attribution, write_attribution
+    from unface.report.attribution import print_attribution, render_attribution
     from unface.result.attribution import ATTRIBUTION_PAGE, LEFT_OUT_FILE
 
-    path = result.save(out)
-    page = write_attribution(result, out / ATTRIBUTION_PAGE, faces=faces)
-    beside = {page: "the page, with pictures of people in it" if faces else "the page"}
+    path = result.save(out, render_attribution(result, faces))
+    beside = {out / ATTRIBUTION_PAGE: "the page, with pictures of people in it" if faces else "the page"}
     if result.left_out is not None and result.left_out.rows:
         beside = {out / LEFT_OUT_FILE: "the pictures meant", **beside}
     show(partial(print_attribution, result), path, beside, json=json, quiet=quiet)

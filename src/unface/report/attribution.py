@@ -1,9 +1,7 @@
 """attribution.html and the same on the terminal: drawn from attribution.json alone."""
 
 import base64
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Protocol
 
 from rich.console import Console
@@ -12,7 +10,6 @@ from rich.text import Text
 
 from unface.auditing.attribution.page import section
 from unface.auditing.attribution.words import HALF, MEASURES, left_out_words, measures, people
-from unface.output.write import write_file
 from unface.page.tables import print_safely
 from unface.page.templates import render_page
 from unface.report.opening import Grid, Opening
@@ -28,14 +25,6 @@ class Shown(Protocol):
 
     @property
     def jpeg(self) -> bytes: ...
-
-
-def write_attribution(
-    result: AttributionResult, path: str | os.PathLike[str], *, faces: Sequence[Sequence[Shown]] = ()
-) -> Path:
-    """Write the page, whole or not at all; replaces what is there."""
-    write_file(Path(path), render_attribution(result, faces).encode(), option="--out")
-    return Path(path)
 
 
 def render_attribution(result: AttributionResult, faces: Sequence[Sequence[Shown]] = ()) -> str:

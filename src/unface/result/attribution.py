@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from unface.output.taken import require_new_files
+from unface.output.taken import require_no_result
 from unface.output.write import write_files
 from unface.result.file import Frozen, Listing, Run
 from unface.result.numbers import Mean, Share
@@ -161,13 +161,14 @@ class AttributionResult(Frozen):
     left_out: Listing | None = Field(default=None, exclude=True, repr=False)
     """Pictures that could not be used: kept beside attribution.json, never in it."""
 
-    def save(self, folder: str | PathLike[str]) -> Path:
-        """Write attribution.json, and left-out.csv where there is anything to name; returns the path of the former."""
+    def save(self, folder: str | PathLike[str], page: str | None = None) -> Path:
+        """Write attribution.json, and before it its page and left-out.csv where there is anything to name."""
         left_out = None if self.left_out is None else self.left_out.csv()
-        write_files(Path(folder), {ATTRIBUTION_FILE: self.file_text()}, {LEFT_OUT_FILE: left_out})
+        texts = {} if page is None else {ATTRIBUTION_PAGE: page}
+        write_files(Path(folder), {**texts, ATTRIBUTION_FILE: self.file_text()}, {LEFT_OUT_FILE: left_out})
         return Path(folder) / ATTRIBUTION_FILE
 
 
 def require_no_attribution(folder: Path, *, force: bool) -> None:
     """Refuse a folder that holds a finished attribution, before any work is done for it."""
-    require_new_files(folder, (ATTRIBUTION_FILE, ATTRIBUTION_PAGE, LEFT_OUT_FILE), force=force)
+    require_no_result(folder, ATTRIBUTION_FILE, ATTRIBUTION_PAGE, LEFT_OUT_FILE, force=force)
