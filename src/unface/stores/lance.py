@@ -352,8 +352,9 @@ class LanceStore:
         try:
             # Data files keep replaced columns until they are rewritten; a threshold below zero rewrites all of them.
             data.optimize.compact_files(materialize_deletions_threshold=-1.0)
-        except (OSError, RuntimeError) as error:
-            if "commit conflict" in str(error):
+        except (OSError, RuntimeError):
+            # Lance refuses the commit if others wrote meanwhile, and has no type for that error.
+            if self._open().version != data.version:
                 return True
             raise
         data = self._open()
