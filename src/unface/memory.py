@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +21,10 @@ _GROUPS = (
 _MEMORY = Path("/proc/meminfo")
 # Code, buffers and stacks of threads of what a command imports: torch and Ray take the most, half of this.
 _LIBRARIES = 1 << 30
+# What one step of a library may take, and what is held with it, at least: small budgets have to do with libraries too.
+_LEAST_STEP, _LEAST_HELD = 128 << 20, 512 << 20
+# Arrow's own allocator takes a gigabyte of addresses at once, in which nothing is refused any more.
+_ARROW_POOL = "ARROW_DEFAULT_MEMORY_POOL"
 _given: int | None = None
 
 # Bytes for each number of a set that is read, beside those of the file: twice in single precision.
@@ -64,19 +69,85 @@ def limit_memory(size: str | None) -> None:
 def enforce_memory() -> Callable[[], None]:
     """Let the system refuse this process more than the budget and a gigabyte for libraries, which raises MemoryError.
 
-    For what no header declares: a page of Parquet, say, that is unpacked to gigabytes. Only Linux knows such a limit.
+    For what no header declares. Steps that ``one_step`` surrounds are held to less. Only Linux knows such a limit.
     What is returned ends it.
     """
     try:
         import resource
 
-        used = re.search(r"VmData:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii"))
         before, most = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = (int(used[1]) << 10 if used else 0) + _LIBRARIES + memory_budget()
-        resource.setrlimit(resource.RLIMIT_DATA, (min(wanted, most) if most >= 0 else wanted, most))
+        wanted = _now("VmData") + _LIBRARIES + memory_budget()
+        wanted = min(wanted, most) if most >= 0 else wanted
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
     except (ImportError, OSError, ValueError):
         return lambda: None
-    return lambda: resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+    pool = os.environ.get(_ARROW_POOL)
+    os.environ[_ARROW_POOL] = pool or "system"
+    _STEPS.limit, _STEPS.most = wanted, most
+
+    def end() -> None:
+        _STEPS.limit = None
+        if pool is None:
+            os.environ.pop(_ARROW_POOL, None)
+        resource.setrlimit(resource.RLIMIT_DATA, (before, most))
+
+    return end
+
+
+@contextmanager
+def one_step() -> Iterator[None]:
+    """While a library unpacks or packs one piece: the system refuses it more than a quarter of the budget.
+
+    A page of a few bytes can stand for gigabytes, and what a header declares may be false. Steps of several threads at
+    once share the limit. Without ``enforce_memory``, which commands call, nothing is refused.
+    """
+    _STEPS.begin()
+    try:
+        yield
+    finally:
+        _STEPS.end()
+
+
+class _Steps:
+    """The steps that are under way; ``limit`` is what holds between them, None where nothing is enforced."""
+
+    def __init__(self) -> None:
+        self.limit: int | None = None
+        self.most = -1
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._count += 1
+            if self.limit is None:
+                return
+            budget = memory_budget()
+            left = max(budget * 3 // 4, _LEAST_HELD) - _now("RssAnon")
+            if left <= 0:
+                self._count -= 1
+                raise MemoryError
+            self._set(min(self.limit, _now("VmData") + min(left, max(budget // 4, _LEAST_STEP))))
+
+    def end(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if self.limit is not None and not self._count:
+                self._set(self.limit)
+
+    def _set(self, limit: int) -> None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, self.most))
+
+
+_STEPS = _Steps()
+
+
+def _now(key: str) -> int:
+    """Bytes that this process has: addresses that it may write to (VmData), or memory behind them (RssAnon)."""
+    found = re.search(rf"{key}:\s+(\d+)", Path("/proc/self/status").read_text(encoding="ascii", errors="replace"))
+    return int(found[1]) << 10 if found else 0
 
 
 def beyond_memory(source: str = "") -> UnfaceError:

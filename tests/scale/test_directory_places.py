@@ -55,7 +55,9 @@ def test_reading_goes_ahead_of_erasing_where_it_waits_for_a_network_and_where_co
 ) -> None:
     ahead: list[int] = []
 
-    def overlapped(items: Iterator[object], work: Callable[[object], object], threads: int) -> Iterator[object]:
+    def overlapped(
+        items: Iterator[object], work: Callable[[object], object], threads: int, _: object
+    ) -> Iterator[object]:
         ahead.append(threads)
         return map(work, items)
 

@@ -222,12 +222,12 @@ def _is_vectors(source: str) -> bool:
         return True
     if path.suffix != ".parquet" or not path.is_file():
         return False
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from unface.data.parquet import opened_parquet
 
     try:
-        columns = set(pq.read_schema(path).names)
-    except (OSError, pa.ArrowInvalid):
+        with opened_parquet(path, path.name) as file:
+            columns = set(file.schema_arrow.names)
+    except UnfaceError:
         return False
     return "vector" in columns and "image" not in columns
 

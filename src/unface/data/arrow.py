@@ -18,6 +18,8 @@ from unface.data.embeddings import (
 from unface.data.files import reason
 from unface.errors import MissingColumn, UnfaceError
 
+_LONGEST_LABEL = 1 << 16
+"""Bytes of a text: longer ones are documents."""
 # pandas hands its index over under this name; it is not a column of the user's.
 _PANDAS_INDEX = "__index_level_"
 
@@ -31,7 +33,11 @@ def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[s
     else:
         ids = row_numbers(table.num_rows)
     vectors, nulls = matrix_of(table.column(columns.vector), ids, source, columns.vector)
-    labels = [name for name in wanted if name not in (columns.vector, columns.identity, columns.id)]
+    others = [name for name in wanted if name not in (columns.vector, columns.identity, columns.id)]
+    labels = [name for name in others if _longest(table.column(name)) <= _LONGEST_LABEL]
+    long = tuple(
+        f"column {name!r} left out: its texts are too long for labels" for name in others if name not in labels
+    )
     return RawRows(
         source=source,
         columns=columns,
@@ -45,7 +51,7 @@ def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[s
         labels={name: _label(table.column(name), ids, source, name) for name in labels},
         nulls=nulls,
         space=None if described is None else space_from_json(described, source),
-        notes=(*notes, *left_out(table.schema, wanted)),
+        notes=(*notes, *left_out(table.schema, wanted), *long),
         erased=(table.schema.metadata or {}).get(ERASED_KEY, b"").decode(errors="replace") or None,
     )
 
@@ -149,7 +155,7 @@ def _dense(chunk: pa.Array, dim: int) -> tuple[NDArray[np.generic], NDArray[np.b
 def text_of(column: pa.ChunkedArray, what: str) -> NDArray[np.object_]:
     """A column of names or ids as str, None where missing; ``what`` begins the error."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (_is_string(kind) or pa.types.is_integer(kind)):
+    if not (is_text(kind) or pa.types.is_integer(kind)):
         raise UnfaceError(f"{what} holds {column.type}; expected text or integers")
     return as_text(_values(column, what), what)
 
@@ -162,11 +168,24 @@ def _label(column: pa.ChunkedArray, ids: NDArray[np.object_], source: str, name:
     return vectors if nulls is None else np.where(nulls[:, None], 0, vectors)
 
 
+def _longest(column: pa.ChunkedArray) -> int:
+    """Bytes of the longest text, 0 of other columns."""
+    return max((pc.max(pc.binary_length(words_of(chunk))).as_py() or 0 for chunk in column.chunks), default=0)
+
+
+def words_of(column: pa.Array) -> pa.Array:
+    """The texts of a column, each once where it has a dictionary; none of other columns."""
+    words = column.dictionary if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_string_view(words.type):  # most functions do not know it
+        return words.cast(pa.large_string())
+    return words if is_text(words.type) else pa.array([], pa.string())
+
+
 def _is_label(name: str, kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     flat = (
-        _is_string(kind)
+        is_text(kind)
         or pa.types.is_boolean(kind)
         or pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -176,7 +195,8 @@ def _is_label(name: str, kind: pa.DataType) -> bool:
     return flat and not name.startswith(_PANDAS_INDEX)
 
 
-def _is_string(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether its values are texts, however they are laid out."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 

@@ -23,6 +23,9 @@ OnBadRows = Literal["fail", "drop", "null"]
 Refuse it, leave it out, or count it as a row without a vector. Where rows are only read, the last two are the same.
 """
 
+_LONGEST_NAME = 1 << 16
+"""Characters of an identity or id."""
+
 
 def on_bad_rows(word: str) -> OnBadRows:
     """One of the three words."""
@@ -410,7 +413,8 @@ def as_text(values: ArrayLike, what: str) -> NDArray[np.object_]:
         if array.dtype.kind == "S":
             array = np.char.decode(array, "utf-8")
         texts = [_one_text(value, what) for value in array.tolist()]
-        "".join({text for text in texts if text is not None}).encode()
+        for text in {text for text in texts if text is not None and not text.isascii()}:
+            text.encode()
     except ValueError:  # undecodable bytes, code points beyond Unicode, lone surrogates
         raise UnfaceError(f"{what} holds text that is not valid Unicode; save it again as UTF-8") from None
     return object_array(texts)
@@ -430,6 +434,8 @@ def row_numbers(count: int) -> NDArray[np.object_]:
 
 def _one_text(value: object, what: str) -> str | None:
     if isinstance(value, str):
+        if len(value) > _LONGEST_NAME:
+            raise UnfaceError(f"{what} holds a text of {len(value):,} characters; a name has {_LONGEST_NAME:,} at most")
         return str(value)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return str(value)

@@ -9,15 +9,16 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from unface.data.arrow import chosen_columns, left_out, list_type, lists_of
+from unface.data.arrow import chosen_columns, is_text, left_out, list_type, lists_of, words_of
 from unface.data.collection import People, counted, of_people
 from unface.data.embeddings import ERASED_KEY, METADATA_KEY, Columns, EmbeddingSet, require_same_space, space_from_json
 from unface.data.files import kind_of, parquet_files, reason, short_name, written_whole
 from unface.errors import UnfaceError
-from unface.memory import beyond_memory, number_in_use, require_memory
+from unface.memory import beyond_memory, number_in_use, one_step, require_memory
 
 # Far above what a real footer holds, far below what a corrupt one can claim.
 _LONGEST_STRING = 64 << 20
@@ -133,16 +134,46 @@ def opened_parquet(
 
 
 def row_batches(
-    file: pq.ParquetFile, source: str, rows: int, columns: Sequence[str] | None = None
+    file: pq.ParquetFile,
+    source: str,
+    rows: int,
+    columns: Sequence[str] | None = None,
+    *,
+    group: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """All rows in order, at most so many at a time and never a whole row group; some columns or all."""
+    """All rows in order, or those of one row group: at most so many at a time, some columns or all."""
+    coming = file.iter_batches(rows, row_groups=None if group is None else [group], columns=columns, use_threads=False)
     there = 0
-    for batch in file.iter_batches(rows, columns=columns, use_threads=False):
-        # Or a corrupt dictionary index would be followed out of its array.
-        batch.validate(full=True)
+    while (batch := _decoded(coming)) is not None:
         there += batch.num_rows
         yield batch
-    _require_all_rows(there, file.metadata.num_rows, source)
+        del batch  # a long one, before the next is decoded
+    promised = file.metadata.num_rows if group is None else file.metadata.row_group(group).num_rows
+    # Where fewer values are there than promised, pyarrow gives those and says nothing.
+    if there != promised:
+        raise UnfaceError(f"{source}: the footer promises {promised} rows, {there} are there; copy it again")
+
+
+def read_columns(file: pq.ParquetFile, source: str, columns: Sequence[str]) -> pa.Table:
+    """Some columns of all rows, refused once they need more than the memory budget."""
+    batches, held = [], 0
+    for read in row_batches(file, source, _ROWS_AT_ONCE, columns):
+        arrays = [_used(column) if pa.types.is_dictionary(column.type) else column for column in read.columns]
+        batch = pa.RecordBatch.from_arrays(arrays, read.schema.names)
+        held += sum(_bytes_in_use(column) for column in batch.columns)
+        _require_room(held, source)
+        batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else file.read(columns=list(columns))
+
+
+def _decoded(coming: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    """The next rows: of texts, no header says beforehand how long they are."""
+    with one_step():
+        batch = next(coming, None)
+        if batch is not None:
+            # Or a corrupt dictionary index would be followed out of its array.
+            batch.validate(full=True)
+    return batch
 
 
 def write_embeddings(
@@ -208,21 +239,14 @@ def _bytes_in_use(column: pa.Array) -> int:
     kind = list_type(column.type)
     if pa.types.is_nested(kind):
         return int(column.nbytes) + number_in_use() * len(lists_of(column).flatten())
-    return int(column.nbytes) + _OBJECT_BYTES * len(column)
+    words = words_of(column)
+    # As Python's texts, and joined and encoded for a hash: one letter beyond ASCII makes each take four bytes.
+    copies = 9 if pc.all(pc.string_is_ascii(words)).as_py() is False else 3
+    return int(column.nbytes) + copies * int(words.nbytes) + _OBJECT_BYTES * len(column)
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _require_all_rows(there: int, promised: int, source: str) -> None:
-    # Where fewer values are there than promised, pyarrow gives those and says nothing.
-    if there != promised:
-        raise UnfaceError(f"{source}: the footer promises {promised} rows, {there} are there; copy it again")
 
 
 def _table(embeddings: EmbeddingSet, dtype: Literal["float32", "float16"], name: str) -> pa.Table:

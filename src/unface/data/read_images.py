@@ -15,9 +15,10 @@ from threading import Lock
 
 import pyarrow as pa
 
+from unface.data.arrow import is_text, text_of
 from unface.data.files import PARQUET, ZIP, first_bytes, parquet_files, reason, short_name, unopened
 from unface.data.images import BadPicture, ImageRef, ImageSet
-from unface.data.parquet import is_text, opened_parquet, row_batches
+from unface.data.parquet import opened_parquet, read_columns, row_batches
 from unface.errors import UnfaceError
 from unface.memory import memory_budget, require_memory
 
@@ -27,7 +28,6 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _LARGEST = 256 << 20
 _PIECE_BYTES = 32 << 20
 _PIECE_ROWS = 64
-_NAMES_AT_ONCE = 1 << 14
 Reader = Callable[[], bytes]
 
 
@@ -219,10 +219,9 @@ def _parquet_images(path: Path, *, image: str, identity: str, id: str) -> Iterat
         ]
     named = [identity, *([id] if id in schema.names else [])]
     with opened_parquet(path, source, as_codes=[name for name in named if is_text(schema.field(name).type)]) as file:
-        batches = list(row_batches(file, source, _NAMES_AT_ONCE, named))
-        require_memory(sum(batch.nbytes + 200 * batch.num_rows for batch in batches), source, "give fewer pictures")
-        owners = [name for batch in batches for name in batch.column(identity).to_pylist()]
-        ids = [name for batch in batches for name in batch.column(named[-1]).to_pylist()]
+        table = read_columns(file, source, named)
+        require_memory(table.nbytes + 200 * table.num_rows, source, "give fewer pictures")
+        owners, ids = (_names(table.column(name), f"{source}: {name!r}") for name in (identity, named[-1]))
     pieces = _Pieces(path, image)
     start = 0
     for number, (count, rows) in enumerate(shapes):
@@ -233,6 +232,11 @@ def _parquet_images(path: Path, *, image: str, identity: str, id: str) -> Iterat
                 raise UnfaceError(f"{source}: row {start + row} has no {identity!r} or no {id!r}; drop it")
             yield ImageRef(str(called), str(owner), partial(pieces.read, number, row, rows))
         start += count
+
+
+def _names(column: pa.ChunkedArray, what: str) -> list[object]:
+    """One for each row; rows that share a text share the object."""
+    return list(text_of(column, what)) if pa.types.is_dictionary(column.type) else list(column.to_pylist())
 
 
 def _require_columns(schema: pa.Schema, image: str, identity: str, id: str, source: str) -> None:
@@ -280,9 +284,7 @@ class _Pieces:
 
     def _pass(self, group: int, rows: int) -> Iterator[pa.RecordBatch]:
         with opened_parquet(self._path, short_name(self._path)) as file:
-            for batch in file.iter_batches(rows, row_groups=[group], columns=[self._column], use_threads=False):
-                batch.validate(full=True)
-                yield batch
+            yield from row_batches(file, short_name(self._path), rows, [self._column], group=group)
 
 
 def _identity_list(

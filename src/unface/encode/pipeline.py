@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from unface.data import BadPicture, ImageRef, ImageSet, Space
 from unface.data.embeddings import METADATA_KEY
+from unface.data.parquet import opened_parquet, read_columns, row_batches
 from unface.encode.encoder import Encoder, space_of
 from unface.encode.prepare import Prepared, Preparer
 from unface.errors import UnfaceError, reason, short_name
@@ -60,7 +61,10 @@ class Parts:
     def tables(self, count: int) -> Iterator[pa.Table]:
         """The parts in order."""
         for number in range(count):
-            yield pq.read_table(self.folder / _part_name(number))
+            with opened_parquet(self.folder / _part_name(number), f"{short_name(self.out)} (part {number})") as file:
+                batches = list(row_batches(file, short_name(self.out), file.metadata.num_rows + 1))
+                table = pa.Table.from_batches(batches, file.schema_arrow)
+            yield table
 
     def join(self, count: int, schema: pa.Schema) -> None:
         """All parts as the output, which appears by a rename; the parts go."""
@@ -245,9 +249,10 @@ class Made:
 def made_of(path: Path) -> Made:
     """Read the metadata of a file that ``encode_images`` finished."""
     try:
-        said = (pq.read_schema(path).metadata or {}).get(_ENCODED)
+        with opened_parquet(path, short_name(path)) as file:
+            said = (file.schema_arrow.metadata or {}).get(_ENCODED)
         found = json.loads(said) if said else {}
-    except (pa.ArrowException, OSError, ValueError, RecursionError):
+    except (UnfaceError, ValueError, RecursionError):
         raise UnfaceError(f"{path}: not a readable Parquet file; remove it, or pass --force") from None
     return Made(found if isinstance(found, dict) else {})
 
@@ -384,7 +389,9 @@ def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapp
 
 def _finished(path: Path, images: ImageSet) -> Encoded:
     """What a finished file of these pictures holds."""
-    table = pq.read_table(path, columns=["faces", "face_px"])
+    with opened_parquet(path, short_name(path)) as file:
+        table = read_columns(file, short_name(path), ["faces", "face_px"])
+        dim = file.schema_arrow.field("vector").type.list_size
     faces, side = (table.column(name).to_numpy() for name in ("faces", "face_px"))  # unknown is NaN
     notes = {
         "no face": int(np.count_nonzero(faces == 0)),
@@ -395,7 +402,7 @@ def _finished(path: Path, images: ImageSet) -> Encoded:
         path=path,
         pictures=len(images),
         rows=table.num_rows,
-        dim=pq.read_schema(path).field("vector").type.list_size,
+        dim=dim,
         skipped=made_of(path).skipped,
         notes={note: count for note, count in notes.items() if count},
     )

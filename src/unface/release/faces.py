@@ -15,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet, Space
-from unface.data.arrow import lists_of, matrix_of
+from unface.data.arrow import is_text, lists_of, matrix_of, text_of
 from unface.data.embeddings import Columns, row_numbers
 from unface.data.files import short_name
-from unface.data.parquet import opened_parquet, row_batches
+from unface.data.parquet import opened_parquet, read_columns, row_batches
 from unface.errors import MissingColumn, UnfaceError
 from unface.pairs import Nearest, compared, nearest_between, pairs_above
 
@@ -149,16 +149,18 @@ def faces_of(embeddings: EmbeddingSet, *, labelled: bool = True, made_of: str | 
 
 def parquet_faces(path: Path, columns: Columns) -> Faces:
     """A Parquet file that is streamed: ids and identities are held, vectors are not."""
-    from unface.data.embeddings import METADATA_KEY, as_text, codes_of, space_from_json
+    from unface.data.embeddings import METADATA_KEY, codes_of, space_from_json
 
     source = short_name(path)
     with opened_parquet(path, source) as file:
-        schema, rows = file.schema_arrow, int(file.metadata.num_rows)
+        schema = file.schema_arrow
+    with opened_parquet(path, source, as_codes=[field.name for field in schema if is_text(field.type)]) as file:
+        rows = int(file.metadata.num_rows)
         wanted = [name for name in (columns.id, columns.identity) if name is not None and name in schema.names]
         for name in (columns.vector, *([] if columns.identity is None else [columns.identity])):
             if name not in schema.names:
                 raise MissingColumn(f"{source}: has no column {name!r}; there are {', '.join(schema.names)}", name)
-        table = pa.Table.from_batches(list(row_batches(file, source, 1 << 16, wanted))) if wanted else None
+        table = read_columns(file, source, wanted) if wanted else None
         text = (schema.metadata or {}).get(METADATA_KEY)
         kind = schema.field(columns.vector).type
         dim = kind.list_size if pa.types.is_fixed_size_list(kind) else None
@@ -168,7 +170,7 @@ def parquet_faces(path: Path, columns: Columns) -> Faces:
     def column(name: str | None) -> NDArray[np.object_] | None:
         if table is None or name is None or name not in table.column_names:
             return None
-        return as_text(np.asarray(table.column(name).to_pylist(), object), f"{source}: {name!r}")
+        return text_of(table.column(name), f"{source}: {name!r}")
 
     def batches() -> Iterator[NDArray[np.generic]]:
         with opened_parquet(path, source) as file:
@@ -202,7 +204,6 @@ def parquet_faces(path: Path, columns: Columns) -> Faces:
 
 def store_faces(url: str, columns: Columns) -> Faces:
     """A store that is streamed, read only: ids and identities are held, vectors are not."""
-    from unface.data.arrow import text_of
     from unface.data.embeddings import codes_of, object_array
     from unface.stores import open_collection
 

@@ -48,14 +48,24 @@ def local_executor(workers: int | None = None) -> Executor:
     return run
 
 
-def overlapped(items: Iterator[Item], work: Callable[[Item], Result], threads: int) -> Iterator[Result]:
-    """``map(work, items)`` in order, while the next items are made and the results used."""
+def overlapped(
+    items: Iterator[Item],
+    work: Callable[[Item], Result],
+    threads: int,
+    is_large: Callable[[Item], bool] = lambda item: False,
+) -> Iterator[Result]:
+    """``map(work, items)`` in order, while the next items are made and the results used; large ones one at a time."""
     with ThreadPoolExecutor(1) as making, ThreadPoolExecutor(threads) as working:
         waiting: deque[Future[Result]] = deque()
         upcoming = making.submit(next, items, None)
         while (item := upcoming.result()) is not None or waiting:
+            large = item is not None and is_large(item)
             if item is not None:
-                upcoming = making.submit(next, items, None)
                 waiting.append(working.submit(work, item))
-            if item is None or len(waiting) > threads:
+            if item is not None and not large:
+                upcoming = making.submit(next, items, None)
+            while waiting and (item is None or large or len(waiting) > threads):
                 yield waiting.popleft().result()
+            if large:
+                del item
+                upcoming = making.submit(next, items, None)

@@ -19,7 +19,7 @@ from unface.data.parquet import opened_parquet, row_batches
 from unface.erase import Projection
 from unface.erase.kernel import ErasedRows
 from unface.errors import UnfaceError, reason
-from unface.memory import beyond_memory
+from unface.memory import beyond_memory, one_step
 from unface.output.place import Sink
 from unface.scale.executor import overlapped
 from unface.scale.released import bad_rows, erased_by, is_named, released_space, require_dim, require_raw
@@ -77,7 +77,8 @@ def erase_parquet(
         piece = min(group, max(1, _PIECE_BYTES // (4 * projection.dim)), _most_rows(schema, vector))
         given = row_batches(opened, source, piece)
         work = partial(_erased_batch, projection, released, vector, source, on_bad)
-        pieces = overlapped(_numbered(given), work, threads) if ahead else map(work, _numbered(given))
+        numbered = _numbered(given)
+        pieces = overlapped(numbered, work, threads, lambda one: is_large(one[1])) if ahead else map(work, numbered)
         rows = degenerate = not_faces = bad = first_bad = left = 0
         with row_groups(sink, released, vector, group, source) as groups:
             for batch, done, unusable in pieces:
@@ -88,6 +89,7 @@ def erase_parquet(
                 # After a bad row the others are only counted.
                 if not bad:
                     groups.add(batch)
+                del batch
                 rows += len(done.vectors)
                 degenerate += done.degenerate
                 not_faces += done.not_faces
@@ -241,8 +243,15 @@ def _released_schema(
 def _numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
     first = 0
     for batch in batches:
+        rows = batch.num_rows
         yield first, batch
-        first += batch.num_rows
+        del batch
+        first += rows
+
+
+def is_large(batch: pa.RecordBatch) -> bool:
+    """Its texts or pictures are so long that several batches like it would take much of the memory."""
+    return bool(batch.nbytes > 2 * _BATCH_BYTES)
 
 
 class RowGroups:
@@ -259,10 +268,14 @@ class RowGroups:
         self._waiting.append(batch)
         self._held += batch.num_rows
         self._bytes += batch.nbytes
+        if self._bytes > _GROUP_BYTES:
+            del batch
+            self.flush()
 
     def flush(self) -> None:
         if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting))
+            with one_step():  # a dictionary that is too long is written out row by row
+                self._writer.write_table(pa.Table.from_batches(self._waiting))
         self._waiting, self._held, self._bytes = [], 0, 0
 
 

@@ -17,7 +17,7 @@ from unface.moments import MomentStream
 from unface.output.place import place_at
 from unface.progress import Progress
 from unface.scale.executor import Executor, overlapped
-from unface.scale.stream import NO_IDS, batch_rows, require_length
+from unface.scale.stream import NO_IDS, batch_rows, is_large, require_length
 
 NOBODY, FITTED, HELD = range(3)
 _ROWS_AT_ONCE = 1 << 16
@@ -164,9 +164,10 @@ def add_part(job: SumsJob, sums: PartSums) -> None:
         # The next batch is read while this one is summed up.
         given = row_batches(opened, job.name, batch_rows(job.dim), [job.vector, job.identity])
         first = 0
-        for batch in overlapped(given, lambda read: read, 1):
+        for batch in overlapped(given, lambda read: read, 1, is_large):
             _add_batch(job, sums, batch, first)
             first += batch.num_rows
+            del batch
 
 
 def _add_batch(job: SumsJob, sums: PartSums, batch: pa.RecordBatch, first: int) -> None:

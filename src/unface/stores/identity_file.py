@@ -14,8 +14,9 @@ from unface.data.arrow import chosen_columns
 from unface.data.collection import Collection, Counts, People, counted, of_people
 from unface.data.embeddings import Columns
 from unface.data.files import PARQUET, first_bytes
-from unface.data.parquet import opened_parquet
+from unface.data.parquet import opened_parquet, read_columns
 from unface.errors import MissingColumn, UnfaceError, reason, short_name
+from unface.memory import beyond_memory, one_step
 
 Batches = Callable[[], Iterator[tuple[NDArray[np.int64], NDArray[np.floating]]]]
 """Ids and vectors (n, d), piece by piece."""
@@ -117,9 +118,12 @@ def _read(path: Path) -> pa.Table:
     if start.startswith(PARQUET):
         with opened_parquet(path, name) as file:
             flat = [field.name for field in file.schema_arrow if not pa.types.is_nested(field.type)]
-            return file.read(columns=flat)
+            return read_columns(file, name, flat)
     try:
-        table = csv.read_csv(path)
+        with one_step():
+            table = csv.read_csv(path)
+    except MemoryError:
+        raise beyond_memory(name) from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UnfaceError(f"{name}: neither Parquet nor CSV ({reason(error)})") from None
     # An empty cell is no name.
