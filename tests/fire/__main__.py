@@ -35,6 +35,7 @@ def main() -> int:
     kills.add_argument("--store", choices=["postgres", "lance"], required=True)
     kills.add_argument("--how", choices=["client", "terminate", "backend"], default="client", help="[client]")
     kills.add_argument("--kills", type=int, default=100, help="[100]")
+    kills.add_argument("--shorter", action="store_true", help="with a projection that keeps 12 of 32 dimensions")
     kills.add_argument("--seed", type=int, default=1)
     pairs = kinds.add_parser("pairs", help="start a second run while the first is in its swap")
     pairs.add_argument("--store", choices=[*KINDS, "all"], default="all")
@@ -84,11 +85,12 @@ def _pairs(asked: argparse.Namespace) -> int:
 
 
 def _kills(asked: argparse.Namespace) -> int:
-    from tests.fire.kills import fire
+    from tests.fire.kills import PROJECTION, fire
+    from tests.stores.contract import shorter
 
-    begun = time.monotonic()
+    begun, by = time.monotonic(), shorter() if asked.shorter else PROJECTION
     with tempfile.TemporaryDirectory() as folder:
-        tally = fire(_target(asked.store, asked.how, Path(folder)), asked.kills, asked.seed, Path(folder), _say)
+        tally = fire(_target(asked.store, asked.how, Path(folder)), asked.kills, asked.seed, Path(folder), _say, by)
     print(", ".join(f"{count} at {name!r}" for name, count in tally.at.most_common()))
     print(
         f"{asked.store}, {asked.how}: {tally.kills} kills in {tally.trials} trials, {tally.changes} changes by clients,"

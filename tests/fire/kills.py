@@ -16,6 +16,7 @@ from tests.fire.target import Found, Target
 from tests.fire.traffic import Pool, Traffic, Truth
 from tests.progress_line import ProgressLine
 from tests.stores.contract import projection
+from unface import Projection
 from unface.scale import released_vectors
 
 PROJECTION = projection()
@@ -69,10 +70,17 @@ class Shot:
             self.traffic.pause()
 
 
-def fire(target: Target, kills: int, seed: int, folder: Path, say: Callable[[str], None] = lambda line: None) -> Tally:
-    """So many kills, at steps and between them."""
+def fire(
+    target: Target,
+    kills: int,
+    seed: int,
+    folder: Path,
+    say: Callable[[str], None] = lambda line: None,
+    by: Projection = PROJECTION,
+) -> Tally:
+    """So many kills, at steps and between them. If ``by`` shortens vectors, clients cannot write after the swap."""
     (folder / "p").mkdir(exist_ok=True)
-    PROJECTION.save(folder / "p" / "p.safetensors")
+    by.save(folder / "p" / "p.safetensors")
     target.fill(Pool(seed))
     measured = _attempt(target, folder, purge=True)
     assert measured.ended.code == 0, measured.ended
@@ -82,13 +90,15 @@ def fire(target: Target, kills: int, seed: int, folder: Path, say: Callable[[str
         if tally.kills >= kills:
             break
         before = len(tally.violations)
-        _trial(target, folder, measured.steps, 1000 * seed + number + 1, tally)
+        _trial(target, folder, measured.steps, 1000 * seed + number + 1, tally, by)
         for violation in tally.violations[before:]:
             say(f"  trial {number}: {violation}")
     return tally
 
 
-def _trial(target: Target, folder: Path, steps: list[tuple[str, float]], seed: int, tally: Tally) -> None:
+def _trial(
+    target: Target, folder: Path, steps: list[tuple[str, float]], seed: int, tally: Tally, by: Projection
+) -> None:
     rng, pool = np.random.default_rng(seed), Pool(seed)
     target.fill(pool)
     traffic = Traffic(target.connect, pool, target.rows, target.clients, seed, target.pause)
@@ -115,7 +125,7 @@ def _trial(target: Target, folder: Path, steps: list[tuple[str, float]], seed: i
     try:
         found += _faults_after_writes(target, pool, truth, attempts[-1])
         attempts.append(_attempt(target, folder, purge))
-        found += _faults_at_the_end(target, pool, truth, attempts, purge)
+        found += _faults_at_the_end(target, pool, truth, attempts, purge, by)
     except Exception as error:  # the store cannot be read any more
         found.append(f"{type(error).__name__}: {error}"[:600])
     tally.arrived += sum(int(str(each.receipt["arrived"])) for each in attempts if each.receipt)
@@ -171,7 +181,9 @@ def _faults_after_writes(target: Target, pool: Pool, truth: Truth, last: Attempt
     return faults[:3]
 
 
-def _faults_at_the_end(target: Target, pool: Pool, truth: Truth, attempts: list[Attempt], purge: bool) -> list[str]:
+def _faults_at_the_end(
+    target: Target, pool: Pool, truth: Truth, attempts: list[Attempt], purge: bool, by: Projection
+) -> list[str]:
     """After the same command was given once more, and nobody wrote."""
     faults = [fault for attempt in attempts if (fault := attempt.ended.fault())]
     last = attempts[-1]
@@ -179,7 +191,7 @@ def _faults_at_the_end(target: Target, pool: Pool, truth: Truth, attempts: list[
         faults.append(f"the same command does not finish: {last.ended.errors.strip()}")
     there = target.read()
     wanted = {row: version for row, version in truth.versions.items() if version is not None}
-    erased = _erased(pool, wanted)
+    erased = _erased(pool, wanted, by)
     for row in sorted(wanted.keys() | there.keys()):
         if row not in there:
             faults.append(f"row {row} is lost")
@@ -187,7 +199,7 @@ def _faults_at_the_end(target: Target, pool: Pool, truth: Truth, attempts: list[
             faults.append(f"row {row} was deleted and is back")
         elif there[row].version != wanted[row]:
             faults.append(f"row {row} has version {there[row].version}, {wanted[row]} was committed")
-        elif not np.allclose(there[row].vector, erased[row], rtol=0, atol=NEAR):
+        elif not _is_near(there[row].vector, erased[row]):
             faults.append(f"row {row} is {'raw' if _is_raw(there[row], pool, row) else 'neither raw nor erased'}")
     if not purge:
         kept = target.kept()
@@ -213,10 +225,14 @@ def _raw_bytes(target: Target, pool: Pool, truth: Truth, attempts: list[Attempt]
     ]
 
 
-def _erased(pool: Pool, wanted: dict[int, int]) -> dict[int, NDArray[np.float32]]:
+def _erased(pool: Pool, wanted: dict[int, int], by: Projection) -> dict[int, NDArray[np.float32]]:
     raw = np.stack([pool.raw(row, version) for row, version in wanted.items()])
-    return dict(zip(wanted, released_vectors(PROJECTION, raw, "here"), strict=True))
+    return dict(zip(wanted, released_vectors(by, raw, "here"), strict=True))
 
 
 def _is_raw(found: Found, pool: Pool, row: int) -> bool:
-    return np.allclose(found.vector, pool.raw(row, found.version), rtol=0, atol=NEAR)
+    return _is_near(found.vector, pool.raw(row, found.version))
+
+
+def _is_near(one: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
+    return one.shape == other.shape and np.allclose(one, other, rtol=0, atol=NEAR)
