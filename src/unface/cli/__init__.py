@@ -9,6 +9,16 @@ from unface.errors import UnfaceError, printable, reason
 
 __all__ = ["main"]
 
+_EXTRAS = {
+    "torch": "torch",
+    **dict.fromkeys(("PIL", "cv2", "onnx", "onnxruntime"), "images"),
+    **dict.fromkeys(("faiss", "lance", "qdrant_client", "psycopg"), "stores"),
+    **dict.fromkeys(("huggingface_hub", "transformers"), "hub"),
+    "ray": "ray",
+    "obstore": "s3",
+}
+"""Modules that some commands need, and the extra that installs each."""
+
 
 def main() -> None:
     """Run the command line: 0 done, 1 bad input or failed work in one line, 2 wrong usage; the gate also 3 and 4."""
@@ -25,6 +35,11 @@ def main() -> None:
     except OSError as error:
         where = f"{error.filename}: cannot be opened or written" if error.filename else "cannot write the output"
         sys.exit(_said(f"{where} ({reason(error)}); see to that and give the same command again", 1))
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in _EXTRAS:
+            raise
+        sys.exit(_said(f"this needs {module}, not installed; run pip install 'unface[{_EXTRAS[module]}]'", 1))
     except MemoryError:
         from unface.memory import beyond_memory
 

@@ -48,7 +48,7 @@ def invert(
         [], "--judge", help="Recognisers that judge [default: sface; with --accept-licence also edgeface-s]."
     ),
     own: str | None = typer.Option(
-        None, "--own", help="A recogniser of the attacker's own, which does not judge: translate and bob need one."
+        None, "--own", help="A recogniser of the attacker's own, which does not judge: translate and decoder need one."
     ),
     translate: Path | None = typer.Option(
         None, "--translate", help="For vectors without pictures: a recogniser's vectors of the same pictures."

@@ -266,7 +266,7 @@ def _meaning(rule: Rule, space: str) -> str:
 
 
 def _vectors(space: str) -> str:
-    return "before erasure" if space == RAW else f"after erasure by {space}"
+    return "before erasure" if space == RAW else f"after erasure by {space.removeprefix('erased by ')}"
 
 
 def _rule_result(rule: Rule, space: str | None, outcome: Outcome) -> RuleResult:
