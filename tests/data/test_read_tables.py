@@ -153,11 +153,11 @@ def test_an_identity_column_of_something_else_is_refused() -> None:
 
 
 def test_a_missing_column_lists_those_that_exist() -> None:
-    there = "there is 'identity', 'vector': name yours with"
-    assert refusal(table(), vector="face") == f"table: no column 'face'; {there} --vector-column"
-    assert refusal(table(), identity="who") == f"table: no column 'who'; {there} --identity-column"
-    both = "table: no column 'vector' or 'identity'; there is no columns: name yours with --vector-column and "
-    assert refusal(pa.table({})) == f"{both}--identity-column"
+    there = "there is 'identity', 'vector': name yours with read_embeddings"
+    assert refusal(table(), vector="face") == f"table: no column 'face'; {there}(table, vector=…)"
+    assert refusal(table(), identity="who") == f"table: no column 'who'; {there}(table, identity=…)"
+    both = "table: no column 'vector' or 'identity'; there is no columns: name yours with read_embeddings"
+    assert refusal(pa.table({})) == f"{both}(table, vector=…, identity=…)"
 
 
 def test_two_columns_of_one_name_are_refused() -> None:
@@ -208,7 +208,8 @@ def test_an_id_column_that_was_asked_for_must_be_there() -> None:
     table = pa.table({"identity": ["a", "b"], "vector": [[1.0, 2.0], [3.0, 4.0]]})
     with pytest.raises(UnfaceError) as error:
         read_embeddings(table, id="typo")
-    assert str(error.value) == "table: no column 'typo'; there is 'identity', 'vector': name yours with --id-column"
+    there = "there is 'identity', 'vector': name yours with read_embeddings(table, id=…)"
+    assert str(error.value) == f"table: no column 'typo'; {there}"
 
 
 def test_tensors_of_one_dimension_are_vectors(tmp_path: Path) -> None:

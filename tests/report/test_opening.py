@@ -13,7 +13,7 @@ from tests.gate.made import WARNING, audited, erased, gated, raw
 from tests.gate.test_protection import protection
 from tests.page.read_page import Page
 from tests.report.made import full_audit, invalid_audit, raw_audit
-from tests.report.made_validation import validation
+from tests.report.made_validation import share, validation
 from unface.gate import decide, make_policy
 from unface.report.html import key_figures, render_report
 from unface.report.inversion import render_inversion
@@ -27,9 +27,10 @@ from unface.report.opening import (
 )
 from unface.report.release import render_release
 from unface.report.table import print_audit
-from unface.report.validation import render_validation
+from unface.report.validation import advice, render_validation
 from unface.result.audit import ContextAdjusted
 from unface.result.readings import Readable
+from unface.result.validation import Hardening
 
 PASSES: dict[str, object] = {"far": 1e-4, "tar_max": 0.05}
 FAILS: dict[str, object] = {"far": 1e-4, "tar_max": 0.01}
@@ -313,3 +314,34 @@ def test_a_suggested_policy_that_cannot_be_evaluated_or_fails_by_its_interval_al
     assert "at least 299 are needed" in audit_opening(few, None).text
     coarse = inversions.result(inversions.cell("bob", 62), resolution="coarse")
     assert inversion_opening(coarse, None).title == "No policy set (too little data for the suggested one)"
+
+
+@pytest.mark.parametrize(("worst", "blamed"), [(0.6, True), (0.0, False)])
+def test_rounding_is_blamed_only_where_the_attack_succeeds(worst: float, blamed: bool) -> None:
+    rounded = Hardening(
+        measure="scores rounded to 0.1",
+        applies_to="answers of this run",
+        far=1e-2,
+        other=share(worst),
+        queries_to_half=None,
+        largest=100,
+    )
+    result = validation(worst).model_copy(update={"hardening": [rounded]})
+    assert any(step.startswith("Do not rely on rounding") for step in advice(result)) is blamed
+
+
+def test_fewer_questions_than_the_budget_are_the_first_thing_to_mend() -> None:
+    result = validation(0.0)
+    assert not advice(result)[0].startswith("Ask more questions")
+    few = result.model_copy(update={"asked": result.asked.model_copy(update={"budget": 500})})
+    assert advice(few)[0].startswith(
+        "Ask more questions before you rely on this: 100 of 500 about a person were asked."
+    )
+
+
+def test_vectors_of_an_unknown_encoder_are_said_to_be_erased() -> None:
+    result = full_audit()
+    source = result.source.model_copy(update={"encoder": "unknown encoder after isp 24"})
+    page = render_report(result.model_copy(update={"source": source}))
+    assert "Tested: vectors erased by isp 24, of " in page
+    assert "encoder unknown encoder" not in page

@@ -94,7 +94,7 @@ def audit(
     ``protocol``, which holds every other setting of the measurement.
 
     ``eraser`` names one or several such as "isp" (the default where identities are there to fit it on), "leace" or
-    "sal"; () measures the raw space alone. They are fitted on the set's own fit identities, or on ``fit_on``, at a
+    "sal"; "none" measures the raw space alone. They are fitted on the set's own fit identities, or on ``fit_on``, at a
     ``rank``: dimensions to remove (12), a share of the class means' variance (0.95), or the smallest rank that meets a
     target ("0.05@1e-4": at most 5 % at FAR 1e-4 on calibrate). Two controls of equal rank are always measured beside
     them. ``spare`` are vectors of a task that a further eraser may spare, or that "keeper" keeps; ``copies`` are copies
@@ -118,7 +118,7 @@ def audit(
     given = _read(source, protocol)
     probes = protocol.probes()
     plan, scheme, rule = protocol.plan(), protocol.scheme(), RankRule.of(rank, keep, mu)
-    methods = (eraser,) if isinstance(eraser, str) else eraser
+    methods = () if eraser == "none" else (eraser,) if isinstance(eraser, str) else eraser
     rule.require_keeper(methods or ())
     copied = None if copies is None else _read_beside(copies)
     given, known = _known_copies(given, copied)

@@ -24,6 +24,10 @@ _LONGEST_LABEL = 1 << 16
 _PANDAS_INDEX = "__index_level_"
 
 
+TABLE = "table"
+"""The name of a table in memory."""
+
+
 def rows_of_table(table: pa.Table, columns: Columns, source: str, notes: tuple[str, ...] = ()) -> RawRows:
     """The vector, identity and id columns and all flat others; ids default to row numbers."""
     wanted = chosen_columns(table.schema, columns, source)
@@ -68,6 +72,9 @@ def chosen_columns(schema: pa.Schema, columns: Columns, source: str) -> list[str
     if missing:
         there = ", ".join(repr(known) for known in schema.names) or "no columns"
         names, options = " or ".join(map(repr, missing.values())), " and ".join(missing)
+        if source == TABLE:  # from Python, where there are no options
+            given = ", ".join(f"{option.removeprefix('--').removesuffix('-column')}=…" for option in missing)
+            options = f"read_embeddings(table, {given})"
         text = f"{source}: no column {names}; there is {there}: name yours with {options}"
         raise MissingColumn(text, next(iter(missing.values())))
     ours = (columns.vector, columns.identity, columns.id, columns.context)

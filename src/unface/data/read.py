@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike, NDArray
 
-from unface.data.arrow import rows_of_table
+from unface.data.arrow import TABLE, rows_of_table
 from unface.data.collection import Collection, of_counts, read_collection, sample_note, sampled_people
 from unface.data.embeddings import Columns, EmbeddingSet, RawRows, as_text, row_numbers, rows_taken
 from unface.data.files import kind_of, parquet_files, reason, short_name
@@ -222,7 +222,7 @@ def _rows_of_stream(source: ArrowTable, columns: Columns) -> RawRows:
         table = pa.table(source)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise UnfaceError(f"table: cannot be read as Arrow ({reason(error)})") from None
-    return rows_of_table(table, columns, "table")
+    return rows_of_table(table, columns, TABLE)
 
 
 def _read_npz(path: Path, columns: Columns) -> RawRows:

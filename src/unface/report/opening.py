@@ -113,10 +113,12 @@ def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
     """Of an audit."""
     head = result.headline if result.valid else None
     after = None if head is None else released_space(result, head, decision)
-    encoder = f"{result.source.encoder} " if result.source.encoder else ""
+    unknown, _, erased = (result.source.encoder or "").partition("unknown encoder after ")
+    encoder = f"{unknown} " if unknown else ""
+    released = f" erased by {erased}," if erased else ""
     tested = (
-        f"Tested: {encoder}vectors of {_photos(result)} ({result.source.name}). Can somebody who holds these vectors "
-        "find out which photos show the same person?"
+        f"Tested: {encoder}vectors{released} of {_photos(result)} ({result.source.name}). Can somebody who holds these "
+        "vectors find out which photos show the same person?"
     )
     grids: list[Grid] = []
     if head is None or head.raw.tar is None:

@@ -23,7 +23,7 @@ from unface.report.opening import validation_opening
 from unface.report.trend import trend_section
 from unface.result.history import PastResult
 from unface.result.numbers import Share
-from unface.result.validation import ALL_JUDGES, AttackResult, Hardening, Success, ValidationResult
+from unface.result.validation import ALL_JUDGES, AttackResult, Hardening, Success, ValidationResult, measured
 from unface.result.words import count, in_percent, interval, percent, rate
 
 _MOST_ATTACKS = 3
@@ -100,8 +100,16 @@ def advice(result: ValidationResult) -> list[str]:
         "client or each minute only slows the attack down.",
         "Answer only accepted or rejected. Clients rarely need a score, and a decision tells an attacker far less.",
     ]
+    if headline.point.queries < result.asked.budget:
+        asked = f"{headline.point.queries} of {result.asked.budget} about a person were asked"
+        more = (
+            f"Ask more questions before you rely on this: {asked}. Give more people in --queries, or --queries nobody."
+        )
+        steps.insert(0, more)
+    share = measured(headline.point)
     weak = [one for one in result.hardening if one.measure.startswith("scores rounded") and one.other is not None]
-    if weak:
+    # Where the attack fails anyhow, rounding cannot be blamed for anything.
+    if weak and share is not None and share.low > headline.point.far:
         said = "; ".join(f"{one.measure}: {percent(one.other.value)}" for one in weak if one.other is not None)
         steps.append(f"Do not rely on rounding. The best attack still succeeds with rounded answers: {said}.")
     steps += [
