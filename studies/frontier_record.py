@@ -237,14 +237,14 @@ def _difference(
     return [estimate, interval.low, interval.high]
 
 
-def elsewhere(spaces: dict[str, Space], faces: str) -> Table:
+def elsewhere(spaces: list[Space], faces: str) -> Table:
     """The same erasers on other faces: pairs and every album at the rate that all resolve, and first hits."""
     sizes = [PAIRS, *(f"{size.first} against {size.second}" for size in SETS[faces].albums)]
     return Table(
         columns={"space": "", "pairs at FAR 1e-3": ".1%", **dict.fromkeys(sizes, ".1%"), "first hit": ".1%"},
         rows=[
             [one.name, one.tar(PAIRS, 1e-3), *(one.tar(size, ELSEWHERE_FAR) for size in sizes), one.first_hit]
-            for one in spaces.values()
+            for one in spaces
         ],
     )
 
@@ -272,7 +272,10 @@ def record(out: Path, where: str) -> None:
             figures |= {f"{encoder}, gate {key}": value for key, value in (gate or {}).items()}
             compared = tables[f"{encoder}, at equal use"]
         else:
-            tables[f"{encoder}, {faces}"] = elsewhere(spaces, faces)
+            tables[f"{encoder}, {faces}"] = elsewhere(not_gated, faces)
+            behind = [one for name, one in spaces.items() if name.endswith(GATED)]
+            if behind:
+                tables[f"{encoder}, {faces}, gated"] = elsewhere(behind, faces)
             figures |= {f"{encoder}, {faces}, {role}": count for role, count in people.items()}
             known = [one for one in not_gated if one.name in found.get(encoder, {})]
             keys = {"pairs": (PAIRS, ELSEWHERE_FAR), "2 against 2": ("2 against 2", ELSEWHERE_FAR)}
