@@ -1,5 +1,6 @@
 """If these fail, rows are counted for the wrong identity, in the wrong role, or not as vectors of length one."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from unface import UnfaceError
 from unface.data import split_order
+from unface.memory import limit_memory
 from unface.scale import sums
 from unface.scale.sums import (
     FITTED,
@@ -119,3 +121,23 @@ def test_a_file_that_cannot_be_counted_refuses_the_cut() -> None:
     told = UnfaceError("x.parquet: is broken")
     with pytest.raises(UnfaceError, match="is broken"):
         cut_identities(lambda work, jobs: iter([(0, told)]), [], 0.5, 0, 10)
+
+
+def test_more_identities_than_the_budget_can_hold_are_refused(tmp_path: Path) -> None:
+    """120,000 names are 72 MB, and their sums in 80 dimensions 77 MB; half of both fit."""
+    names = pa.array([str(number) for number in range(120_000)])
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(80 * len(names), np.float16)), 80)
+    for rows in (60_000, 120_000):
+        table = pa.table({"vector": vectors[:rows], "identity": names[:rows]})
+        pq.write_table(table, tmp_path / f"{rows}.parquet")
+    limit_memory("64M")
+    try:
+        for rows, refused in ((60_000, False), (120_000, True)):
+            expected = pytest.raises(UnfaceError, match=r"needs about .* fit on fewer identities, or raise --memory")
+            with expected if refused else nullcontext():
+                part_names(NamesJob(str(tmp_path), f"{rows}.parquet", "identity"))
+            expected = pytest.raises(UnfaceError, match=r"needs about .* fit on fewer identities, or raise --memory")
+            with expected if refused else nullcontext():
+                part_sums(SumsJob(str(tmp_path), f"{rows}.parquet", 80, False, Cut(0)))
+    finally:
+        limit_memory(None)

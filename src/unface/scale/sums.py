@@ -13,6 +13,7 @@ from unface.data.arrow import lists_of, matrix_of, text_of
 from unface.data.embeddings import object_array
 from unface.data.parquet import opened_parquet, row_batches
 from unface.errors import UnfaceError
+from unface.memory import require_memory
 from unface.moments import MomentStream
 from unface.output.place import place_at
 from unface.progress import Progress
@@ -22,6 +23,8 @@ from unface.scale.stream import NO_IDS, batch_rows, is_large, require_length
 NOBODY, FITTED, HELD = range(3)
 _ROWS_AT_ONCE = 1 << 16
 _BLOCK_BYTES = 1 << 20
+_NAME_BYTES = 600
+"""Of an identity while roles are given out, measured: its name, its counts, its place in the order."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,13 @@ def part_names(job: NamesJob) -> Counter[str]:
                 # A dictionary may hold names that no row has.
                 if name and rows:
                     counts[name] += rows
+            _require_room(len(counts), _NAME_BYTES, job.name)
     return counts
+
+
+def _require_room(identities: int, each: int, source: str) -> None:
+    """A file of some megabytes can hold millions of them."""
+    require_memory(identities * each, source, "fit on fewer identities")
 
 
 def coded_identities(
@@ -90,6 +99,7 @@ def cut_identities(run: Executor, jobs: Sequence[NamesJob], hold_out: float, see
         if isinstance(result, UnfaceError):
             raise result
         counts.update(result)
+        _require_room(len(counts), _NAME_BYTES, "the collection")
     fitted = split_identities(counts, shares={Role.FIT: 1 - hold_out, Role.TEST: hold_out}, seed=seed)
     ordered = sorted((split_order(name, seed), rows) for name, rows in counts.items())
     held = ordered[fitted.counts()[Role.FIT] :]
@@ -167,6 +177,7 @@ def add_part(job: SumsJob, sums: PartSums) -> None:
         for batch in overlapped(given, lambda read: read, 1, is_large):
             _add_batch(job, sums, batch, first)
             first += batch.num_rows
+            _require_room(sums.moments.identities, 8 * job.dim, job.name)
             del batch
 
 
