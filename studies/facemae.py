@@ -720,11 +720,19 @@ def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:
     }  # fmt: skip
     each = {
         "method": "", "hidden": ".0%", "attacker": "", "TAR, same picture": ".1%", "TAR, another picture": ".1%",
-        f"R(K = {PAPER_K})": ".1%", "chance": ".2%",
+        f"R(K = {PAPER_K})": ".1%", "strangers accepted": ".2%",
     }  # fmt: skip
-    made = {"methods": Table(columns=columns, rows=main), "attackers": Table(columns=each, rows=attackers)}
+    places = {(method.name, method.ratio): row for method, row in zip(result.methods, main, strict=True)}
+    groups = {"methods": (*FIRST, *OTHERS), "curve": sorted((FIRST[0], *CURVE), key=lambda one: one.ratio or 0),
+              "ablations": ABLATIONS, "backbones": (FIRST[0], *BACKBONES)}  # fmt: skip
+    made = {
+        name: Table(columns=columns, rows=[row for one in group if (row := places.get((one.name, one.ratio)))])
+        for name, group in groups.items()
+    }
+    made["attackers"] = Table(columns=each, rows=attackers)
     made["by attacker"] = _by_attacker(result)
-    made["differences"] = _differences(keep, result)
+    made["differences"] = _differences(keep, result, FIRST[0], (*FIRST[1:], *CURVE, *OTHERS, *BACKBONES))
+    made["ablation differences"] = _differences(keep, result, ABLATIONS[0], ABLATIONS[1:])
     curves: list[list[Cell]] = []
     for row in ladder():
         if row.kind == "model" and (found_row := read_row(keep, row)) is not None:
@@ -745,7 +753,8 @@ def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:
 
 def _by_attacker(result: ProtectionResult) -> Table:
     """Retrieval risk at the audited mask ratio: a row for each attacker, a column for each method."""
-    methods = [one for one in result.methods if one.attackers and one.ratio in (result.audited.ratio, None)]
+    columns = {(one.name, one.ratio) for one in (*FIRST, *OTHERS)}
+    methods = [one for one in result.methods if one.attackers and (one.name, one.ratio) in columns]
     names = list(dict.fromkeys(attacker.name for one in methods for attacker in one.attackers))
     rows: list[list[Cell]] = []
     for name in names:
@@ -757,14 +766,13 @@ def _by_attacker(result: ProtectionResult) -> Table:
     return Table(columns={"attacker": ""} | {one.name: ".1%" for one in methods}, rows=rows)
 
 
-def _differences(keep: Path, result: ProtectionResult) -> Table:
-    """FaceMAE at 75 % less each other method: accuracy by seeds and folds, TAR of the worst attackers by people."""
-    first, rows = result.audited, list[list[Cell]]()
-    hits = {one: _worst_hits(keep, one) for one in dict.fromkeys(row.method for row in ladder())}
-    mine = hits[FIRST[0]]
-    for method, theirs in hits.items():
-        other = next((one for one in result.methods if (one.name, one.ratio) == (method.name, method.ratio)), None)
-        if other is None or other is first:
+def _differences(keep: Path, result: ProtectionResult, base: Method, others: Sequence[Method]) -> Table:
+    """A method less each of others: accuracy by seeds and folds, TAR of the worst attackers by people."""
+    places, rows = {(one.name, one.ratio): one for one in result.methods}, list[list[Cell]]()
+    first, mine = places.get((base.name, base.ratio)), _worst_hits(keep, base)
+    for method in others:
+        other, theirs = places.get((method.name, method.ratio)), _worst_hits(keep, method)
+        if first is None or other is None:
             continue
         gain = first.utility[0].less(other.utility[0]) if first.utility and other.utility else None
         risk = None
@@ -778,7 +786,8 @@ def _differences(keep: Path, result: ProtectionResult) -> Table:
         seeds = len(set(first.utility[0].seeds) & set(other.utility[0].seeds)) if gain is not None else 0
         shown: Cell = None if gain is None else [100 * gain.value, 100 * gain.low, 100 * gain.high]
         rows.append([method.name, method.ratio, seeds, shown, None if risk is None else [100 * one for one in risk]])
-    columns = {"FaceMAE, 75 % hidden, less": "", "hidden": ".0%", "seeds": "", "accuracy, points": "+.1f",
+    name = base.name if base in ABLATIONS else f"{base.name}, {base.ratio:.0%} hidden".replace("%", " %")
+    columns = {f"{name}, less": "", "hidden": ".0%", "seeds": "", "accuracy, points": "+.1f",
                "TAR of the worst attacker, points": "+.1f"}  # fmt: skip
     return Table(columns=columns, rows=rows)
 
