@@ -11,6 +11,7 @@ two more seeds; mask ratios 50, 90 and 30 %; other baselines; ablations; other r
 finished rows (KEEP/rows alone is enough) become KEEP/protection.json and its page, which list what was not reached.
 A seed decides a recogniser and the masks it learns from; an autoencoder is trained once. All autoencoders start from
 one that has learned pixels at 75 %: from random weights, FaceMAE's loss stays at that of strangers for 16 passes.
+docs/measured/facemae.json was made before that: --start-epochs 0 --epochs 16 --recogniser-epochs 20 --tuning-steps 300.
 """
 
 import argparse
@@ -251,7 +252,8 @@ class Bench:
         with locked(self.keep / "passes.lock"):
             if not file.exists():
                 full = self.asked.epochs or preset_of(self.asked.preset).epochs
-                passes = {"start": self.asked.start_epochs or full, "full": full, "short": max(full // 4, 1)}
+                start = full if self.asked.start_epochs is None else self.asked.start_epochs
+                passes = {"start": start, "full": full, "short": max(full // 4, 1)}
                 write_file(file, (json.dumps(passes) + "\n").encode())
         return dict(json.loads(file.read_text(encoding="utf-8")))
 
@@ -392,7 +394,7 @@ class Bench:
             rate = None if pilot is None else pilot["learning_rate"]
             recipe = Recipe(self.asked.preset, method.loss, method.beta, masking, passes, learning_rate=rate)
             features = None if method.loss == "mse" else self.features
-            start = None if method == START else self.trained(START)
+            start = None if method == START or not self.passes["start"] else self.trained(START)
             training = Training(recipe, Faces(frames, names, Counter()), features, self.asked.device, start)
             with searched_convolutions():
                 done = train(training, folder, seconds=max(self.left - _RESERVE, 0))
@@ -465,6 +467,8 @@ class Bench:
     def run(self, row: Row) -> dict[str, Any]:
         """What a row found, as JSON has it."""
         method = row.method
+        if not self.passes["start"] and (row == PILOT or method == START):
+            return {"learning_rate": None}  # autoencoders begin with random weights
         if row.kind == "pilot":
             return self.pilot()
         if row.kind == "model":
@@ -726,7 +730,7 @@ def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:
     groups = {"methods": (*FIRST, *OTHERS), "curve": sorted((FIRST[0], *CURVE), key=lambda one: one.ratio or 0),
               "ablations": ABLATIONS, "backbones": (FIRST[0], *BACKBONES)}  # fmt: skip
     made = {
-        name: Table(columns=columns, rows=[row for one in group if (row := places.get((one.name, one.ratio)))])
+        name: Table(columns=columns, rows=[line for one in group if (line := places.get((one.name, one.ratio)))])
         for name, group in groups.items()
     }
     made["attackers"] = Table(columns=each, rows=attackers)
@@ -735,13 +739,14 @@ def tables(keep: Path, result: ProtectionResult) -> dict[str, Table]:
     made["ablation differences"] = _differences(keep, result, ABLATIONS[0], ABLATIONS[1:])
     curves: list[list[Cell]] = []
     for row in ladder():
-        if row.kind == "model" and (found_row := read_row(keep, row)) is not None:
+        found_row = read_row(keep, row) if row.kind == "model" else None
+        if found_row is not None and "training" in found_row:
             told = found_row["training"]
             speed = told["steps"] * found_row["batch"] / max(told["seconds"], 1e-9)
             begins = -(-told["mse_until_step"] // told["steps_per_loss"]) if told["recipe"]["loss"] != "mse" else 0
             ends = [told["losses"][begins], told["losses"][-1]]  # the first whole block with the loss of the recipe
             unseen = [
-                found_row[name] for name in ("unseen_loss", "strangers_loss", "unseen_cosine", "strangers_cosine")
+                found_row.get(name) for name in ("unseen_loss", "strangers_loss", "unseen_cosine", "strangers_cosine")
             ]
             curves.append([str(row.method.model), told["steps"], told["seconds"], speed, ends, *unseen])
     shown = {"model": "", "steps": ",", "seconds": ".0f", "pictures/s": ",.0f", "loss": ".4f",
@@ -823,14 +828,14 @@ def main() -> None:
     say("faces", {side: len(found[0]) for side, found in bench.faces.items()}, "on", asked.device)
     if asked.prepare:
         return
-    replay.RECORDING = not asked.eager
+    replay.RECORDING = asked.graphs
     if asked.probe:
         probe(bench)
         return
     failed: set[str] = set()
     while (row := step(bench, failed)) is not None:
         if row is WAIT:
-            time.sleep(0.5)
+            time.sleep(2)
     say("no more rows" if bench.left > _RESERVE else "the time is up", f"{len(failed)} failed")
     if failed:
         raise SystemExit(3)
@@ -842,7 +847,7 @@ def probe(bench: Bench) -> None:
     some = Faces(frames[:2_048], names[:2_048], Counter())
     speeds, curves = {}, list[list[float]]()
     for loss, recording, warm, timed in (("mse", True, 12, 40), ("irm", True, 12, 30), ("irm", False, 12, 0)):
-        replay.RECORDING = recording and not bench.asked.eager
+        replay.RECORDING = recording and bench.asked.graphs
         training = Training(
             Recipe(bench.asked.preset, cast(Loss, loss), epochs=1_000), some, bench.features, bench.asked.device
         )
@@ -897,11 +902,15 @@ def step(bench: Bench, failed: set[str]) -> Row | None:
                 found = bench.run(row)
             except OutOfTime:
                 return None
+            except torch.OutOfMemoryError as error:  # another process may give memory back
+                say(f"  {row.name}: {str(error).split('.')[0]}; tried again later")
+                torch.cuda.empty_cache()
+                return WAIT
             except Exception:  # the other rows are still worth having
                 traceback.print_exc()
                 failed.add(row.name)
                 return row
-            if row.kind == "model":
+            if row.kind == "model" and "training" in found:
                 halve(bench.keep / "models" / str(row.method.model), bench.keep / "half")
             seconds = time.monotonic() - began
             content = json.dumps({**found, "seconds": round(seconds, 1)}) + "\n"
@@ -936,7 +945,13 @@ def write_result(asked: argparse.Namespace) -> None:
     say(f"{path}: {len(result.not_measured)} rows were not reached")
     if asked.record:
         facts = json.loads((asked.keep / "rows" / FACTS).read_text(encoding="utf-8"))
-        write_findings("facemae", command="python -m studies.facemae KEEP PICTURES --pairs LFW,pairs.txt",
+        passes, settings = json.loads((asked.keep / "rows" / PASSES).read_text(encoding="utf-8")), facts["settings"]
+        command = (
+            f"python -m studies.facemae KEEP PICTURES --pairs LFW,pairs.txt --start-epochs {passes['start']} --epochs "
+            f"{passes['full']} --recogniser-epochs {settings['recogniser_epochs']} --tuning-steps "
+            f"{settings['tuning_steps']}"
+        )
+        write_findings("facemae", command=command,
                        where=asked.record, tables=found, figures=_figures(asked.keep, facts, result))  # fmt: skip
     from unface.report.protection import write_protection  # here: machines that train need no charts
 
@@ -974,7 +989,7 @@ def _short(found: dict[str, Any]) -> str:
         shown = [AttackerResult.model_validate(one) for one in found["attackers"]]
         return ", ".join(f"{one.name} {one.other.value:.2%}" for one in shown if one.other is not None)
     if "learning_rate" in found:
-        return f"learning rate {found['learning_rate']:g}"
+        return f"learning rate {found['learning_rate']}"
     second = SecondRelease.model_validate(found["second"])
     return f"{second.attacker}: one {second.one.value:.2%}, both {second.both.value:.2%}"
 
@@ -993,10 +1008,10 @@ def _options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given.add_argument("--release", type=int, default=2_000, help="people who are released")
     given.add_argument("--own", type=int, default=1_000, help="people of the attacker")
     given.add_argument("--attacked", type=int, default=1_000, help="released people who are attacked")
-    given.add_argument("--start-epochs", type=int, help="of the one that all others start from [default: --epochs]")
+    given.add_argument("--start-epochs", type=int, help="of the model that all start from; 0: none")
     given.add_argument("--epochs", type=int, help="of autoencoders [default: the preset's]")
     given.add_argument("--probe", action="store_true", help="measure the speed, fit both to --seconds, and stop")
-    given.add_argument("--eager", action="store_true", help="without CUDA graphs")
+    given.add_argument("--graphs", action="store_true", help="replay training steps as CUDA graphs")
     given.add_argument("--recogniser-epochs", type=int, help="[default: the recipe's]")
     given.add_argument("--tuning-steps", type=int, default=400, help="of the attacker who fine-tunes")
     given.add_argument("--record", metavar="WHERE", help="keep the tables in docs/measured, with the machine in words")

@@ -10,16 +10,16 @@ import torch
 from torch import Tensor
 
 _FIRST = 3  # calls that run as they are: libraries choose their kernels and allocate what they keep
-RECORDING = True
-"""False: every call runs as it is."""
+RECORDING = False
+"""Off until a GPU has shown that replayed steps learn what plain ones learn (tests/protect/test_replay.py)."""
 
 
 class Replayed:
     """Calls ``gradients``, which leaves gradients in ``weights`` and returns the loss.
 
-    On a GPU the fourth call is recorded; it and all later ones copy their inputs in and replay the recording. So
-    ``gradients`` must read nothing from the CPU that changes between calls, and inputs must keep their shapes. On a
-    CPU, and where recording fails, every call runs as it is.
+    Where recording is on, the fourth call on a GPU is recorded; it and all later ones copy their inputs in and replay
+    the recording. So ``gradients`` must read nothing from the CPU that changes between calls, and inputs must keep
+    their shapes. On a CPU, and where recording fails, every call runs as it is.
     """
 
     def __init__(
