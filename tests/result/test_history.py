@@ -82,3 +82,4 @@ def test_the_page_shows_the_trend_of_its_headline_and_leaves_invalid_results_out
     assert "90.0" not in section
     assert section.index("20.0 [19.0, 21.0]") < section.index("30.0 [29.0, 31.0]")
     assert "failed" in section
+    assert re.findall(r"<text[^>]*>([12])</text>", section) == ["1", "2"], "each result has one number on the axis"

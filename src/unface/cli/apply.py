@@ -43,7 +43,7 @@ def apply(
     With --store, the vectors of a store are replaced where they are. A run over a folder, URL or store that was cut
     off continues when the same command is given again.
     """
-    from unface.cli.show import progress_bars
+    from unface.cli.show import progress_bars, say
     from unface.erase import Projection
     from unface.errors import UnfaceError
     from unface.scale import sanitise_directory, sanitise_file
@@ -102,7 +102,7 @@ def apply(
                 progress=stack.enter_context(progress_bars(quiet=quiet)),
             ).sentence()
     if not quiet:
-        typer.echo(printable(done))
+        say(done)
 
 
 def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> None:
@@ -156,7 +156,7 @@ def _show_plan(projection: "Projection", url: str, *, purge: bool, lossy_ok: boo
 def _apply_to_store(
     projection: "Projection", url: str, *, purge: bool, lossy_ok: bool, receipt: Path | None, force: bool, quiet: bool
 ) -> None:
-    from unface.cli.show import progress_bars
+    from unface.cli.show import progress_bars, say
     from unface.output.taken import require_new_file
     from unface.stores import open_store, sanitise_store
 
@@ -169,9 +169,9 @@ def _apply_to_store(
         done.save(receipt)
     if not quiet:
         for line in (done.sentence(), *done.notes):
-            typer.echo(printable(line))
+            say(line)
         if not done.raw_purged:
-            typer.echo("raw vectors are kept beside them; the same command with --purge removes those")
+            say("raw vectors are kept beside them; the same command with --purge removes those")
 
 
 def _require_receipt(path: Path) -> None:

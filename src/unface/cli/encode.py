@@ -6,7 +6,7 @@ from pathlib import Path
 import typer
 
 from unface.cli.options import AUGMENT, QUIET, THREADS, names
-from unface.errors import UnfaceError, printable
+from unface.errors import UnfaceError
 
 
 def encode(
@@ -46,7 +46,7 @@ def encode(
     If a run is interrupted, the same command continues it.
     """
     from unface.cli.pictures import load_all
-    from unface.cli.show import progress_bars
+    from unface.cli.show import progress_bars, say
     from unface.data import read_images
     from unface.encode import encode_images, require_free, with_copies
     from unface.faces import TRAITS, TraitCrop, load_landmarks
@@ -118,4 +118,4 @@ def encode(
         typer.echo(jsonlib.dumps(shown if several else shown[0], indent=2))
     elif not quiet:
         for line in (*pictures.notes, *(line for _, _, encoded in finished for line in encoded.sentences())):
-            typer.echo(printable(line))
+            say(line)

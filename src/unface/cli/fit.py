@@ -10,7 +10,6 @@ import typer
 
 from unface.cli import options
 from unface.cli.options import miss_of, rank_of
-from unface.errors import printable
 
 if TYPE_CHECKING:
     from unface.erase import Projection
@@ -174,6 +173,7 @@ def _require_outputs(out: Path, onnx: Path | None, read: "Sequence[str | None]",
 
 
 def _keep(projection: "Projection", out: Path, onnx: Path | None, notes: "Sequence[str]", *, quiet: bool) -> None:
+    from unface.cli.show import say
     from unface.erase.file import to_bytes
     from unface.output.write import staged
 
@@ -183,7 +183,7 @@ def _keep(projection: "Projection", out: Path, onnx: Path | None, notes: "Sequen
             projection.export(onnx)
     if not quiet:
         for line in (*_lines(projection, out), *(f"reading: {note}" for note in notes)):
-            typer.echo(printable(line))
+            say(line)
 
 
 def _lines(projection: "Projection", path: Path) -> Iterator[str]:

@@ -1,14 +1,18 @@
 """What a person sees of a command: progress bars while it runs, then its files and the table or the JSON."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from json import dumps, loads
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import typer
 
+from unface.errors import printable
 from unface.progress import Progress, Silent
 from unface.result.audit import AUDIT_FILE, REPORT_FILE, AuditResult
 
@@ -34,6 +38,14 @@ def keep(result: AuditResult, out: Path, policy: "Policy | None", *, force: bool
         decision = decide(result, policy)
     result.save(out, render_report(result, decision=decision), force=force)
     return decision
+
+
+def say(sentence: str) -> None:
+    """On a terminal in lines that end between words; elsewhere in one line, for programs."""
+    text = printable(sentence)
+    if sys.stdout.isatty():
+        text = fill(text, get_terminal_size().columns, break_long_words=False, break_on_hyphens=False)
+    typer.echo(text)
 
 
 def show_audit(

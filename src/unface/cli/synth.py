@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from unface.cli.options import QUIET, names
-from unface.errors import UnfaceError, printable
+from unface.errors import UnfaceError
 
 
 def synth(
@@ -37,7 +37,7 @@ def synth(
     """
     if find_spec("torch") is None:
         raise UnfaceError("generated faces need torch, not installed; run pip install 'unface[torch]'")
-    from unface.cli.show import progress_bars
+    from unface.cli.show import progress_bars, say
     from unface.faces import load_detector
     from unface.judge import load_panel
     from unface.models import card
@@ -62,4 +62,4 @@ def synth(
         typer.echo(jsonlib.dumps(made.as_json(), indent=2, ensure_ascii=False))
     elif not quiet:
         for line in made.sentences():
-            typer.echo(printable(line))
+            say(line)

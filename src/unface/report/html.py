@@ -69,7 +69,7 @@ def key_figures(result: AuditResult) -> list[KeyFigure]:
     if not result.valid:
         return []
     head = result.headline
-    figures = [_leak("Raw vectors, worst case", result.raw, head)]
+    figures = [_leak(f"{'Raw' if result.erased_by is None else 'These'} vectors, worst case", result.raw, head)]
     figures += [_leak(f"After {space.name}, worst case", space, head) for space in result.erased]
     if not result.erased:
         figures.append(KeyFigure("After an eraser", NOT_MEASURED))

@@ -36,7 +36,7 @@ class Leakage(Part):
         points, head = result.raw.points, result.raw.headline
         return [
             *_control(result.controls),
-            *_labels(points, head),
+            *_labels(points, head, erased=result.erased_by is not None),
             *_duplicates(result.controls),
             *_context(head),
             *_rates(points),
@@ -155,16 +155,16 @@ def _control(controls: Controls) -> list[Finding]:
     ]
 
 
-def _labels(points: list[Point], head: Point | None) -> list[Finding]:
+def _labels(points: list[Point], head: Point | None, *, erased: bool) -> list[Finding]:
     if head is None or head.above_chance or any(_certainly_above_chance(point) for point in points):
         return []
-    return [
-        warning(
-            "labels",
-            "no probe does better than chance at any rate: either these vectors hold no identity that the panel can "
-            "read, or the identity column is wrong (shuffled, or not about people); check it before calling this safe",
-        )
-    ]
+    text = (
+        "no probe does better than chance at any rate: either these vectors hold no identity that the panel can "
+        "read, or the identity column is wrong (shuffled, or not about people); check it before calling this safe"
+    )
+    # After erasure that is what was hoped for, and the raw vectors tell which of the two it is.
+    text += ": an audit of the raw vectors must link the same identities" if erased else ""
+    return [warning("labels", text)]
 
 
 def _certainly_above_chance(point: Point) -> bool:
