@@ -10,7 +10,7 @@ import io
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -62,7 +62,7 @@ text { fill: #e6edf3 } .paper { fill: #0d1117 } .line { stroke: #30363d } .raw {
 """
 
 RELEASE = HERE / "release.svg"
-PASSES = {25: "pca", 189: "leace", 758: "isp", 3031: "raw"}  # times each picture was seen, about; and a mark
+DOSED = {"arcface-mbf": "isp", "pixels": "leace", "sscd-int8": "pca"}  # encoders, and a mark
 PLANTED = {
     "jpeg": "face", "mirror": "face", "crop": "face",
     "eyes transplant": "eyes", "nose transplant": "nose", "mouth transplant": "mouth",
@@ -210,7 +210,7 @@ def erasure() -> str:
 
 def release() -> str:
     """Left: how far a generator exposes its training people, by pictures and passes. Right: planted people found."""
-    top, bottom, width, height = 70, 330, 350, 380
+    top, bottom, width, height = 70, 330, 350, 400
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 {height}" role="img">',
         "<title>Exposure of training people by training pictures, and share of planted people that are listed</title>",
@@ -235,25 +235,32 @@ def release() -> str:
         points: Sequence[tuple[float, Sequence[float]]], y: Callable[[float], float], kind: str, name: str
     ) -> None:
         """(x, (value, low, high)) each."""
+        if not points:
+            return
         lines.append(f'<path class="join" d="M{"L".join(f"{x:.1f} {y(value[0]):.1f}" for x, value in points)}"/>')
         for x, (value, low, high) in points:
             lines.append(f'<path class="join" d="M{x:.1f} {y(low):.1f}V{y(high):.1f}"/>')
             lines.append(mark(kind, x, y(value), f"{name}: {value:.3g} [{low:.3g}, {high:.3g}]"))
 
     def auc_y(value: float) -> float:
-        return bottom - (bottom - top) * (value - 0.4) / 0.6
+        return bottom - (bottom - top) * (value - 0.35) / 0.65
 
-    dose: list[list[Any]] = [row for row in read_findings("release").tables["dose"].rows if row[0] == "arcface-mbf"]
-    doses: list[Any] = [250, 1_000, 5_000, 20_000, "none of them"]
-    places = panel(60, [*(f"{n:,}" for n in doses[:-1]), "control"], {0.5: "0.5", 0.75: "0.75", 1.0: "1"}, auc_y)
-    for at, (passes, kind) in enumerate(PASSES.items()):
-        own = sorted((row for row in dose if row[3] and _nearest(row[3], PASSES) == passes), key=lambda row: row[1])
-        if own:
-            curve([(places[doses.index(row[1])], row[16]) for row in own], auc_y, kind, f"seen about {passes:,} times")
-            lines += [mark(kind, 68 + 86 * at, 48, ""), f'<text x="{80 + 86 * at}" y="53">{passes:,} ×</text>']
-    (control,) = (row for row in dose if row[1] == doses[-1])
-    curve([(places[-1], control[16])], auc_y, "raw", "never saw these people")
-    lines.append(f'<text x="60" y="{height - 8}">pictures trained on; marks: times each picture was seen</text>')
+    rows: list[list[Any]] = read_findings("release").tables["dose"].rows
+    generators = [tuple(row[1:4]) for row in rows if row[0] == "arcface-mbf"]  # pictures, steps, passes
+    names = [f"{n:,}" if passes else "control" for n, _, passes in generators]
+    places = panel(60, names, {0.5: "0.5", 0.75: "0.75", 1.0: "1"}, auc_y)
+    for place, (_, _, passes) in zip(places, generators, strict=True):
+        if passes:
+            lines.append(f'<text x="{place:.1f}" y="{bottom + 40}" text-anchor="middle">{passes:.0f} ×</text>')
+    for at, (encoder, kind) in enumerate(DOSED.items()):
+        points = [
+            (places[generators.index(tuple(row[1:4]))] + 8 * (at - 1), row[16]) for row in rows if row[0] == encoder
+        ]
+        trained = len(points) - (encoder == "arcface-mbf")
+        curve(points[:trained], auc_y, kind, encoder)
+        curve(points[trained:], auc_y, kind, f"{encoder}, control")
+        lines += [mark(kind, 68 + 120 * at, 48, ""), f'<text x="{80 + 120 * at}" y="53">{encoder}</text>']
+    lines.append(f'<text x="60" y="{height - 8}">pictures trained on, and times each was seen</text>')
 
     def share_y(value: float) -> float:
         return bottom - (bottom - top) * value
@@ -263,8 +270,8 @@ def release() -> str:
     places = panel(560, ["1 %", "5 %", "20 %"], {0: "0 %", 0.5: "50 %", 1: "100 %"}, share_y)
     last: dict[str, float] = {}
     for kind, view in PLANTED.items():
-        rows: list[list[Any]] = [row for row in planted.rows if row[0] == kind]
-        points = [(place, row[column.index(view)]) for place, row in zip(places, rows, strict=True)]
+        values: list[Any] = [row[column.index(view)] for row in planted.rows if row[0] == kind]
+        points = [*zip(places, values, strict=True)]
         curve(points, share_y, "isp" if view == "face" else "leace", f"{kind}, listed by {view}")
         last["whole pictures" if view == "face" else view] = share_y(points[-1][1][0])
     used: list[float] = []
@@ -273,10 +280,6 @@ def release() -> str:
         lines.append(f'<text x="{places[-1] + 14:.1f}" y="{used[-1]:.1f}">{name}</text>')
     lines.append(f'<text x="560" y="{height - 8}">share of 500 faces; eyes, nose, mouth are transplants</text>')
     return "\n".join([*lines, "</svg>\n"])
-
-
-def _nearest(passes: float, levels: Iterable[int]) -> int:
-    return min(levels, key=lambda level: abs(math.log(passes / level)))
 
 
 def mark(space: str, x: float, y: float, title: str) -> str:
