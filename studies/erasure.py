@@ -20,6 +20,7 @@ from unface.auditing import Sweeps
 from unface.data import DEFAULT_SHARES, PAPER_SHARES, Role, curate, split_identities, usual_images
 
 FACES = ("celeba20", "celeba5", "lfw", "celeba9k")
+PROBES = ("cosine", "ridge", "lda", "plda")
 ERASERS = ("isp", "leace")
 RANK = 192
 FIT_COUNTS = (320, 640, 1280, 2000, 2800)
@@ -74,7 +75,8 @@ def run(study: Study, folder: Path, out: Path, device: str, sweeps: bool) -> str
         utility=[objects(tiny)] if tiny.exists() else [],
         parts=[Sweeps(fit_counts=FIT_COUNTS if many else ())] if sweeps and study.way == "apart" else [],
         protocol=Protocol(
-            probe=("cosine", "ridge", "lda", "plda", "mlp"),
+            # The records of before 0.2.0 have the mlp in both variants; now it is for the paper's alone.
+            probe=(*PROBES, "mlp") if study.way == "shared" else PROBES,
             variant="paper" if study.way == "shared" else "unface",
             context="context" if "context" in embeddings.labels else None,
             device=device,

@@ -29,6 +29,7 @@ from studies.tables import (
     worst_table,
 )
 
+import unface
 from unface import AuditResult, EmbeddingSet, Protocol, UnfaceError, audit, make_identities
 from unface.probe import PROBES
 from unface.result.audit import Point
@@ -183,6 +184,24 @@ def test_what_is_left_when_all_is_gone_is_asked_for_and_not_run_where_vectors_sp
     said = run(Study("any", "celeba20", "beyond"), tmp_path, tmp_path / "out", "cpu", False)
     assert said == "any_celeba20_beyond: vectors span more than 24 dimensions"
     assert not (tmp_path / "out").exists()
+
+
+def test_every_way_of_fitting_asks_for_attackers_that_its_variant_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study that is not run can ask for what an audit no longer takes, and nobody notices."""
+    unface.write_embeddings(PEOPLE, tmp_path / "any_celeba20.parquet")
+    asked: dict[str, Protocol] = {}
+
+    def asks(*_: object, protocol: Protocol, **__: object) -> AuditResult:
+        asked[protocol.variant] = protocol
+        return audited()
+
+    monkeypatch.setattr("studies.erasure.audit", asks)
+    for way in ("apart", "shared"):
+        run(Study("any", "celeba20", way), tmp_path, tmp_path / "out", "cpu", False)
+    assert [probe.name for probe in asked["unface"].probes()] == ["cosine", "ridge", "lda", "plda"]
+    assert [probe.name for probe in asked["paper"].probes()] == ["cosine", "ridge", "lda", "plda", "mlp"]
 
 
 def test_shares_that_are_gone_are_those_of_the_audit() -> None:

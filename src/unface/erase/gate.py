@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from unface.errors import UnfaceError
 from unface.linear import ShrunkCovariance
@@ -96,7 +96,7 @@ def fit_gate(
 
 def upper_bound(events: int, trials: int, level: float = LEVEL) -> float:
     """Clopper and Pearson's, one-sided: a larger rate gives so few events with a probability below 1 − level."""
-    return float(beta.ppf(level, events + 1, trials - events)) if events < trials else 1.0
+    return float(betaincinv(events + 1, trials - events, level)) if events < trials else 1.0
 
 
 def _normal(faces: ClassMoments, others: ClassMoments) -> NDArray[np.float64]:

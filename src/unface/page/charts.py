@@ -49,30 +49,36 @@ class Figure:
 
 def draw(layers: list[alt.Chart], label: str, *, width: int = WIDTH, height: int = HEIGHT) -> Markup:
     """Layers upon each other, as SVG that a screen reader reads as ``label``."""
-    chart = (
-        alt.layer(*layers)
-        .properties(width=width, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
-        .configure(background="transparent", padding=4)
-        .configure_view(stroke=None)
-        .configure_axis(
-            domainColor=GRID,
-            gridColor=GRID,
-            tickColor=GRID,
-            labelColor=AXIS,
-            titleColor=AXIS,
-            labelFontSize=11,
-            titleFontSize=12,
-            titleFontWeight="normal",
-            titlePadding=6,
-        )
-        .configure_axisX(labelFlush=False, tickCount=6)
+    # In one call: each of altair's configure_… methods would copy the chart with all its rows.
+    chart = alt.layer(
+        *layers,
+        width=width,
+        height=height,
+        autosize=alt.AutoSizeParams(type="fit", contains="padding"),
+        config=alt.Config(
+            background="transparent",
+            padding=4,
+            view=alt.ViewConfig(stroke=None),
+            axis=alt.AxisConfig(
+                domainColor=GRID,
+                gridColor=GRID,
+                tickColor=GRID,
+                labelColor=AXIS,
+                titleColor=AXIS,
+                labelFontSize=11,
+                titleFontSize=12,
+                titleFontWeight="normal",
+                titlePadding=6,
+            ),
+            axisX=alt.AxisConfig(labelFlush=False, tickCount=6),
+        ),
     )
     return _inline(vl_convert.vegalite_to_svg(chart.to_dict(validate=False)), label)
 
 
 def data(rows: Rows) -> alt.Chart:
     """A chart of these rows, still without marks."""
-    return alt.Chart(alt.InlineData(values=rows))
+    return alt.Chart({"values": rows})
 
 
 def thinned(values: Sequence[float]) -> list[tuple[int, float]]:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, ndtri
 
 from unface.data import EmbeddingSet
@@ -121,6 +120,8 @@ def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
 
     dimension = max(2.0, 1 / max(float(np.mean(cosines**2)), np.finfo(float).tiny))
     if too_rare(dimension) > 0:
+        from scipy.optimize import brentq
+
         dimension = brentq(too_rare, 2.0, dimension) if too_rare(2.0) < 0 else 2.0
     half = (dimension - 1) / 2
     return float(1 - 2 * betaincinv(half, half, _FALSE_ALARM / (count * (count - 1) / 2)))
