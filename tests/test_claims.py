@@ -13,6 +13,7 @@ from studies.measured import read_findings
 from studies.record import read_records
 
 from unface.data import nobody, things
+from unface.release.embedded import COPIES
 from unface.utility import labelled_task
 from unface.validate import embedded
 
@@ -62,7 +63,8 @@ OTHER_GENERAL = ("dinov2-s-focus", "augnet-r50", "mobilenet-v2", "efficientnet-l
 HELD: dict[str, Callable[[], bool]] = {
     "[480 people who do not exist]": lambda: len(set(nobody("sface").identities)) == 480,
     "measured on 400 pictures": lambda: len(labelled_task(things("sface")).test) == 400,
-    "with 200 such questions": lambda: embedded._ASKED == 200,
+    "a score 200 questions about each person": lambda: embedded._ASKED == 200,
+    "20 planted copies": lambda: COPIES == 20,
     "190 people in all": lambda: (
         sum(int(str(read_findings("raw_space").figures[f"paper_{role}"])) for role in ("train", "calibrate", "test"))
         == 190
