@@ -44,7 +44,6 @@ from unface.models import card, weights
 from unface.protect.frequency import scheme
 from unface.protect.pair_sets import read_pairs, ten_fold
 from unface.protect.server import ReconstructingServer, Server, require_recognition, same_answers
-from unface.result.numbers import Share
 from unface.seeds import stream
 from unface.validate.map2v import IMPROVED, PUBLISHED
 from unface.validate.measure import Counts, Curve, ceiling_counts, judge_recovered, people_share, pooled
@@ -277,17 +276,10 @@ def attacked(splits: Sequence[Split], base: str, attacker: str, name: str, queri
         **{
             kind: [percents(whole.share(kind, every, at, n)) for n in range(len(queries))] for kind in ("same", "other")
         },
-        "climbed": [percents(first_share(whole, at, n)) for n in range(len(queries))],
         "chance": [rounded(100 * one) for one in strangers],
         "ceiling": percents(people_share(accepted[:, at].sum(axis=0), compared.sum(axis=0), 0)),
         "privacy": {judge: summed(parts) for judge, parts in scored.items()},
     }
-
-
-def first_share(curve: Curve, far: int, query: int) -> Share | None:
-    """Other pictures accepted of the people that Map²V was run on."""
-    accepted = curve.counts("other")[:, far, query].sum(axis=0)[:CLIMBED_PEOPLE]
-    return people_share(accepted, curve.verdicts.compared[1].sum(axis=0)[:CLIMBED_PEOPLE], curve.seed)
 
 
 @dataclass(frozen=True)
@@ -363,6 +355,8 @@ def intercept(asked: argparse.Namespace) -> None:
         found[name] = percents(people_share(others, compared, 0))
         strangers = sum(int(accepted[mine[0]].sum()) - int(accepted[mine[0], mine].sum()) for mine in rows)
         found[f"{name}, chance"] = rounded(100 * strangers / sum(accepted.shape[1] - len(mine) for mine in rows))
+    own_vectors, seen_vectors = plain.people[base].vectors, seen.people[base].vectors
+    found["cosine"] = rounded(float(np.einsum("nd,nd->n", own_vectors, seen_vectors).mean()))
     append(asked.out, found)
     print(found, flush=True)
 
@@ -536,6 +530,8 @@ def judged(cast: Cast, base: str, people: Sequence[int], found: Mapping[str, NDA
         "same": [percents(people_share(hits, np.full(len(rows), judges), 0)) for hits in same.T],
         "other": [percents(people_share(hits, each, 0)) for hits in other.T],
         "chance": rounded(100 * strangers / compared),
+        "hits": other[:, -1].tolist(),
+        "of": each.tolist(),
         "privacy": privacy,
     }
 
@@ -615,9 +611,20 @@ def print_tables(asked: argparse.Namespace) -> None:
     for table in tables.values():
         print("\n".join([*markdown(table), ""]))
     if asked.record:
-        noise = next((row for row in rows_of(asked.out) if row["verb"] == "noise"), {})
+        found = {row["system"]: row for row in rows_of(asked.out) if row["verb"] == "noise"}
+        first = next(iter(found.values()), {})
         kept = ("neighbours", "grey levels", "tf32")
-        figures = {name: rounded(1e4 * noise[name]) for name in kept if name in noise}  # in 1/10,000 of a cosine
+        figures: dict[str, Cell] = {name: rounded(1e4 * first[name]) for name in kept if name in first}  # 1/10,000
+        figures |= {f"repeat {name}": rounded(1e4 * row["repeat"]) for name, row in found.items()}
+        figures |= {f"step {name}": rounded(1e4 * row["neighbours"]) for name, row in found.items()}
+        log = asked.out / "distil.jsonl"
+        if log.exists():
+            looks = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+            best = max(looks, key=lambda row: (row["lfw"], row["step"]))  # the server that was kept
+            accuracies = [rounded(100 * row["lfw"]) for row in looks]
+            figures |= {"distilled steps": best["step"], "distilled seconds": rounded(best["seconds"])}
+            figures |= {"distilled looks": len(looks), "distilled accuracy": [min(accuracies), max(accuracies)]}
+            figures |= {"distilled first look": rounded(looks[0]["seconds"])}
         write_findings("ppfr", command="python -m studies.ppfr", where=asked.record, tables=tables, figures=figures)
 
 
@@ -638,19 +645,14 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
         for judge, scores in row["privacy"].items()
     ]
     intercepted: list[list[Cell]] = [
-        [row["system"], row["people"], row["protected"], row["originals"], row["protected, chance"]]
-        for row in rows
-        if row["verb"] == "intercept"
+        [row["system"], row["people"], row.get("cosine"), row["protected"], row["originals"], row["protected, chance"]]
+        for row in {row["system"]: row for row in rows if row["verb"] == "intercept"}.values()
     ]
     questions = {f"n = {n:,}": ".0f" for n in QUERIES}
     tables = {
         "accuracy": Table(columns={"system": "", "folds": "", "LFW, %": ".2f", "±": ".2f"}, rows=accuracies),
         "success": Table(
             columns={"system": "", "attack": "", **questions, "chance": ".2f", "ceiling": ".0f"}, rows=success
-        ),
-        "same_people": Table(
-            columns={"system": "", "attack": "", **questions},
-            rows=[[row["system"], row["attack"], *row["climbed"]] for row in attacks],
         ),
         "privacy": Table(
             columns={
@@ -662,7 +664,14 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
             rows=privacy,
         ),
         "intercepted": Table(
-            columns={"system": "", "people": "", "protected, %": ".1f", "originals, %": ".1f", "chance, %": ".2f"},
+            columns={
+                "system": "",
+                "people": "",
+                "cosine": ".3f",
+                "protected, %": ".1f",
+                "originals, %": ".1f",
+                "chance, %": ".2f",
+            },
             rows=intercepted,
         ),
         **map2v_tables(rows),
@@ -674,7 +683,7 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
     """The newest row of each system, search and number of people: our measure, the paper's, and attributes."""
     newest = {(row["system"], row["attack"], row["people"]): row for row in rows if row["verb"] == "map2v"}.values()
     most = {key: max(row["people"] for row in newest if kind_of(row) == key) for key in map(kind_of, newest)}
-    success, privacy, traits = list[list[Cell]](), list[list[Cell]](), list[list[Cell]]()
+    success, traits = list[list[Cell]](), list[list[Cell]]()
     for row in newest:
         if row["people"] != most[kind_of(row)]:
             continue
@@ -683,11 +692,14 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
             if n not in CLIMBED and at != len(row["queries"]) - 1:
                 continue
             success.append([*key, n, row["score"][at], row["same"][at], row["other"][at], row["chance"]])
-            scores = [row["privacy"].get(judge, [[]] * (at + 1))[at] for judge in JUDGES]
-            privacy.append([*key, n, *scores])
-        traits += [[*key, trait, *values] for trait, values in row["traits"].items()]
+        if row["attack"] in ("published", "improved", "white-box"):
+            traits += [[*key, trait, *values] for trait, values in row["traits"].items()]
     # Searches are compared on the people that all of them were run on (Table 4 of the paper).
-    alike = [row for row in newest if row["people"] <= CLIMBED_PEOPLE]
+    order = (*SEARCHES, "white-box")
+    alike = sorted(
+        (row for row in newest if row["people"] <= CLIMBED_PEOPLE),
+        key=lambda row: (row["system"], order.index(row["attack"])),
+    )
     searches: list[list[Cell]] = [
         [
             *(row["system"], row["attack"], row["people"], row["queries"][-1]),
@@ -700,10 +712,8 @@ def map2v_tables(rows: Sequence[Row]) -> dict[str, Table]:
     measured = {"questions": ",", "server's score": ".2f", "enrolled picture, %": ".0f", "other pictures, %": ".0f"}
     return {
         "map2v": Table(columns={**key_columns, **measured, "chance, %": ".2f"}, rows=success),
-        "map2v_privacy": Table(
-            columns={**key_columns, "questions": ",", **dict.fromkeys(JUDGES, ".1f/")}, rows=privacy
-        ),
         "searches": Table(columns={**key_columns, **measured, **dict.fromkeys(JUDGES, ".1f/")}, rows=searches),
+        "paired": Table(columns={**key_columns, "more than published": "+.0f"}, rows=paired(alike)),
         "budgets": Table(
             columns={
                 "system": "",
@@ -748,8 +758,8 @@ def linked_tables(rows: Sequence[Row], climbs: Sequence[Row]) -> dict[str, Table
         if any(seen):
             key = [*kind_of(climb), climb["people"], climb["queries"][-1]]
             judges = [climb["privacy"][name][-1] for name in JUDGES if name in climb["judges"]]
-            unit.append([*key, *(one and one["privacy"] for one in seen), *judges])
-            ours.append([*key, *(one and one["other"] for one in seen)])
+            unit.append([*key, *(one["privacy"] if one else None for one in seen), *judges])
+            ours.append([*key, *(one["other"] if one else None for one in seen)])
     others = [name for name in JUDGES if climbs and name in climbs[0].get("judges", [])]
     key_columns = {"system attacked": "", "search": "", "people": "", "questions": ","}
     return {
@@ -775,6 +785,24 @@ def equal_budgets(rows: Sequence[Row], climbs: Sequence[Row]) -> list[list[Cell]
         last = row["other"][-1] if row["queries"][-1] > CLIMBED[-1] else None
         table.append([*key, row["people"], *(shares.get(n) for n in CLIMBED), last])
     return table
+
+
+def paired(climbs: Sequence[Row]) -> list[list[Cell]]:
+    """Other pictures accepted, less those of the published search on the same people; intervals resample people."""
+    found = list[list[Cell]]()
+    base = {row["system"]: row for row in climbs if row["attack"] == "published"}
+    for row in climbs:
+        other = base.get(row["system"])
+        if other is None or row is other or row["people"] != other["people"]:
+            continue
+        people = row["people"]
+        drawn = stream(0, "studies", "ppfr", "paired").integers(people, size=(10_000, people))
+        gained, of = np.array(row["hits"]) - np.array(other["hits"]), np.array(row["of"])
+        spread = gained[drawn].sum(axis=1) / of[drawn].sum(axis=1)
+        ends = np.quantile(spread, [0.025, 0.975])
+        shares: list[Value] = [rounded(100 * float(one)) for one in (gained.sum() / of.sum(), *ends)]
+        found.append([row["system"], row["attack"], people, shares])
+    return found
 
 
 def efficiency(climbs: Sequence[Row]) -> list[list[Cell]]:

@@ -57,6 +57,7 @@ def test_of_each_search_the_newest_row_is_shown_at_some_numbers_of_questions_and
     row = {"verb": "map2v", "system": "s", "attack": "published", "people": 2, "queries": [50, 500, 517], "chance": 0.0}
     shares = [[0.0, 0.0, 9.0], [5.0, 1.0, 9.0], [8.0, 2.0, 19.0]]
     row |= {"same": shares, "other": shares, "privacy": {"sface": [[49.0, 50.0]] * 3}}
+    row |= {"hits": [1, 1], "of": [6, 6]}
     traits = {"male": [[80.0, 60.0, 90.0], 55.0, 0.01, 98.0]}
     rows = [{**row, "score": [0.0, 0.1, one], "traits": traits} for one in (0.2, 0.3)]
     tables = made_tables(rows)
@@ -114,14 +115,8 @@ def test_cells_join_people_where_all_have_asked_as_often_and_a_cut_one_is_left_o
 def test_attacks_stand_side_by_side_after_equal_numbers_of_questions() -> None:
     def row(attack: str, people: int, shares: dict[int, float], verb: str = "map2v") -> dict[str, object]:
         other = [[share, 0.0, 100.0] for share in shares.values()]
-        few = {
-            "score": [0.5] * len(other),
-            "chance": 0.1,
-            "privacy": {},
-            "traits": {},
-            "climbed": other,
-            "ceiling": [9.0],
-        }
+        few = {"score": [0.5] * len(other), "chance": 0.1, "privacy": {}, "traits": {}, "ceiling": [9.0]}
+        few |= {"hits": [round(other[-1][0])] * people, "of": [100] * people}
         return {"verb": verb, "system": "s", "attack": attack, "people": people, "queries": list(shares)} | {
             "same": other,
             "other": other,
@@ -143,7 +138,9 @@ def test_attacks_stand_side_by_side_after_equal_numbers_of_questions() -> None:
         ["improved", 20, 5.0, nothing, nothing, 49.0, 51.0, 60.0],
     ]
     assert tables["efficiency"].rows == [["s", 20, [50.0, 0.0, 100.0], 7300, 3600]], "the same people are compared"
-    assert [one[1] for one in tables["searches"].rows] == ["published", "improved", "without W+"]
+    assert [one[1] for one in tables["searches"].rows] == ["published", "without W+", "improved"]
+    gains = {one[1]: one[3] for one in tables["paired"].rows}
+    assert gains == {"without W+": [-43.0] * 3, "improved": [10.0] * 3}, "everybody loses or gains as much: no width"
     assert {one[2] for one in tables["map2v"].rows if one[1] == "published"} == {60}
 
 
@@ -151,7 +148,7 @@ def test_linkage_has_a_column_for_each_system_that_is_shown_the_drawn_faces() ->
     share = [50.0, 40.0, 60.0]
     climb = {"verb": "map2v", "system": "a", "attack": "published", "people": 60, "queries": [200, 7300], "chance": 0.0}
     climb |= {"score": [0.1, 0.5], "same": [share] * 2, "other": [share] * 2, "traits": {}, "judges": ["sface"]}
-    climb |= {"privacy": {"sface": [[50.0, 50.0], [90.0, 80.0]]}}
+    climb |= {"privacy": {"sface": [[50.0, 50.0], [90.0, 80.0]]}, "hits": [3] * 60, "of": [6] * 60}
     link = {"verb": "linked", "system": "a", "attack": "published", "people": 60, "validated": "b"}
     old = {**link, "privacy": [1.0, 1.0], "same": share, "other": share}
     new = {**link, "privacy": [95.0, 85.0], "same": share, "other": [70.0, 60.0, 80.0]}

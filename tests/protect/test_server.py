@@ -93,6 +93,8 @@ def test_the_privacy_of_a_server_that_recognises_nobody_is_not_spoken_of(accurac
 def test_a_server_is_opened_by_name_once_its_accuracy_is_known() -> None:
     server = open_server("duetface/published/arcface-mbf", lambda _: Pixels())
     assert (server.name, server.deterministic) == ("duetface published pixels", True)
+    noisy = open_server("dctdp/published/arcface-mbf", lambda _: Pixels())
+    assert (noisy.name, noisy.deterministic) == ("dctdp published pixels", False)
     with pytest.raises(UnfaceError, match="nobody measured how well it recognises people; choose from dctdp/as-att"):
         open_server("partialface/published/arcface-mbf", lambda _: Pixels())
     with pytest.raises(UnfaceError, match="'dctdp': not a server; give SCHEME/VARIANT/RECOGNISER"):
