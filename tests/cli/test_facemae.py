@@ -67,6 +67,7 @@ def test_people_of_the_training_set_are_reported(folders: Path) -> None:
         (("--loss", "l1"), "loss 'l1' is not known; choose from mse, im, rm, irm"),
         (("--hide", "nose"), "'nose' cannot be hidden; choose from none, eyes, mouth"),
         (("--device", "tpu"), "device 'tpu' is not known"),
+        (("--start", "nowhere"), "nowhere: holds no FaceMAE model"),
     ],
 )
 def test_bad_options_are_one_line_and_leave_nothing(folders: Path, options: tuple[str, str], said: str) -> None:

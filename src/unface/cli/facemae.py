@@ -71,6 +71,7 @@ def train(
     require_folder(out)
     require_preset(out, preset)
     require_device(device)
+    begun = None if start is None else load_facemae(start)
     if threads is not None:
         torch.set_num_threads(threads)
     with progress_bars(quiet=quiet) as progress:
@@ -89,7 +90,6 @@ def train(
         if samples is not None:
             given = read_images(samples)
             shown = read_faces(given, preset_of(preset).size, _detector(detector, accept_licence)).frames
-        begun = None if start is None else load_facemae(start)
         training = Training(recipe, faces, features, device, begun)
         done = run(training, out, seconds=seconds, samples=shown, progress=progress)
     if not quiet:
