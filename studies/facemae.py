@@ -183,7 +183,7 @@ class Row:
 
 PILOT = Row("pilot", FIRST[0])
 """The learning rate of all feature losses: the one with which few steps bring unseen people nearest."""
-RATES, PILOT_STEPS = (1.5e-4, 4.5e-4), 240
+RATES, PILOT_STEPS = (5e-5, 1.5e-4, 4.5e-4), 240
 
 
 def ladder() -> list[Row]:
