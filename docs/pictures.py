@@ -1,8 +1,8 @@
 """Draws the pictures of the pages: python -m docs.pictures DEMO
 
-docs/architecture.svg from the rooms and imports there are, docs/erasure.svg and docs/release.svg from the records of
-the studies, docs/audit.svg and docs/report.png from what ``unface demo`` left in DEMO. The last needs
-Debian's chromium, and Playwright. ``make figures`` does this too.
+docs/architecture.svg from the rooms and imports there are, docs/erasure.svg, docs/release.svg and docs/inversion.svg
+from the records of the studies, docs/audit.svg and docs/report.png from what ``unface demo`` left in DEMO. The last
+needs Debian's chromium, and Playwright. ``make figures`` does this too.
 """
 
 import ast
@@ -68,13 +68,25 @@ PLANTED = {
     "eyes transplant": "eyes", "nose transplant": "nose", "mouth transplant": "mouth",
 }  # fmt: skip
 
+INVERSION = HERE / "inversion.svg"
+SPACES = {"raw": "raw", "isp": "ISP", "keeper": "keeper", "pca": "label-free PCA", "random": "random"}
+_SHADES = ((238, 0), (242, 114), (246, 178))  # of nothing and of everything: red, green, blue
+HEAT_LOOKS = """
+text { font: 14px system-ui, sans-serif; fill: #1f2328 } .paper { fill: #ffffff } .none { fill: none; stroke: #d0d7de }
+@media (prefers-color-scheme: dark) {
+text { fill: #e6edf3 } .paper { fill: #0d1117 } .none { stroke: #30363d }
+}
+text.dark { fill: #000000 } text.light { fill: #ffffff }
+"""
+
 
 def main() -> None:
-    """All five."""
+    """All six."""
     demo = Path(sys.argv[1])
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
     ERASURE.write_text(erasure(), encoding="utf-8")
     RELEASE.write_text(release(), encoding="utf-8")
+    INVERSION.write_text(inversion(), encoding="utf-8")
     draw_terminal(demo)
     draw_report(demo / SHOWN)
 
@@ -279,6 +291,44 @@ def release() -> str:
         used.append(max([y + 5, *(other + 17 for other in used[-1:])]))
         lines.append(f'<text x="{places[-1] + 14:.1f}" y="{used[-1]:.1f}">{name}</text>')
     lines.append(f'<text x="560" y="{height - 8}">share of 500 faces; eyes, nose, mouth are transplants</text>')
+    return "\n".join([*lines, "</svg>\n"])
+
+
+def inversion() -> str:
+    """Success on other photos by attack, encoder and space, from the record; a cell that was not run is empty."""
+    tables = read_findings("inversion").tables
+    columns = list(tables["success"].columns)
+    shares: dict[tuple[str, str], dict[str, tuple[float, str]]] = {}
+    for row in [*tables["success"].rows, *tables["templates"].rows]:
+        one: dict[str, Any] = dict(zip(columns, row, strict=True))
+        if one["people"] == "photographs" and one["other"] is not None:
+            value, low, high = one["other"]
+            said = f"{one['targets']:,} people, interval {low:.1f} to {high:.1f} %"
+            shares.setdefault((one["attack"], one["encoder"]), {})[one["space"]] = value, said
+    left, top, row_height, width = 270, 44, 32, 108
+    height, side = top + row_height * len(shares) + 10, left + width * len(SPACES) + 10
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {height}" role="img">',
+        "<title>Reconstructions that pass for the person on other photos, in percent, by attack and space</title>",
+        f"<style>{HEAT_LOOKS}</style>",
+        f'<rect class="paper" width="{side}" height="{height}"/>',
+    ]
+    for at, name in enumerate(SPACES.values()):
+        lines.append(f'<text x="{left + width * (at + 0.5):.0f}" y="{top - 16}" text-anchor="middle">{name}</text>')
+    for down, ((attack, encoder), cells) in enumerate(shares.items()):
+        y = top + row_height * down
+        lines.append(f'<text x="{left - 14}" y="{y + 20}" text-anchor="end">{attack} · {encoder}</text>')
+        for at, space in enumerate(SPACES):
+            box = f'x="{left + width * at + 1}" y="{y + 1}" width="{width - 2}" height="{row_height - 2}"'
+            if space not in cells:
+                lines.append(f'<rect class="none" {box}><title>not run</title></rect>')
+                continue
+            value, said = cells[space]
+            red, green, blue = (round(ends[0] + (ends[1] - ends[0]) * value / 100) for ends in _SHADES)
+            lines.append(f'<rect {box} fill="#{red:02x}{green:02x}{blue:02x}"><title>{said}</title></rect>')
+            ink = "light" if value > 50 else "dark"
+            middle = left + width * (at + 0.5)
+            lines.append(f'<text class="{ink}" x="{middle:.0f}" y="{y + 20}" text-anchor="middle">{value:.1f}</text>')
     return "\n".join([*lines, "</svg>\n"])
 
 

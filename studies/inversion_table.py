@@ -140,14 +140,16 @@ def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
         blocks.setdefault(_cell(row), []).append(row)
     cells = {key: Joined(*key, parts) for key, parts in blocks.items()}
     success = {key: _success(cell, cells.get((*key[:3], "raw"))) for key, cell in cells.items()}
-    drawn = [cell for cell in cells.values() if cell.first.gives == "pictures"]
+    # Other numbers of steps have a table of their own.
+    drawn = [cell for cell in cells.values() if cell.first.gives == "pictures" and ":steps=" not in cell.attack]
     alone = [[*cell.key, judge, *_by_far(cell, tally)] for cell in drawn for judge, tally in cell.judged.by.items()]
     paper = [_paper(cell) for cell in drawn if None in cell.judged.fars]
     judges = dict.fromkeys(_judge(one) for cell in drawn for one in cell.parts[0]["judges"])
     made = {
         "success": Table(columns={**KEY, **SUCCESS}, rows=[row for key, row in success.items() if cells[key] in drawn]),
         "templates": Table(
-            columns={**KEY, **SUCCESS}, rows=[row for key, row in success.items() if cells[key] not in drawn]
+            columns={**KEY, **SUCCESS},
+            rows=[row for key, row in success.items() if cells[key].first.gives != "pictures"],
         ),
         "against pca": Table(
             columns={**KEY, "same": ".1f", "other": ".1f"},

@@ -30,6 +30,14 @@ def test_the_picture_of_releases_shows_every_recorded_generator() -> None:
     assert len(re.findall(r"<title>(?:arcface-mbf|pixels|sscd-int8)", picture)) == len(rows)
 
 
+def test_the_heat_map_of_attacks_shows_the_recorded_success() -> None:
+    picture = drawn.INVERSION.read_text(encoding="utf-8")
+    assert picture == drawn.inversion()
+    found = read_findings("inversion").tables
+    kept = [one for name in ("success", "templates") for one in found[name].rows if one[0] == "photographs"]
+    assert picture.count("people, interval") == len(kept)
+
+
 def test_the_table_names_the_rooms_there_are() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert "\n".join(drawn.rooms()) in page

@@ -64,12 +64,14 @@ class MobileSynthesis(Synthesis):
         self.colours, self.colours_bias = _fixed(colours), _fixed(written[f"{last}.bias"])
 
     def forward(self, latents: Tensor, size: int) -> Tensor:
-        x = self.features(latents, self.blocks) * self.steer_colours(latents[:, -1])
-        if size == self.sizes[-1]:
-            return from_haar(functional.conv2d(x, self.colours) + self.colours_bias)
+        x = self.features(latents, self.blocks)
         # The low band is twice the mean of 2 × 2 pixels, and the high bands have no part in it.
-        halved = 0.5 * (functional.conv2d(x, self.colours[:3]) + self.colours_bias[:, :3])
-        return functional.avg_pool2d(halved, halved.shape[-1] // size)
+        bands = slice(None) if size == self.sizes[-1] else slice(3)
+        colours = steered(x, self.colours[bands], self.steer_colours(latents[:, -1]))
+        colours = colours.view(len(x), -1, *x.shape[2:]) + self.colours_bias[:, bands]
+        if size == self.sizes[-1]:
+            return from_haar(colours)
+        return functional.avg_pool2d(0.5 * colours, x.shape[-1] // size)
 
     def features(self, latents: Tensor, blocks: int) -> Tensor:
         """(n, channels, 4 · 2^blocks, 4 · 2^blocks) after so many blocks, of (n, slots, latent_dim)."""
@@ -111,11 +113,23 @@ class Convolution(torch.nn.Module):
         self.noise, self.bias = _fixed(noise), _fixed(written[f"{name}.bias"])
 
     def forward(self, x: Tensor, latents: Tensor) -> Tensor:
-        x = x * self.steer(latents)
-        if self.depthwise is not None:
-            x = functional.conv2d(x, self.depthwise, padding=1, groups=len(self.depthwise))
-        x = functional.conv2d(x, self.dense, self.bias.flatten(), padding=self.dense.shape[-1] // 2)
-        return functional.leaky_relu(x + self.noise, 0.2)
+        if self.depthwise is None:
+            x = functional.conv2d(x * self.steer(latents), self.dense, self.bias.flatten(), padding=1)
+            return functional.leaky_relu(x + self.noise, 0.2)
+        # Written with the strides of a plain tensor: in others, cuDNN would turn the pictures around and back.
+        x = functional.conv2d(x, self.depthwise[:, 0].unsqueeze(1), padding=1, groups=len(self.depthwise))
+        mixed = steered(x, self.dense, self.steer(latents))
+        # In place: nobody else holds it, and a picture's worth of memory is kept for the way back once, not thrice.
+        mixed += (self.noise + self.bias).flatten(2)
+        return functional.leaky_relu_(mixed, 0.2).view(len(x), -1, *x.shape[2:])
+
+
+def steered(x: Tensor, dense: Tensor, steer: Tensor) -> Tensor:
+    """A 1 × 1 convolution of channels that are steered first: (n, out, h · w), one product for each picture.
+
+    Steering commutes with a depthwise convolution before it, so that it need not be a pass over the pictures.
+    """
+    return torch.bmm(dense[:, :, 0, 0] * steer[:, None, :, 0, 0], x.flatten(2))
 
 
 def from_haar(x: Tensor) -> Tensor:
