@@ -222,7 +222,10 @@ def test_the_verdict_names_what_speaks_for_a_leak() -> None:
         "60.0 % of the synthetic faces are nearest to a training person, where 50.0 % is chance (p = 0.0004)"
         in found.verdict
     )
+    assert found.verdict.endswith("No single person could be listed; with this holdout that takes 2 people.")
     assert result().decision == "no evidence"
+    small = leak.model_copy(update={"exposure": exposure(0, least=1001)})
+    assert result(small).verdict.endswith("could be listed; this holdout is too small to list anybody.")
 
 
 def test_a_file_without_the_number_of_real_people_is_refused(tmp_path: Path) -> None:

@@ -302,10 +302,10 @@ class ReleaseResult(ToldFile):
                 said = f"Do not publish this set as it is: {'; '.join(self.evidence)}."
                 if self.exact.found:
                     return said
-                return (
-                    f"{said} No single person could be listed; "
-                    f"with this holdout that takes {count(exposure.least, 'person', 'people')}."
-                )
+                needed = f"with this holdout that takes {count(exposure.least, 'person', 'people')}"
+                if exposure.least > people:
+                    needed = "this holdout is too small to list anybody"
+                return f"{said} No single person could be listed; {needed}."
         if exposure.least > people:
             return (
                 "No evidence that this set exposes its training people, but this holdout is too small to list anybody: "
