@@ -162,7 +162,7 @@ def test_a_recogniser_links_people_who_do_not_exist_and_general_encoders_less(wh
 
 @pytest.mark.slow
 def test_a_linear_map_recovers_templates_and_erasure_leaves_less(whole: Whole) -> None:
-    found = Translate.of(whole.audits["sscd-int8"])
+    found = Translate.of(whole.audits["dinov2-s-focus"])
     assert found is not None
     raw, isp = (next(one for one in found.spaces if one.space == name).at for name in ("raw", "isp"))
     for before, after in zip(raw, isp, strict=True):

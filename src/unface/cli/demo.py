@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 QUESTIONS, SYNTHETIC, FRONT_END = "questions", "synthetic", "front-end"
 VALIDATION_PAGE = "validation.html"
-_SCHEME, _SIZE = "dctdp", 64
+_SCHEME, _SIZE = "dctdp", 48
 _FAR = 1e-3
 _KINDS = ("at most", "decisions only")
 
-RECOGNISER, IN_ALBUMS = "sface", "sscd-int8"
-"""Whose report also compares albums of four pictures and recovers face templates: one is enough to see."""
+RECOGNISER = "sface"
+IN_ALBUMS, TRANSLATED = "sscd-int8", "dinov2-s-focus"
+"""Whose report also compares albums of four pictures, and whose recovers templates: one of each is enough to see."""
 
 
 def demo(
@@ -49,6 +50,7 @@ def demo(
     from unface.result.validation import ValidationResult
 
     results = {}
+    further = {IN_ALBUMS: Albums((1, 4)), TRANSLATED: Translate(nobody(RECOGNISER))}
     for folder in (out, *(out / encoder for encoder in EMBEDDED_ENCODERS)):
         require_no_audit(folder, force=force)
     ValidationResult.require_new(out / QUESTIONS, force=force)
@@ -61,7 +63,7 @@ def demo(
                 k="all",
                 eraser=("isp", "leace"),
                 utility=[things(encoder)],
-                parts=(Albums((1, 4)), Translate(nobody(RECOGNISER))) if encoder == IN_ALBUMS else (),
+                parts=[further[encoder]] if encoder in further else (),
                 protocol=Protocol(probe=("cosine", "lda", "plda"), threads=threads),
                 progress=progress,
             )
@@ -91,7 +93,7 @@ def demo(
         console.print(certificate.verdict, highlight=False)
         typer.echo(f"{CertificateResult.page_in(out / FRONT_END)}: the page of this front end")
         _title(console, "Can stored vectors become faces?")
-        for line in _templates(results[IN_ALBUMS][0]):
+        for line in _templates(results[TRANSLATED][0]):
             console.print(line, highlight=False)
         console.print(
             "Drawing faces from vectors (unface invert) and pictures without their faces (unface protect facemae) need "
