@@ -292,3 +292,19 @@ def test_an_interval_at_another_level_is_brought_to_the_common_one() -> None:
     assert one is not None
     assert two is not None
     assert (two.low, two.high) == pytest.approx((one.low, one.high))
+
+
+def test_what_is_new_is_counted_below_the_table() -> None:
+    diff = compare(audited(raw()), audited(raw(), erased()))
+    assert diff.added > 0
+    assert f"Only in the new result: {diff.added} numbers." in printed(diff)
+    assert not [line for line in printed(compare(audited(raw()), audited(raw()))) if line.startswith("Only in the new")]
+
+
+def test_people_listed_for_another_space_leave_a_difference_unpaired() -> None:
+    people = people_of([5] * 40)
+    old, new = of_tar(0.30, 0.28, 0.32), of_tar(0.40, 0.37, 0.43)
+    unpaired = headline(compare(old, new))
+    for before, after in (({"raw": people}, {"isp": people}), ({"isp": people}, {"raw": people}), ({}, {})):
+        row = headline(compare(old, new, before, after))
+        assert (row.people, row.difference) == (None, unpaired.difference)

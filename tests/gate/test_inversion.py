@@ -122,3 +122,18 @@ def test_an_attack_on_a_space_that_the_file_does_not_describe_is_refused(tmp_pat
         (tmp_path / "inversion.json").write_text(json.dumps({**content, "spaces": spaces}), encoding="utf-8")
         with pytest.raises(UnfaceError, match=r"inversion\.json: .*which the file does not describe"):
             InversionResult.load(tmp_path / "inversion.json")
+
+
+def test_a_rule_about_other_pictures_is_not_judged_by_the_attacked_one() -> None:
+    found = cell("alsuv", 1)
+    easier = Share.counted(60, 100, Interval(0.5, 0.7, 0.95), 100)
+    point = found.at[0].model_copy(update={"same": easier})
+    measured = result(found.model_copy(update={"at": [point]}))
+    limits = {"far": 1e-3, "space": "raw", "inverted_max": 0.1}
+    (other,) = judged(measured, **limits, pictures="other").rules
+    (same,) = judged(measured, **limits, pictures="same").rules
+    assert (other.verdict, same.verdict) == (Verdict.PASSED, Verdict.FAILED)
+    assert other.rule.startswith("inversion of raw vectors against other pictures at FAR 1e-3")
+    assert same.rule.startswith("inversion of raw vectors against the attacked picture at FAR 1e-3")
+    assert same.measured is not None
+    assert (same.measured.value, same.measured.limit, same.measured.unit) == (0.6, 0.1, "share")

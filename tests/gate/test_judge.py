@@ -1,12 +1,16 @@
 """If these fail, a gate's verdict is about the wrong space, or passes an audit that cannot be used."""
 
 import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.gate.made import INVALID, NOTE, WARNING, audited, erased, gated, one, raw
 from unface import UnfaceError
-from unface.gate import Verdict
+from unface.gate import Verdict, make_policy
+from unface.gate.judge import PROTECT, Asked, policy_for, require_asked
 
 PASSES: dict[str, object] = {"far": 1e-4, "tar_max": 0.5}
 FAILS: dict[str, object] = {"far": 1e-4, "tar_max": 0.001}
@@ -87,3 +91,92 @@ def test_an_audit_without_points_passes_nothing() -> None:
     empty = empty.model_copy(update={"protocol": empty.protocol.model_copy(update={"k": []})})
     rule = one(empty, **PASSES)
     assert (rule.verdict, rule.reason) == (Verdict.INCONCLUSIVE, "no k was measured")
+
+
+ASKED = Asked(far=[1e-3, 1e-4], k=[1, 4], erasers=1, utility=False, context=False)
+TAR: dict[str, object] = {"far": 1e-4, "tar_max": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("rule", "asked", "why"),
+    [
+        (
+            {"far": 1e-6, "tar_max": 0.1},
+            {},
+            "asks for FAR 1e-6, and this audit measures 1e-3, 1e-4; add --far 1e-3,1e-4,1e-6",
+        ),
+        ({**TAR, "k": 16}, {}, "asks for k = 16, and this audit measures k = 1, 4; add --k 1,4,16"),
+        (
+            {**TAR, "context_adjusted": True},
+            {},
+            "asks for the context-adjusted TAR, which needs a column; add --group or --context",
+        ),
+        (TAR, {"erasers": 2}, "names no space and there will be 2 erasers; add space = and the released one's name"),
+        (
+            {"utility": "knn", "retained_min": 0.9},
+            {},
+            "asks for knn, which needs a set to measure it on; add --utility",
+        ),
+        ({"exposed_max": 0.1}, {}, "is about what 'unface release' writes; leave it to 'unface gate'"),
+    ],
+)
+def test_a_rule_that_an_audit_will_not_answer_is_refused_before_it_runs(
+    rule: dict[str, object], asked: dict[str, Any], why: str
+) -> None:
+    policy = make_policy({"require": [{**TAR, "space": "raw"}, rule]}, lambda table, key: f"{table}: {key}")
+    with pytest.raises(UnfaceError) as refused:
+        require_asked(policy, Path("release.toml"), replace(ASKED, **asked))
+    assert str(refused.value) == f"--policy release.toml: rule 2 {why}"
+
+
+@pytest.mark.parametrize(
+    ("rule", "asked"),
+    [
+        (TAR, {}),
+        ({**TAR, "space": "isp"}, {"erasers": 2}),
+        ({**TAR, "far": 1e-4 * (1 + 1e-12)}, {}),
+        ({**TAR, "k": 4}, {}),
+        ({**TAR, "k": 16}, {"k": []}),
+        ({**TAR, "k": 16}, {"k": [1, "all"]}),
+        ({**TAR, "context_adjusted": True}, {"context": True}),
+        ({"utility": "knn", "retained_min": 0.9}, {"utility": True}),
+    ],
+)
+def test_a_rule_that_the_audit_will_answer_is_not_refused(rule: dict[str, object], asked: dict[str, Any]) -> None:
+    policy = make_policy({"require": [rule]}, lambda table, key: f"{table}: {key}")
+    require_asked(policy, Path("release.toml"), replace(ASKED, **asked))
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "of"),
+    [
+        ("risk_max = 0.1\nk = 1", "unface release", None),
+        ("risk_max = 0.1\nk = 1", PROTECT, None),
+        ("utility_min = 0.6", PROTECT, None),
+        ("utility_min = 0.6", "unface release", PROTECT),
+        ("exposed_max = 0.1", "unface release", None),
+        ("exposed_max = 0.1", PROTECT, "unface release"),
+        ("risk_max = 0.1\nk = 1", "unface validate", "unface release"),
+    ],
+)
+def test_a_command_takes_only_rules_about_what_it_writes(
+    tmp_path: Path, rule: str, command: str, of: str | None
+) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(f"[[require]]\n{rule}\n", encoding="utf-8")
+    if of is None:
+        policy = policy_for(path, command)
+        assert policy is not None
+        assert len(policy.require) == 1
+    else:
+        with pytest.raises(UnfaceError) as refused:
+            policy_for(path, command)
+        said = f"rule 1 is about what '{of}' writes; leave it to 'unface gate'"
+        assert str(refused.value) == f"--policy {path}: {said}"
+    assert policy_for(None, command) is None
+
+
+@pytest.mark.parametrize("content", [{}, {"rules": 1}, {"require": {"far": 1e-3}}])
+def test_a_mistake_in_the_whole_policy_is_placed_in_no_table(content: dict[str, object]) -> None:
+    with pytest.raises(UnfaceError, match=r"^<\|>: "):
+        make_policy(content, lambda table, key: f"<{table}|{key}>")

@@ -130,3 +130,12 @@ def test_the_verdict_says_who_is_linked_and_what_it_is_good_for() -> None:
 def test_accuracies_that_are_not_one_for_each_fold_and_seed_are_refused(folds: list[list[float]]) -> None:
     with pytest.raises(ValidationError):
         PairsResult(name="lfw", pairs=6000, seeds=list(range(max(len(folds), 1))), by_seed=folds)
+
+
+def test_a_risk_is_told_with_its_attacker_and_beside_guessing() -> None:
+    policy = make_policy({"require": [{"risk_max": 0.9, "k": 1}]}, lambda table, key: f"{table}: {key}")
+    (rule,) = decide(protection(), policy).rules
+    assert rule.rule.endswith("K = 1, worst attacker")
+    assert rule.meaning.endswith(" (by guessing: 1.0 %)")
+    assert rule.measured is not None
+    assert rule.measured.unit == "share"

@@ -62,6 +62,7 @@ def test_a_result_survives_its_file(tmp_path: Path) -> None:
     path = done.result.save(tmp_path, exposed=done.exposed)
     assert ReleaseResult.load(path) == done.result
     assert (tmp_path / "exposed.csv").stat().st_mode & 0o777 == 0o600
+    assert "person,view,p,score,pictures,synthetic" in (tmp_path / "exposed.csv").read_text().splitlines()
     none = release(*(getattr(sets(0), side) for side in ("synthetic", "training", "holdout")), plan=QUICK)
     none.result.save(tmp_path, exposed=none.exposed)
     assert not (tmp_path / "exposed.csv").exists(), "a list of an earlier run would name people who are not exposed"

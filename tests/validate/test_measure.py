@@ -47,3 +47,29 @@ def test_the_better_of_two_attacks_is_the_worst_case_and_is_named() -> None:
     result = worst_curve(panel, 0).result(WORST, attacks=["weak", "strong"])
     assert {tuple(point.attacks) for point in result.at} == {("strong",)}
     assert {point.other.value for point in result.at if point.other} == {1.0}
+
+
+def test_questions_to_one_half_are_read_off_the_curve_in_logarithms() -> None:
+    """Forty people: after 100, 1,000 and 10,000 questions 10, 30 and 40 of them are recovered, with every picture."""
+    recovered = np.arange(PEOPLE) < np.array([[10], [30], [40]])
+    compared = np.tile(np.array([1, PICTURES, 100])[:, None, None], (1, 1, PEOPLE))
+    other = (PICTURES * recovered).reshape(1, 1, 1, 3, PEOPLE)
+    zeros = np.zeros_like(other)
+    whole = Verdicts(("judge",), (1e-3,), ({},), (100, 1000, 10_000), zeros, other, zeros, compared)
+    found, said = Curve.of(whole, 0).queries_to_half(1e-3)
+    assert found is not None
+    # half way between 25 and 75 % is half way between 100 and 1,000 in logarithms
+    assert (round(found.value), said) == (316, "")
+    assert 100 < found.low < found.value < found.high < 1000
+
+    none = zeros[..., :1, :]
+    short = replace(whole, queries=(100,), same=none, other=other[..., :1, :], stranger=none)
+    least = replace(short, other=np.full_like(none, PICTURES))
+    assert Curve.of(least, 0).queries_to_half(1e-3)[1] == "already at the smallest number that was tried"
+    assert Curve.of(short, 0).queries_to_half(1e-3) == (None, "")
+    nearly = (PICTURES * (np.arange(PEOPLE) < 19)).reshape(1, 1, 1, 1, PEOPLE)
+    found, said = Curve.of(replace(short, other=nearly), 0).queries_to_half(1e-3)
+    # Binomial(40, 19/40) is 20 or more with probability 0.437
+    assert found is None
+    assert said.startswith("reached in ")
+    assert abs(int(said.split()[2]) - 43.7) < 5

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.validate.live import Face, pictures, served, similarity
+from unface.errors import UnfaceError
 from unface.validate import Picture, Refused
 from unface.validate.http import HttpTarget
 from unface.validate.targets import EncoderTarget, HttpForm, open_target
@@ -137,3 +138,8 @@ def test_the_built_in_target_is_the_cosine_to_the_enrolled_picture_and_encodes_e
     assert sorted(encoded) == sorted(vectors)
     with pytest.raises(Refused, match="not enrolled"):
         target.score("q", QUERIES)
+    decides = EncoderTarget("toy", embed, decisions_only=True, threshold=0.6)
+    decides.enrol({"p": QUERIES[0]})
+    assert decides.score("p", QUERIES).tolist() == [1, 1, 0], "at the threshold is accepted"
+    with pytest.raises(UnfaceError, match=r"^toy: decides nothing by itself; leave --decisions-only out$"):
+        EncoderTarget("toy", embed, decisions_only=True)
