@@ -305,6 +305,6 @@ def test_people_listed_for_another_space_leave_a_difference_unpaired() -> None:
     people = people_of([5] * 40)
     old, new = of_tar(0.30, 0.28, 0.32), of_tar(0.40, 0.37, 0.43)
     unpaired = headline(compare(old, new))
-    for before, after in (({"raw": people}, {"isp": people}), ({"isp": people}, {"raw": people}), ({}, {})):
-        row = headline(compare(old, new, before, after))
+    for before, after in (("raw", "isp"), ("isp", "raw"), ("isp", "isp")):
+        row = headline(compare(old, new, {before: people}, {after: people}))
         assert (row.people, row.difference) == (None, unpaired.difference)

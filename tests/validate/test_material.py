@@ -1,5 +1,6 @@
 """If these fail, a picture is asked about in the name of another person, or sets the threshold it is judged by."""
 
+from collections.abc import Sequence
 from io import BytesIO
 
 import numpy as np
@@ -39,7 +40,7 @@ class Colours:
     def space(self) -> Space:
         return Space(self.name, None, 3, True)
 
-    def embed(self, frames: list[NDArray[np.uint8]]) -> NDArray[np.float32]:
+    def embed(self, frames: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         self.asked.append(len(frames))
         mean = np.stack([frame.reshape(-1, 3).mean(axis=0) for frame in frames])[:, self._order]
         return np.asarray(mean / np.linalg.norm(mean, axis=1, keepdims=True), np.float32)
