@@ -96,6 +96,18 @@ HELD: dict[str, Callable[[], bool]] = {
         cells("inversion", "success", "targets")["photographs arcface-mbf alsuv raw"] == 100
     ),
     "(50 people)": lambda: cells("inversion", "success", "targets")["photographs arcface-mbf bob raw"] == 50,
+    "behind DCTDP with 60 people": lambda: 60 in {row[2] for row in read_findings("ppfr").tables["linked"].rows},
+    "the best of 7,300 random faces": lambda: (
+        {row[3] for row in read_findings("ppfr").tables["linked"].rows if row[1] == "best of generated"} == {7300}
+    ),
+    "20 people: linked": lambda: (
+        {20}
+        == {
+            row[2]
+            for row in read_findings("ppfr").tables["searches"].rows
+            if row[1] in ("without an ensemble", "without W+")
+        }
+    ),
     "% of 200 people": lambda: cells("inversion", "templates", "targets")["photographs sscd-int8 translate raw"] == 200,
 }
 
@@ -116,6 +128,7 @@ SETTINGS = (
     r"over 10⁹ pairs",
     r"at 75 % hidden",
     r"from 99 scores",
+    r"7,300 in its code|% after 200|48 % is chance",
     r"exits with (?:\d[^.]*){1,3}",
     r"Python 3\.11|Apache-2\.0",
     r"100 photo pairs before and after",
