@@ -1,7 +1,7 @@
 """Read mutated files in bounded children and report how each reader did: ``python -m tests.fuzz`` or ``make fuzz``.
 
-A child may use 2 GB and 20 seconds of CPU time for one file; if it dies, the mutant is kept and the next child goes on behind it.
-With ``--child`` this is such a child.
+A child may use 2 GB and 20 seconds of CPU time for one file; if it dies, the mutant is kept and the next child goes on
+behind it. With ``--child`` this is such a child.
 """
 
 import argparse
