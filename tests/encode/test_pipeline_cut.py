@@ -32,6 +32,19 @@ def test_a_finished_file_is_refused_and_with_force_replaced(
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["e.parquet", "faces.zip", "tiny.onnx"]
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_parts_that_a_run_left_when_it_was_killed_after_its_last_rename_are_removed(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, keep: bool
+) -> None:
+    out, parts = tmp_path / "e.parquet", tmp_path / ".e.parquet.parts" / "_unface"
+    encode_images(pictures, encoder, out, detector=None)
+    parts.mkdir(parents=True)
+    (parts / "manifest.json").write_text("{}", encoding="ascii")
+    with contextlib.nullcontext() if keep else pytest.raises(UnfaceError, match="exists already"):
+        encode_images(pictures, encoder, out, detector=None, keep=keep)
+    assert not parts.parent.exists()
+
+
 def test_what_was_done_before_a_cut_is_not_done_again(
     tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,11 +114,17 @@ def _parts_of(out: Path) -> Path:
 
 def require_free(out: Path, *, force: bool) -> None:
     """Refuse an output that exists already or cannot be written: before the work, not after it."""
-    if out.is_file() and not force and (folder := _parts_of(out)).is_dir() and not folder.is_symlink():
-        # Left by a run that was killed after its last rename; one that is at work holds the lock.
+    if out.is_file() and not force:
+        _drop_left_parts(out)
+    require_new_file(out, force=force, make_folder=True)
+
+
+def _drop_left_parts(out: Path) -> None:
+    """Beside a finished output: of a run that was killed after its last rename. One that is at work holds the lock."""
+    folder = _parts_of(out)
+    if folder.is_dir() and not folder.is_symlink():
         with suppress(UnfaceError, OSError), run_lock(place_at(folder, short_name(out))):
             shutil.rmtree(folder)
-    require_new_file(out, force=force, make_folder=True)
 
 
 _PART = 1024  # pictures, whole batches of which are made again after a cut
@@ -181,6 +187,7 @@ def encode_images(
     if keep and not force and out.is_file():
         if not made_of(out).fits(images, encoder, detector, crop):
             raise UnfaceError(f"{out}: is of other pictures, weights or detector; choose another --out or pass --force")
+        _drop_left_parts(out)
         return _finished(out, images)
     if batch < 1:
         raise UnfaceError(f"a batch of {batch}; expected at least 1")
