@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from unface.data import EmbeddingSet, read_embeddings
+from unface.data import EmbeddingSet, read_embeddings, read_images
+from unface.data.embeddings import Columns
 from unface.errors import UnfaceError
+from unface.release.faces import parquet_faces
 
 VECTORS = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
 NAMES = ["zoe", "ann", "zoe", "ann"]
@@ -226,3 +228,22 @@ def test_tensors_of_one_dimension_are_vectors(tmp_path: Path) -> None:
 def test_tensors_of_more_dimensions_are_not() -> None:
     square = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((4, 3, 2), np.float32))
     assert refusal(table(square)) == "table: 'vector' holds tensors of shape (3, 2); flatten them to one dimension"
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_texts_are_read_however_parquet_stores_them(tmp_path: Path, encoding: str) -> None:
+    """DuckDB, Spark and Rust's writers store texts as differences; pyarrow reads those, but not as a dictionary."""
+    group = pa.array(["a", None, "b", "b"])
+    made, path = table(id=pa.array(["w", "x", "y", "z"]), group=group), tmp_path / "set.parquet"
+    texts = dict.fromkeys(("identity", "id", "group"), encoding)
+    pq.write_table(made, path, use_dictionary=False, column_encoding=texts, row_group_size=2)
+    found = read_embeddings(path)
+    assert [found.names[code] for code in found.identities] == NAMES
+    assert found.ids.tolist() == ["w", "x", "y", "z"]
+    assert found.labels["group"].tolist() == ["a", None, "b", "b"]
+    streamed = parquet_faces(path, Columns(vector="vector", identity="identity", id="id"))
+    assert [streamed.names[code] for code in streamed.people] == NAMES
+    pictures = pa.table({"image": [b"1", b"2", b"3", b"4"], "identity": NAMES, "id": ["w", "x", "y", "z"]})
+    del texts["group"]
+    pq.write_table(pictures, path, use_dictionary=False, column_encoding=texts)
+    assert [(ref.id, ref.identity, ref.read()) for ref in read_images(path)][1] == ("x", "ann", b"2")

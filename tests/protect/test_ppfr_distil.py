@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from studies.ppfr_distil import Channels, DistilledServer, GrownStudent, Lfw, Recipe, Training, train_to  # noqa: E402
-from torch import nn  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
 
 from tests.encode.tiny import card  # noqa: E402
 from unface.judge.template import unit_rows  # noqa: E402
@@ -76,7 +76,7 @@ class Watched:
     def __init__(self, training: Training, found: list[float]) -> None:
         self.training, self.found, self.seen = training, found, list[tuple[int, np.ndarray]]()
 
-    def folds(self, system: Callable[[torch.Tensor], torch.Tensor], device: str) -> np.ndarray:
+    def folds(self, system: Callable[[Tensor], Tensor], device: str) -> np.ndarray:
         assert device == "cpu"
         pictures = torch.from_numpy(material()[0][:2]).permute(0, 3, 1, 2).float()
         self.seen.append((self.training.step, system(pictures).numpy()))
@@ -123,8 +123,8 @@ def test_accuracy_on_pairs_is_counted_by_hand(tmp_path: Path) -> None:
     (tmp_path / "pairs.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     lfw = Lfw(tmp_path / "faces", tmp_path / "pairs.txt")
 
-    def light(pictures: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.one_hot((pictures[:, 0].mean(dim=(1, 2)) / 50).long(), 5)
+    def light(pictures: Tensor) -> Tensor:
+        return nn.functional.one_hot((pictures[:, 0].mean(dim=(1, 2)) / 50).long(), 5)
 
     assert lfw.folds(light, "cpu").tolist() == [1.0, 1.0]
     assert lfw.folds(lambda pictures: torch.ones(len(pictures), 1), "cpu").tolist() == [0.5, 0.5]

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,9 +95,10 @@ def cell(path: Path, people: list[int], queries: list[int], *, whole: bool) -> N
     """The vector of a person after n questions is [person, n]."""
     vectors = np.array([[[person, n] for n in queries] for person in people], np.float16)
     meta = {"system": "s", "search": "published", "people": people, "queries": queries, "whole": whole}
-    arrays = {"score": vectors[..., 1], "last": np.zeros((len(people), 1, 1, 3), np.uint8), "server": vectors}
+    arrays: dict[str, Any] = {"score": vectors[..., 1], "server": vectors, **dict.fromkeys(JUDGES, vectors)}
+    arrays |= {"meta": np.array(json.dumps(meta)), "last": np.zeros((len(people), 1, 1, 3), np.uint8)}
     path.parent.mkdir(exist_ok=True)
-    np.savez(path, meta=np.array(json.dumps(meta)), **arrays, **dict.fromkeys(JUDGES, vectors))
+    np.savez(path, **arrays)
 
 
 def test_cells_join_people_where_all_have_asked_as_often_and_a_cut_one_is_left_out(tmp_path: Path) -> None:
@@ -132,7 +134,8 @@ def test_attacks_stand_side_by_side_after_equal_numbers_of_questions() -> None:
     ]
     tables = made_tables(rows)
     nothing = None
-    assert [[*one[1:3], *(share and share[0] for share in one[3:])] for one in tables["budgets"].rows] == [
+    budgets: list[Any] = list(tables["budgets"].rows)
+    assert [[*one[1:3], *(share and share[0] for share in one[3:])] for one in budgets] == [
         ["scores, generated", 60, 30.0, nothing, nothing, nothing, nothing, 80.0],
         ["published", 60, 3.0, nothing, 9.0, nothing, nothing, 40.0],
         ["improved", 20, 5.0, nothing, nothing, 49.0, 51.0, 60.0],

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -57,7 +58,7 @@ def read_parquet(
     # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
     with opened_parquet(path, source, buffer=0, as_codes=names) as file:
         for read in row_batches(file, source, at_once, wanted):
-            columns_used = [_used(read.column(name)) if name in names else read.column(name) for name in wanted]
+            columns_used = [_coded(read.column(name)) if name in names else read.column(name) for name in wanted]
             batch = pa.RecordBatch.from_arrays(columns_used, wanted)
             if people is not None and columns.identity is not None:
                 batch = of_people(batch, columns.identity, people, f"{source}: {columns.identity!r}")
@@ -110,18 +111,24 @@ def opened_parquet(
 ) -> Iterator[pq.ParquetFile]:
     """A file whose footer was read; what fails while it is open is reported as a file that cannot be read.
 
-    Columns of text in ``as_codes`` are read as dictionaries, so that a text that many rows share is held once.
+    Columns of text in ``as_codes`` are read as dictionaries, so that a text that many rows share is held once; those
+    that are stored as differences, which pyarrow cannot read so, are read as they are.
     """
+    open_file = partial(
+        pq.ParquetFile,
+        file,
+        buffer_size=buffer,
+        pre_buffer=False,
+        thrift_string_size_limit=_LONGEST_STRING,
+        thrift_container_size_limit=_LONGEST_LIST,
+        page_checksum_verification=True,
+    )
     try:
-        with pq.ParquetFile(
-            file,
-            buffer_size=buffer,
-            pre_buffer=False,
-            thrift_string_size_limit=_LONGEST_STRING,
-            thrift_container_size_limit=_LONGEST_LIST,
-            page_checksum_verification=True,
-            read_dictionary=list(as_codes) or None,
-        ) as opened:
+        if as_codes:
+            with open_file() as opened:
+                differences = _stored_as_differences(opened.metadata)
+            as_codes = [name for name in as_codes if name not in differences]
+        with open_file(read_dictionary=list(as_codes) or None) as opened:
             _require_agreement(opened.metadata, source)
             yield opened
     except UnfaceError:
@@ -158,7 +165,7 @@ def read_columns(file: pq.ParquetFile, source: str, columns: Sequence[str]) -> p
     """Some columns of all rows, refused once they need more than the memory budget."""
     batches, held = [], 0
     for read in row_batches(file, source, _ROWS_AT_ONCE, columns):
-        arrays = [_used(column) if pa.types.is_dictionary(column.type) else column for column in read.columns]
+        arrays = [_coded(column) for column in read.columns]
         batch = pa.RecordBatch.from_arrays(arrays, read.schema.names)
         held += sum(_bytes_in_use(column) for column in batch.columns)
         _require_room(held, source)
@@ -228,8 +235,19 @@ def _require_room(needed: int, source: str) -> None:
     require_memory(needed, source, "give fewer rows")
 
 
-def _used(column: pa.DictionaryArray) -> pa.DictionaryArray:
-    """With the words of its own rows alone: pyarrow hands over those of all rows before them too."""
+def _stored_as_differences(metadata: pq.FileMetaData) -> set[str]:
+    """Columns of which some text is stored as its difference from the one before."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    chunks = (group.column(at) for group in groups for at in range(group.num_columns))
+    return {chunk.path_in_schema for chunk in chunks if any("DELTA" in one for one in chunk.encodings)}
+
+
+def _coded(column: pa.Array) -> pa.Array:
+    """Texts as codes, with the words of these rows alone: pyarrow hands over those of all rows before them too."""
+    if is_text(column.type) and not pa.types.is_dictionary(column.type):
+        return column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
+        return column
     codes = column.indices.dictionary_encode()
     return pa.DictionaryArray.from_arrays(codes.indices, column.dictionary.take(codes.dictionary))
 
