@@ -16,7 +16,6 @@ from tests.report.made import full_audit, raw_audit, with_parts
 from unface.auditing.maps import MapResults, Maps
 from unface.page.templates import render
 from unface.report.html import render_report
-from unface.result import parts
 from unface.result.audit import AuditResult
 from unface.result.file import Frozen
 from unface.result.parts import Part, Section
@@ -47,7 +46,7 @@ def test_nothing_that_a_part_hands_over_becomes_an_element_unless_a_template_mad
     body: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = EntryPoint("guest", f"{__name__}:Guest", "unface.parts")
-    monkeypatch.setattr(parts, "entry_points", lambda group, name: [entry] if name == "guest" else [])
+    monkeypatch.setattr("unface.functions.entry_points", lambda group, name: [entry] if name == "guest" else [])
     monkeypatch.setattr(Guest, "body", body)
     page = Page(render_report(with_parts(raw_audit(), guest=Frozen())))
     section = page.one("section", id=f"guest{EVIL}")

@@ -11,7 +11,6 @@ from tests.validate.world import QUERIES, World, world
 from unface.errors import UnfaceError
 from unface.judge.template import tally, unit_rows
 from unface.seeds import stream
-from unface.validate import attacks
 from unface.validate.attacks import BestOfN, load_attack, usual_attacks
 from unface.validate.hardening import harden, usual_measures
 from unface.validate.judges import make_judges
@@ -208,7 +207,8 @@ def test_attacks_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert usual_attacks(decisions_only=False) == ("best-of-n", "scores")
     assert load_attack("decisions").name == "decisions"
     given = EntryPoints([EntryPoint("mine", "unface.validate.attacks:BestOfN", "unface.attacks")])
-    monkeypatch.setattr(attacks, "entry_points", lambda group: given.select(group=group))
+    for place in ("unface.functions.entry_points", "unface.validate.attacks.entry_points"):
+        monkeypatch.setattr(place, given.select)
     assert isinstance(load_attack("mine"), BestOfN)
     with pytest.raises(
         UnfaceError, match=r"^no attack 'other'; choose from best-of-n, scores, decisions, map2v, map2v-improved, mine$"

@@ -2,9 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -54,18 +53,23 @@ def read_parquet(
         _require_room(held + rows * kind.list_size * (kind.value_type.bit_width // 8 + number_in_use()), source)
     # As codes: a name that a million rows share is then held once, however long it is.
     names = [name for name in wanted if name != columns.id and is_text(schema.field(name).type)]
-    batches: list[pa.RecordBatch] = []
-    # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
-    with opened_parquet(path, source, buffer=0, as_codes=names) as file:
-        for read in row_batches(file, source, at_once, wanted):
-            columns_used = [_coded(read.column(name)) if name in names else read.column(name) for name in wanted]
-            batch = pa.RecordBatch.from_arrays(columns_used, wanted)
-            if people is not None and columns.identity is not None:
-                batch = of_people(batch, columns.identity, people, f"{source}: {columns.identity!r}")
-            held += sum(_bytes_in_use(column) for column in batch.columns)
-            _require_room(held, source)
-            batches.append(batch)
-        table = pa.Table.from_batches(batches, batches[0].schema) if batches else file.read(columns=wanted)
+
+    def table_of(as_codes: Sequence[str]) -> pa.Table:
+        batches: list[pa.RecordBatch] = []
+        there = held
+        # Without a buffer, since with one a corrupt page may claim a gigabyte and get it.
+        with opened_parquet(path, source, buffer=0, as_codes=as_codes) as file:
+            for read in row_batches(file, source, at_once, wanted):
+                columns_used = [_coded(read.column(name)) if name in names else read.column(name) for name in wanted]
+                batch = pa.RecordBatch.from_arrays(columns_used, wanted)
+                if people is not None and columns.identity is not None:
+                    batch = of_people(batch, columns.identity, people, f"{source}: {columns.identity!r}")
+                there += sum(_bytes_in_use(column) for column in batch.columns)
+                _require_room(there, source)
+                batches.append(batch)
+            return pa.Table.from_batches(batches, batches[0].schema) if batches else file.read(columns=wanted)
+
+    table = _in_codes_or_as_it_is(table_of, names)
     return table.replace_schema_metadata(schema.metadata), left_out(schema, table.column_names)
 
 
@@ -111,24 +115,18 @@ def opened_parquet(
 ) -> Iterator[pq.ParquetFile]:
     """A file whose footer was read; what fails while it is open is reported as a file that cannot be read.
 
-    Columns of text in ``as_codes`` are read as dictionaries, so that a text that many rows share is held once; those
-    that are stored as differences, which pyarrow cannot read so, are read as they are.
+    Columns of text in ``as_codes`` are read as dictionaries, so that a text that many rows share is held once.
     """
-    open_file = partial(
-        pq.ParquetFile,
-        file,
-        buffer_size=buffer,
-        pre_buffer=False,
-        thrift_string_size_limit=_LONGEST_STRING,
-        thrift_container_size_limit=_LONGEST_LIST,
-        page_checksum_verification=True,
-    )
     try:
-        if as_codes:
-            with open_file() as opened:
-                differences = _stored_as_differences(opened.metadata)
-            as_codes = [name for name in as_codes if name not in differences]
-        with open_file(read_dictionary=list(as_codes) or None) as opened:
+        with pq.ParquetFile(
+            file,
+            buffer_size=buffer,
+            pre_buffer=False,
+            thrift_string_size_limit=_LONGEST_STRING,
+            thrift_container_size_limit=_LONGEST_LIST,
+            page_checksum_verification=True,
+            read_dictionary=list(as_codes) or None,
+        ) as opened:
             _require_agreement(opened.metadata, source)
             yield opened
     except UnfaceError:
@@ -137,7 +135,24 @@ def opened_parquet(
         raise beyond_memory(source) from None
     # A corrupt file makes pyarrow raise nearly anything: OSError, ArrowException, MemoryError, OverflowError.
     except Exception as error:
-        raise UnfaceError(f"{source}: not a readable Parquet file ({reason(error)}); write or copy it again") from None
+        told = f"{source}: not a readable Parquet file ({reason(error)}); write or copy it again"
+        raise _Unreadable(told) from None
+
+
+class _Unreadable(UnfaceError):
+    """Pyarrow could not decode it, or not in the way it was asked to."""
+
+
+def _in_codes_or_as_it_is(read: Callable[[Sequence[str]], pa.Table], texts: Sequence[str]) -> pa.Table:
+    """``read`` with columns of text as codes, or else as they are.
+
+    Pyarrow cannot read texts as codes that are stored as differences, and says so only when it meets one: to ask the
+    footer for the way they are stored would end the process where a footer is damaged.
+    """
+    try:
+        return read(texts)
+    except _Unreadable:
+        return read(())
 
 
 def row_batches(
@@ -161,16 +176,22 @@ def row_batches(
         raise UnfaceError(f"{source}: the footer promises {promised} rows, {there} are there; copy it again")
 
 
-def read_columns(file: pq.ParquetFile, source: str, columns: Sequence[str]) -> pa.Table:
-    """Some columns of all rows, refused once they need more than the memory budget."""
-    batches, held = [], 0
-    for read in row_batches(file, source, _ROWS_AT_ONCE, columns):
-        arrays = [_coded(column) for column in read.columns]
-        batch = pa.RecordBatch.from_arrays(arrays, read.schema.names)
-        held += sum(_bytes_in_use(column) for column in batch.columns)
-        _require_room(held, source)
-        batches.append(batch)
-    return pa.Table.from_batches(batches) if batches else file.read(columns=list(columns))
+def read_columns(path: Path, source: str, columns: Sequence[str]) -> pa.Table:
+    """Some columns of all rows, texts as codes, refused once they need more than the memory budget."""
+    with opened_parquet(path, source) as file:
+        schema = file.schema_arrow
+
+    def table_of(as_codes: Sequence[str]) -> pa.Table:
+        batches, held = [], 0
+        with opened_parquet(path, source, as_codes=as_codes) as file:
+            for read in row_batches(file, source, _ROWS_AT_ONCE, columns):
+                batch = pa.RecordBatch.from_arrays([_coded(column) for column in read.columns], read.schema.names)
+                held += sum(_bytes_in_use(column) for column in batch.columns)
+                _require_room(held, source)
+                batches.append(batch)
+            return pa.Table.from_batches(batches) if batches else file.read(columns=list(columns))
+
+    return _in_codes_or_as_it_is(table_of, [name for name in columns if is_text(schema.field(name).type)])
 
 
 def _decoded(coming: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
@@ -233,13 +254,6 @@ def _require_agreement(metadata: pq.FileMetaData, source: str) -> None:
 
 def _require_room(needed: int, source: str) -> None:
     require_memory(needed, source, "give fewer rows")
-
-
-def _stored_as_differences(metadata: pq.FileMetaData) -> set[str]:
-    """Columns of which some text is stored as its difference from the one before."""
-    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-    chunks = (group.column(at) for group in groups for at in range(group.num_columns))
-    return {chunk.path_in_schema for chunk in chunks if any("DELTA" in one for one in chunk.encodings)}
 
 
 def _coded(column: pa.Array) -> pa.Array:

@@ -15,7 +15,7 @@ from threading import Lock
 
 import pyarrow as pa
 
-from unface.data.arrow import is_text, text_of
+from unface.data.arrow import text_of
 from unface.data.files import PARQUET, ZIP, first_bytes, parquet_files, reason, short_name, unopened
 from unface.data.images import BadPicture, ImageRef, ImageSet
 from unface.data.parquet import opened_parquet, read_columns, row_batches
@@ -218,10 +218,9 @@ def _parquet_images(path: Path, *, image: str, identity: str, id: str) -> Iterat
             for group in groups
         ]
     named = [identity, *([id] if id in schema.names else [])]
-    with opened_parquet(path, source, as_codes=[name for name in named if is_text(schema.field(name).type)]) as file:
-        table = read_columns(file, source, named)
-        require_memory(table.nbytes + 200 * table.num_rows, source, "give fewer pictures")
-        owners, ids = (_names(table.column(name), f"{source}: {name!r}") for name in (identity, named[-1]))
+    table = read_columns(path, source, named)
+    require_memory(table.nbytes + 200 * table.num_rows, source, "give fewer pictures")
+    owners, ids = (_names(table.column(name), f"{source}: {name!r}") for name in (identity, named[-1]))
     pieces = _Pieces(path, image)
     start = 0
     for number, (count, rows) in enumerate(shapes):

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet, Space
-from unface.data.arrow import is_text, lists_of, matrix_of, text_of
+from unface.data.arrow import lists_of, matrix_of, text_of
 from unface.data.embeddings import Columns, row_numbers
 from unface.data.files import short_name
 from unface.data.parquet import opened_parquet, read_columns, row_batches
@@ -153,17 +153,15 @@ def parquet_faces(path: Path, columns: Columns) -> Faces:
 
     source = short_name(path)
     with opened_parquet(path, source) as file:
-        schema = file.schema_arrow
-    with opened_parquet(path, source, as_codes=[field.name for field in schema if is_text(field.type)]) as file:
-        rows = int(file.metadata.num_rows)
-        wanted = [name for name in (columns.id, columns.identity) if name is not None and name in schema.names]
-        for name in (columns.vector, *([] if columns.identity is None else [columns.identity])):
-            if name not in schema.names:
-                raise MissingColumn(f"{source}: has no column {name!r}; there are {', '.join(schema.names)}", name)
-        table = read_columns(file, source, wanted) if wanted else None
-        text = (schema.metadata or {}).get(METADATA_KEY)
-        kind = schema.field(columns.vector).type
-        dim = kind.list_size if pa.types.is_fixed_size_list(kind) else None
+        schema, rows = file.schema_arrow, int(file.metadata.num_rows)
+    wanted = [name for name in (columns.id, columns.identity) if name is not None and name in schema.names]
+    for name in (columns.vector, *([] if columns.identity is None else [columns.identity])):
+        if name not in schema.names:
+            raise MissingColumn(f"{source}: has no column {name!r}; there are {', '.join(schema.names)}", name)
+    table = read_columns(path, source, wanted) if wanted else None
+    text = (schema.metadata or {}).get(METADATA_KEY)
+    kind = schema.field(columns.vector).type
+    dim = kind.list_size if pa.types.is_fixed_size_list(kind) else None
     if dim is None:
         raise UnfaceError(f"{source}: {columns.vector!r} is {kind}; streaming needs a fixed_size_list of numbers")
 
