@@ -397,8 +397,8 @@ def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapp
 def _finished(path: Path, images: ImageSet) -> Encoded:
     """What a finished file of these pictures holds."""
     with opened_parquet(path, short_name(path)) as file:
-        table = read_columns(file, short_name(path), ["faces", "face_px"])
         dim = file.schema_arrow.field("vector").type.list_size
+    table = read_columns(path, short_name(path), ["faces", "face_px"])
     faces, side = (table.column(name).to_numpy() for name in ("faces", "face_px"))  # unknown is NaN
     notes = {
         "no face": int(np.count_nonzero(faces == 0)),

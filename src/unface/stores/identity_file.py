@@ -118,7 +118,7 @@ def _read(path: Path) -> pa.Table:
     if start.startswith(PARQUET):
         with opened_parquet(path, name) as file:
             flat = [field.name for field in file.schema_arrow if not pa.types.is_nested(field.type)]
-            return read_columns(file, name, flat)
+        return read_columns(path, name, flat)
     try:
         with one_step():
             table = csv.read_csv(path)
