@@ -396,8 +396,10 @@ def joined(parts: Cells, first: int) -> tuple[list[int], list[int], dict[str, ND
 
 
 def climbed(asked: argparse.Namespace) -> None:
-    """A row for each system and search, of all people and of those whom every search was run on; and `scores` on the
-    answers about generated faces."""
+    """A row for each system and search: for all people, and for the people that every search has.
+
+    Then `scores` on the answers about generated faces.
+    """
     traits, images = Traits(), {image.id: image for image in read_images(asked.pictures)}
     for (system, search), parts in read_cells(asked.out).items():
         asked.system, base = system, base_of(system)

@@ -354,7 +354,7 @@ def transplanted(
 ) -> Table:
     """Share of planted people that each trait lists, and all traits together; and runs where the verdict changes.
 
-    In each run the people of whom nothing is planted are dealt anew to training and holdout.
+    People without planted pictures are dealt to training and holdout again in each run.
     """
     kinds = [name for name in vectors if name not in ("training", "holdout", "clean")]
     names = np.unique(whose["training"])

@@ -143,8 +143,9 @@ def test_a_rule_that_an_audit_will_not_answer_is_refused_before_it_runs(
     ],
 )
 def test_a_rule_that_the_audit_will_answer_is_not_refused(rule: dict[str, object], asked: dict[str, Any]) -> None:
-    policy = make_policy({"require": [rule]}, lambda table, key: f"{table}: {key}")
-    require_asked(policy, Path("release.toml"), replace(ASKED, **asked))
+    policy = make_policy({"require": [rule, {"exposed_max": 0.1}]}, lambda table, key: f"{table}: {key}")
+    with pytest.raises(UnfaceError, match="rule 2 is about what 'unface release' writes"):  # rule 1 is let pass
+        require_asked(policy, Path("release.toml"), replace(ASKED, **asked))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """If these fail, a verdict is about another number than it tells, or a rule reads like another rule."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.auditing.made import change, kept, point
@@ -19,11 +17,8 @@ from tests.gate.test_too_few import (
     ruled,
 )
 from tests.report.made_validation import share, validation
-from unface import UnfaceError
 from unface.gate import Verdict
 from unface.gate.diff import Trend, compare
-from unface.gate.judge import PROTECT, Asked, policy_for, require_asked
-from unface.gate.policy import make_policy
 from unface.gate.rules import Measurement
 from unface.result.readings import Readable
 from unface.result.release import ExactCopies
@@ -187,69 +182,3 @@ def test_a_number_that_one_side_could_not_measure_is_not_compared() -> None:
         assert {row.trend for row in diff.rows} == {Trend.MISSING}
         assert f"the {which} result could not measure it" in {row.why for row in diff.rows}
         assert all(row.difference is None and row.what for row in diff.rows)
-
-
-def test_a_policy_is_refused_by_a_command_that_cannot_answer_it(tmp_path: Path) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text("[[require]]\nrisk_max = 0.1\nk = 2\n", encoding="utf-8")
-    assert policy_for(None, PROTECT) is None
-    for command in (PROTECT, "unface release"):
-        read = policy_for(policy, command)
-        assert read is not None
-        assert len(read.require) == 1
-    with pytest.raises(UnfaceError, match="rule 1 is about what 'unface release' writes; leave it to 'unface gate'"):
-        policy_for(policy, "unface validate")
-    policy.write_text("[[require]]\nexposed_max = 0.1\n", encoding="utf-8")
-    with pytest.raises(UnfaceError, match="rule 1 is about what 'unface release' writes; leave it to 'unface gate'"):
-        policy_for(policy, PROTECT)
-
-
-@pytest.mark.parametrize(
-    ("rule", "asked", "sentence"),
-    [
-        ({"far": 1e-3, "tar_max": 0.1}, {}, None),
-        ({"far": 1e-3, "tar_max": 0.1, "k": 4}, {"k": ["all"]}, None),
-        ({"far": 1e-3, "tar_max": 0.1, "k": 4}, {"k": []}, None),
-        (
-            {"far": 1e-3, "tar_max": 0.1, "k": 16},
-            {"k": [1, 4]},
-            "rule 1 asks for k = 16, and this audit measures k = 1, 4; add --k 1,4,16",
-        ),
-        (
-            {"far": 1e-5, "tar_max": 0.1},
-            {},
-            "rule 1 asks for FAR 1e-5, and this audit measures 1e-3, 1e-4; add --far 1e-3,1e-4,1e-5",
-        ),
-        (
-            {"far": 1e-3, "tar_max": 0.1, "context_adjusted": True},
-            {},
-            "rule 1 asks for the context-adjusted TAR, which needs a column; add --group or --context",
-        ),
-        ({"far": 1e-3, "tar_max": 0.1, "context_adjusted": True}, {"context": True}, None),
-        ({"far": 1e-3, "tar_max": 0.1}, {"erasers": 1}, None),
-        (
-            {"far": 1e-3, "tar_max": 0.1},
-            {"erasers": 2},
-            "rule 1 names no space and there will be 2 erasers; add space = and the released one's name",
-        ),
-        (
-            {"utility": "knn", "retained_min": 0.9},
-            {},
-            "rule 1 asks for knn, which needs a set to measure it on; add --utility",
-        ),
-        ({"utility": "knn", "retained_min": 0.9}, {"utility": True}, None),
-        ({"exposed_max": 0.1}, {}, "rule 1 is about what 'unface release' writes; leave it to 'unface gate'"),
-    ],
-)
-def test_what_an_audit_will_not_measure_is_told_before_it_starts(
-    rule: dict[str, object], asked: dict[str, object], sentence: str | None
-) -> None:
-    policy = make_policy({"require": [rule]}, lambda table, key: f"{table}: {key}")
-    settings: dict[str, object] = {"far": [1e-3, 1e-4], "k": [1, 4], "erasers": 0, "utility": False, "context": False}
-    wanted = Asked(**{**settings, **asked})  # type: ignore[arg-type]
-    if sentence is None:
-        require_asked(policy, Path("p.toml"), wanted)
-        return
-    with pytest.raises(UnfaceError) as caught:
-        require_asked(policy, Path("p.toml"), wanted)
-    assert str(caught.value) == f"--policy p.toml: {sentence}"
