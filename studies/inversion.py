@@ -35,6 +35,7 @@ from unface.erase import Keeper, Projection, copy_covariance, fit_projection, ma
 from unface.errors import UnfaceError
 from unface.faces import Detector, load_detector, main_face
 from unface.invert import Threat, Train, load_attack
+from unface.invert.alsuv import Alsuv
 from unface.invert.measure import Judged, Juror, People, embed_faces
 from unface.invert.run import Case, PoolFaces, run_cell, space_facts
 from unface.judge import Recogniser, face_frames, load_recogniser
@@ -71,6 +72,8 @@ def main() -> None:
     run.add_argument("--controls", type=int, default=CONTROLS)
     run.add_argument("--only", nargs="*", default=[], help="cells whose name has one of these in it")
     run.add_argument("--attack", default="alsuv", help="the first attack, with its preset")
+    run.add_argument("--prior", default="mobilestylegan-128", help="the generator of alsuv and of generated people")
+    run.add_argument("--compiled", action="store_true", help="compile the search: pays for thousands of targets")
     run.add_argument("--diffusion", type=Path, help="folder of a diffusion prior, for diffmi")
     run.add_argument("--templates", action="store_true", help="translate alone: no pictures, no generator, no GPU")
     run.add_argument("--list", action="store_true", help="name the cells and stop")
@@ -156,6 +159,8 @@ class Bench:
     controls: int
     done: Sequence[Path] = ()
     diffusion: Path | None = None
+    generator: str = "mobilestylegan-128"
+    compiled: bool = False
     templates: bool = False
     """Nobody looks at pictures: the recogniser whose templates are found judges them in its own space."""
     kept: dict[str, Any] = field(default_factory=dict)
@@ -281,11 +286,11 @@ class Bench:
         return found
 
     def prior(self) -> Any:
-        """The generator; on a CPU its low-resolution head."""
+        """The generator."""
         if "prior" not in self.kept:
             from unface.prior import load_prior
 
-            self.kept["prior"] = load_prior(device=self.device, accept_licence=True, head=self.device == "cpu")
+            self.kept["prior"] = load_prior(self.generator, device=self.device, accept_licence=True)
         return self.kept["prior"]
 
     def case(self, people: str, encoder: str) -> Case:
@@ -489,9 +494,10 @@ def jobs(targets: int, block: int, attack: str, *, diffusion: bool) -> Iterator[
     ]
     for ends in blocks:
         listed += [("photographs", encoder, attack, space, *ends) for encoder in main for space in spaces]
+    # A decoder is trained once, whatever the number of targets.
+    listed += [("photographs", encoder, "decoder", space, 0, targets) for encoder in main for space in spaces]
     if diffusion:
-        for other in ("diffmi", "decoder"):
-            listed += [("photographs", encoder, other, space, *blocks[0]) for encoder in main for space in spaces]
+        listed += [("photographs", encoder, "diffmi", space, *blocks[0]) for encoder in main for space in spaces]
     listed += [("generated", encoder, attack, space, *blocks[0]) for encoder in main for space in ("raw", "isp")]
     listed += [("photographs", encoder, attack, "random", *blocks[0]) for encoder in main]
     listed += [("photographs", "edgeface-s", attack, "raw", *blocks[0])]
@@ -500,9 +506,7 @@ def jobs(targets: int, block: int, attack: str, *, diffusion: bool) -> Iterator[
         ("photographs", encoder, "alsuv:paper", space, *blocks[0]) for encoder in main for space in ("raw", "isp")
     ]
     listed += [
-        ("photographs", encoder, "translate:decode", space, *blocks[0])
-        for encoder in main[1:]
-        for space in ("raw", "isp")
+        ("photographs", encoder, "translate:decode", space, *blocks[0]) for encoder in main[1:] for space in spaces
     ]
     listed += [("photographs", encoder, "bob", "raw", *blocks[0]) for encoder in main]
     listed += [
@@ -543,6 +547,8 @@ def run_cells(asked: argparse.Namespace) -> None:
         asked.controls,
         asked.done,
         asked.diffusion,
+        asked.prior,
+        asked.compiled,
         asked.templates,
     )
     file = asked.out / "rows.jsonl"
@@ -588,6 +594,8 @@ def run_job(job: Job, bench: Bench, threats: "dict[str, tuple[Threat, PoolFaces]
     if projection is not None:
         projection = replace(projection, space=case.space)
     attack = load_attack(job.attack)
+    if isinstance(attack, Alsuv):
+        attack.compiled = bench.compiled
     began = time.monotonic()
     templates = job.attack == "translate"
     if templates:

@@ -23,7 +23,7 @@ class Likeness:
 def likeness(people: int, seed: int, truncation: float = 0.7, size: int = 512) -> Likeness:
     """Of ``people`` sampled; those without a face that is found are left out. ``size`` is the generator's."""
     detector, encoder = load_detector("yunet"), load_encoder("sface")
-    whole, low = load_prior(accept_licence=True), load_prior(accept_licence=True, head=True)
+    whole, low = (load_prior(name, accept_licence=True) for name in ("mobilestylegan", "mobilestylegan-128"))
     latents = whole.sample(people, seed, truncation)
     pairs = []
     for latent in latents:

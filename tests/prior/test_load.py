@@ -58,7 +58,8 @@ def test_a_graph_changed_in_the_cache_is_not_read(cache: Path, monkeypatch: pyte
         (
             "stylegan9",
             {},
-            "stylegan9: no prior of that name, and no file; expected mobilestylegan, or a StyleGAN2 file",
+            "stylegan9: no prior of that name, and no file; expected mobilestylegan, mobilestylegan-128 or a StyleGAN2 "
+            "file",
         ),
         ("x.safetensors", {"head": True}, "x.safetensors: has no low-resolution head; only mobilestylegan has one"),
         ("mobilestylegan", {"device": "abacus"}, "device 'abacus' is not known; use 'cpu' or 'cuda'"),

@@ -55,7 +55,9 @@ def invert(
     ),
     targets: int = typer.Option(20, "--targets", min=2, help="People to attack, at most a third of those given."),
     prior: str = typer.Option(
-        "mobilestylegan", "--prior", help="Generator: its name, a StyleGAN2 file, or a diffusion prior's folder."
+        "mobilestylegan",
+        "--prior",
+        help="Generator: its name (mobilestylegan-128 is faster), a StyleGAN2 file, or a diffusion prior's folder.",
     ),
     detector: str = typer.Option("yunet", "--detector", help="yunet or scrfd-500m."),
     accept_licence: bool = ACCEPT_LICENCE,

@@ -18,6 +18,7 @@ from unface.seeds import stream
 
 _PICTURES = 100  # on a GPU at once; 25 targets of four starts
 _ON_CPU = 4
+_EACH = 6e8  # bytes of a GPU for each picture of a step
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Alsuv:
 
     needs = frozenset({Need.GRADIENTS, Need.PRIOR})
 
-    def __init__(self, preset: str = "pool", *, precision: str | None = None, compiled: bool | None = None) -> None:
+    def __init__(self, preset: str = "pool", *, precision: str | None = None, compiled: bool = False) -> None:
         self.name = "alsuv" if preset == "pool" else f"alsuv:{preset}"
         self.preset = read_preset(preset)
         self.precision, self.compiled = precision, compiled
@@ -123,10 +124,13 @@ class Alsuv:
 
 
 class Search:
-    """The walk itself, for any number of targets; on a GPU in bfloat16, with what it found measured in float32."""
+    """The walk itself, for any number of targets; on a GPU in bfloat16, with what it found measured in float32.
+
+    ``compiled`` halves the time of a step, and takes a minute or more before the first.
+    """
 
     def __init__(
-        self, prior: Prior, view: View, preset: Preset, precision: str | None = None, compiled: bool | None = None
+        self, prior: Prior, view: View, preset: Preset, precision: str | None = None, compiled: bool = False
     ) -> None:
         self.prior, self.view, self.preset, self.size = prior, view, preset, frame_size(prior)
         on_gpu = prior.device.type == "cuda"
@@ -136,11 +140,15 @@ class Search:
         self._prior: Prior = prior
         self._view = view.cast(dtype) if dtype is not torch.float32 else view
         self._untried: Prior | None = None
+        self._one_size = False  # of batches, which a compiled network wants
         if tuned is not None and (on_gpu or dtype is not torch.float32):
             self._prior = tuned(dtype)
-            if on_gpu if compiled is None else compiled:
+            if compiled:
                 self._untried = tuned(dtype, compiled=True)
-        self._at_once = _PICTURES if on_gpu else _ON_CPU
+        self._at_once = _ON_CPU
+        if on_gpu:
+            free, _ = torch.cuda.mem_get_info(prior.device)
+            self._at_once = max(min(int(free / _EACH), _PICTURES), _ON_CPU)
 
     def __call__(self, starts: Tensor, targets: Tensor, ledger: Ledger) -> tuple[Tensor, Tensor]:
         """(n, k, latent_dim) starts and (n, d) targets → (n, k, slots, latent_dim) latents and their (n, k) cosines."""
@@ -155,11 +163,10 @@ class Search:
 
     def _walk(self, starts: Tensor, wanted: Tensor, ledger: Ledger) -> Tensor:
         preset, given = self.preset, len(starts)
-        if self._prior is not self.prior and given < self._at_once:
-            # A compiled network takes batches of one size.
+        self.warm(starts, wanted)
+        if self._one_size and given < self._at_once:
             fill = torch.arange(self._at_once, device=starts.device) % given
             starts, wanted = starts[fill], wanted[fill]
-        self.warm(starts, wanted)
         latents = starts.clone().requires_grad_()
         optimiser = torch.optim.Adam([latents], lr=preset.rate, weight_decay=preset.decay)
         total, summed = torch.zeros_like(starts), 0
@@ -179,13 +186,14 @@ class Search:
         """Use the compiled network if one was asked for and runs here: it needs a compiler on the machine."""
         compiled, self._untried = self._untried, None
         if compiled is not None:
-            latents = starts.clone().requires_grad_()
+            fill = torch.arange(self._at_once, device=starts.device) % len(starts)
+            latents, wanted = starts[fill].clone().requires_grad_(), wanted[fill]
             try:
                 uphill = self._cosines(compiled, self._view, latents.to(self._dtype), wanted).sum()
                 torch.autograd.grad(uphill, latents)
             except Exception:  # whatever a missing compiler is to dynamo, inductor and triton
                 return
-            self._prior = compiled
+            self._prior, self._one_size = compiled, True
 
     @property
     def network(self) -> tuple[Prior, View, torch.dtype, int]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from unface.prior.style import StylePrior
 
+WHOLE, SMALL = "mobilestylegan", "mobilestylegan-128"
+
 
 class Prior(Protocol):
     """A generator of faces over W (one latent for all slots) and W+ (one for each slot)."""
@@ -57,7 +59,7 @@ class Prior(Protocol):
 
 
 def load_prior(
-    name: str = "mobilestylegan",
+    name: str = WHOLE,
     *,
     device: str = "cpu",
     accept_licence: bool = False,
@@ -67,8 +69,9 @@ def load_prior(
 ) -> Prior:
     """A prior with its weights, fetched if they are not here yet; ``name`` may be the path of a StyleGAN2 file.
 
-    A class registered under the entry point ``unface.priors`` is called with ``device``. ``head`` is for work on the
-    CPU: pictures of 128 px alone, near the whole network's, for a fraction of the time.
+    A class registered under the entry point ``unface.priors`` is called with ``device``. With ``head``, or as
+    ``mobilestylegan-128``, MobileStyleGAN gives pictures of 128 px alone, near the whole network's, for a fraction of
+    the time.
     """
     if find_spec("torch") is None:
         raise UnfaceError("generated faces need torch, not installed; run pip install 'unface[torch]'")
@@ -78,15 +81,15 @@ def load_prior(
     if threads is not None:
         torch.set_num_threads(threads)
     others: Prior | None = registered("prior", name, lambda make: make(device=device))
-    if name == "mobilestylegan" and others is None:
-        return _mobilestylegan(device, accept_licence, progress or Silent(), head)
+    if name in (WHOLE, SMALL) and others is None:
+        return _mobilestylegan(device, accept_licence, progress or Silent(), head or name == SMALL)
     if head:
-        raise UnfaceError(f"{name}: has no low-resolution head; only mobilestylegan has one")
+        raise UnfaceError(f"{name}: has no low-resolution head; only {WHOLE} has one")
     if others is not None:
         return others
     path = Path(name)
     if not path.is_file():
-        raise UnfaceError(f"{name}: no prior of that name, and no file; expected mobilestylegan, or a StyleGAN2 file")
+        raise UnfaceError(f"{name}: no prior of that name, and no file; expected {WHOLE}, {SMALL} or a StyleGAN2 file")
     from unface.prior.stylegan2 import read_stylegan2
 
     return read_stylegan2(path, device)
@@ -116,8 +119,8 @@ def _mobilestylegan(device: str, accept_licence: bool, progress: Progress, head:
         for part in ("mapping", "synthesis")
     )
     mapping, synthesis = read_mapping(first), read_synthesis(second)
-    prior = StylePrior("mobilestylegan", mapping, synthesis, device=device)
+    prior = StylePrior(WHOLE, mapping, synthesis, device=device)
     if not head:
         return prior
     low = low_resolution(prior, synthesis, second.parent, progress)
-    return StylePrior("mobilestylegan-128", mapping, low, prior.mean_latent(), device)
+    return StylePrior(SMALL, mapping, low, prior.mean_latent(), device)
