@@ -1,8 +1,8 @@
 """Draws the pictures of the pages: python -m docs.pictures DEMO
 
-docs/architecture.svg from the rooms and imports there are, docs/erasure.svg, docs/release.svg and docs/inversion.svg
-from the records of the studies, docs/audit.svg and docs/report.png from what ``unface demo`` left in DEMO. The last
-needs Debian's chromium, and Playwright. ``make figures`` does this too.
+docs/architecture.svg from the rooms and imports there are, docs/erasure.svg, docs/release.svg, docs/inversion.svg and
+docs/protection.svg from the records of the studies, docs/audit.svg and docs/report.png from what ``unface demo`` left
+in DEMO. The last needs Debian's chromium, and Playwright. ``make figures`` does this too.
 """
 
 import ast
@@ -68,6 +68,11 @@ PLANTED = {
     "eyes transplant": "eyes", "nose transplant": "nose", "mouth transplant": "mouth",
 }  # fmt: skip
 
+PROTECTION = HERE / "protection.svg"
+PROTECTED = {"FaceMAE": "isp", "plain MAE": "leace", "originals": "raw"}  # and a mark; others are as PCA
+_BESIDE = {"masks": (-12, -6), "mean-colour masks": (-12, 22), "plain MAE": (12, 20), "FaceMAE 50 %": (-12, -4)}
+"""Where labels stand that others would cover: pixels to the right of the mark, and below it."""
+
 INVERSION = HERE / "inversion.svg"
 SPACES = {"raw": "raw", "isp": "ISP", "keeper": "keeper", "pca": "label-free PCA", "random": "random"}
 _SHADES = ((238, 0), (242, 114), (246, 178))  # of nothing and of everything: red, green, blue
@@ -81,12 +86,13 @@ text.dark { fill: #000000 } text.light { fill: #ffffff }
 
 
 def main() -> None:
-    """All six."""
+    """All seven."""
     demo = Path(sys.argv[1])
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
     ERASURE.write_text(erasure(), encoding="utf-8")
     RELEASE.write_text(release(), encoding="utf-8")
     INVERSION.write_text(inversion(), encoding="utf-8")
+    PROTECTION.write_text(protection(), encoding="utf-8")
     draw_terminal(demo)
     draw_report(demo / SHOWN)
 
@@ -295,16 +301,19 @@ def release() -> str:
 
 
 def inversion() -> str:
-    """Success on other photos by attack, encoder and space, from the record; a cell that was not run is empty."""
-    tables = read_findings("inversion").tables
-    columns = list(tables["success"].columns)
+    """Success on other photos by attack, encoder and space; a cell that was not run is empty.
+
+    What only the earlier run with the whole generator has is taken from that.
+    """
+    now, whole = (read_findings(name).tables for name in ("inversion", "inversion_whole"))
+    columns = list(now["success"].columns)
     shares: dict[tuple[str, str], dict[str, tuple[float, str]]] = {}
-    for row in [*tables["success"].rows, *tables["templates"].rows]:
+    for row in [*now["success"].rows, *whole["success"].rows, *whole["templates"].rows]:
         one: dict[str, Any] = dict(zip(columns, row, strict=True))
         if one["people"] == "photographs" and one["other"] is not None:
             value, low, high = one["other"]
             said = f"{one['targets']:,} people, interval {low:.1f} to {high:.1f} %"
-            shares.setdefault((one["attack"], one["encoder"]), {})[one["space"]] = value, said
+            shares.setdefault((one["attack"], one["encoder"]), {}).setdefault(one["space"], (value, said))
     left, top, row_height, width = 270, 44, 32, 108
     height, side = top + row_height * len(shares) + 10, left + width * len(SPACES) + 10
     lines = [
@@ -329,6 +338,48 @@ def inversion() -> str:
             ink = "light" if value > 50 else "dark"
             middle = left + width * (at + 0.5)
             lines.append(f'<text class="{ink}" x="{middle:.0f}" y="{y + 20}" text-anchor="middle">{value:.1f}</text>')
+    return "\n".join([*lines, "</svg>\n"])
+
+
+def protection() -> str:
+    """Utility against risk of protected face sets, with intervals; FaceMAE as a curve over the share it hides."""
+    tables = read_findings("facemae").tables
+    rows: list[list[Any]] = [*tables["methods"].rows, *(row for row in tables["curve"].rows if row[1] != 0.75)]
+    left, top, width, height = 64, 16, 560, 300
+
+    def x(risk: float) -> float:
+        return left + width * risk
+
+    def y(accuracy: float) -> float:
+        return top + height * (0.84 - accuracy) / 0.18
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 130} {top + height + 52}" role="img">',
+        "<title>Accuracy of a recogniser trained on a release, against how many people an attacker finds in it</title>",
+        f"<style>{LINKED_LOOKS}</style>",
+        f'<rect class="paper" width="{left + width + 130}" height="{top + height + 52}"/>',
+    ]
+    for share in (0, 0.25, 0.5, 0.75, 1):
+        lines.append(f'<path class="line" d="M{x(share):.0f} {top}V{top + height}"/>')
+        lines.append(f'<text x="{x(share):.0f}" y="{top + height + 20}" text-anchor="middle">{share:.0%}</text>')
+    for accuracy in (0.66, 0.70, 0.74, 0.78, 0.82):
+        lines.append(f'<path class="line" d="M{left} {y(accuracy):.1f}H{left + width}"/>')
+        lines.append(f'<text x="{left - 10}" y="{y(accuracy) + 5:.1f}" text-anchor="end">{accuracy:.0%}</text>')
+    lines.append(f'<text x="{left}" y="{top + height + 42}">people found by the worst attacker (R, K = 2)</text>')
+    lines.append(f'<text x="{left + 8}" y="{top + 14}">accuracy on LFW</text>')
+    curve = sorted((row for row in rows if row[0] == "FaceMAE"), key=lambda row: float(row[1]))
+    path = "L".join(f"{x(row[6][0]):.1f} {y(row[3][0]):.1f}" for row in curve)
+    lines.append(f'<path class="line" d="M{path}" fill="none" stroke-width="2"/>')
+    for row in rows:
+        name, hidden, (accuracy, low, high), (risk, least, most) = row[0], row[1], row[3], row[6]
+        across, up = f"M{x(least):.1f} {y(accuracy):.1f}H{x(most):.1f}", f"M{x(risk):.1f} {y(low):.1f}V{y(high):.1f}"
+        lines.append(f'<path class="line" stroke-width="2" d="{across}{up}"/>')
+        said = f"{name}: accuracy {accuracy:.1%}, found {risk:.1%}".replace("%", " %")
+        lines.append(mark(PROTECTED.get(name, "pca"), x(risk), y(accuracy), said))
+        label = f"{name} {hidden:.0%}".replace("%", " %") if name == "FaceMAE" else name
+        right, down = _BESIDE.get(label, (12, 5))
+        anchor = 'text-anchor="end" ' if right < 0 else ""
+        lines.append(f'<text {anchor}x="{x(risk) + right:.1f}" y="{y(accuracy) + down:.1f}">{label}</text>')
     return "\n".join([*lines, "</svg>\n"])
 
 

@@ -11,7 +11,6 @@ two more seeds; mask ratios 50, 90 and 30 %; other baselines; ablations; other r
 finished rows (KEEP/rows alone is enough) become KEEP/protection.json and its page, which list what was not reached.
 A seed decides a recogniser and the masks it learns from; an autoencoder is trained once. All autoencoders start from
 one that has learned pixels at 75 %: from random weights, FaceMAE's loss stays at that of strangers for 16 passes.
-docs/measured/facemae.json was made before that: --start-epochs 0 --epochs 16 --recogniser-epochs 20 --tuning-steps 300.
 """
 
 import argparse
@@ -838,7 +837,7 @@ def main() -> None:
         probe(bench)
         return
     probed = _read(asked.keep, "probe")
-    replay.RECORDING = probed is not None and probed["graphs"]
+    replay.RECORDING = probed is None or probed["graphs"]
     failed: set[str] = set()
     while (row := step(bench, failed)) is not None:
         if row is WAIT:
@@ -978,6 +977,8 @@ def _figures(keep: Path, facts: dict[str, Any], result: ProtectionResult) -> dic
                 "lfw_pairs": facts["pairs"].get("lfw"), "recogniser_passes": facts["recogniser"]["epochs"],
                 "strangers_loss": facts.get("strangers_loss"), "not_reached": list(result.not_measured),
                 "verdict": result.verdict}  # fmt: skip
+    for step, speed in (_read(keep, "probe") or {"pictures/s": {}})["pictures/s"].items():
+        figures[f"pictures/s, {step}"] = speed
     if second is not None:
         figures |= {"second_attacker": second.attacker, "second_same_shown": second.same_seed_shown,
                     "second_other_shown": second.other_seed_shown,

@@ -9,12 +9,15 @@ projections/<encoder>_<space>.safetensors, which ``fit`` makes. People in order 
 
 ``run`` goes through cells (people, encoder, attack, space, a hundred targets) in the order of their worth, appends each
 to OUT/rows.jsonl once it is done, skips what ROWS hold, and ends before ``--seconds`` are over. Rows hold counts alone;
-studies.inversion_table makes docs/measured/inversion.json of them.
+studies.inversion_table makes docs/measured/inversion.json of them. Those behind that record are kept beside it, in
+docs/measured/inversion.rows.jsonl.xz, so that ``--done`` can continue them. docs/measured/inversion_whole.json holds
+an earlier run with the whole generator, at 256 px (``--prior mobilestylegan``).
 """
 
 import argparse
 import hashlib
 import json
+import lzma
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -616,6 +619,7 @@ def run_job(job: Job, bench: Bench, threats: "dict[str, tuple[Threat, PoolFaces]
         "job": job.name,
         "people": job.people,
         "encoder": job.encoder,
+        "prior": None if templates or case.prior is None else case.prior.name,
         "start": job.start,
         "seconds": round(time.monotonic() - began, 2),
         "cell": json.loads(made.cell.model_dump_json()),
@@ -670,7 +674,8 @@ def read_rows(path: Path) -> list[Row]:
     file = path / "rows.jsonl" if path.is_dir() else path
     rows = []
     if file.exists():
-        for line in file.read_text(encoding="utf-8").splitlines():
+        content = lzma.decompress(file.read_bytes()) if file.suffix == ".xz" else file.read_bytes()
+        for line in content.decode("utf-8").splitlines():
             try:
                 rows.append(json.loads(line))
             except ValueError:

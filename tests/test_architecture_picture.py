@@ -33,9 +33,20 @@ def test_the_picture_of_releases_shows_every_recorded_generator() -> None:
 def test_the_heat_map_of_attacks_shows_the_recorded_success() -> None:
     picture = drawn.INVERSION.read_text(encoding="utf-8")
     assert picture == drawn.inversion()
-    found = read_findings("inversion").tables
-    kept = [one for name in ("success", "templates") for one in found[name].rows if one[0] == "photographs"]
-    assert picture.count("people, interval") == len(kept)
+    tables = [table for name in ("inversion", "inversion_whole") for table in read_findings(name).tables.items()]
+    cells = {
+        tuple(row[:4]) for name, table in tables if name in ("success", "templates") for row in table.rows
+        if row[0] == "photographs"
+    }  # fmt: skip
+    assert picture.count("people, interval") == len(cells)
+
+
+def test_the_picture_of_protected_sets_shows_every_method_and_share_that_was_measured() -> None:
+    picture = drawn.PROTECTION.read_text(encoding="utf-8")
+    assert picture == drawn.protection()
+    tables = read_findings("facemae").tables
+    measured = {(row[0], row[1]) for name in ("methods", "curve") for row in tables[name].rows}
+    assert picture.count(": accuracy ") == len(measured)
 
 
 def test_the_table_names_the_rooms_there_are() -> None:

@@ -95,7 +95,7 @@ HELD: dict[str, Callable[[], bool]] = {
     "Shares are of 100 people": lambda: (
         cells("inversion", "success", "targets")["photographs arcface-mbf alsuv raw"] == 100
     ),
-    "(50 people)": lambda: cells("inversion", "success", "targets")["photographs arcface-mbf bob raw"] == 50,
+    "(50 people)": lambda: cells("inversion_whole", "success", "targets")["photographs arcface-mbf bob raw"] == 50,
     "behind DCTDP with 60 people": lambda: 60 in {row[2] for row in read_findings("ppfr").tables["linked"].rows},
     "the best of 7,300 random faces": lambda: (
         {row[3] for row in read_findings("ppfr").tables["linked"].rows if row[1] == "best of generated"} == {7300}
@@ -108,7 +108,9 @@ HELD: dict[str, Callable[[], bool]] = {
             if row[1] in ("without an ensemble", "without W+")
         }
     ),
-    "% of 200 people": lambda: cells("inversion", "templates", "targets")["photographs sscd-int8 translate raw"] == 200,
+    "% of 200 people": lambda: (
+        cells("inversion_whole", "templates", "targets")["photographs sscd-int8 translate raw"] == 200
+    ),
 }
 
 SETTINGS = (
