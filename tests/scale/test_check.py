@@ -193,3 +193,27 @@ def test_what_a_gate_takes_for_no_face_is_counted_and_may_keep_everything() -> N
     check.add(RAW[[1]])
     assert check.not_faces == 3
     assert check.largest_left == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("stored", ["float16", "float32"])
+@pytest.mark.parametrize("mean", [None, [0.2, 0.1, -0.3, 0.4]])
+def test_vectors_as_they_are_stored_are_judged_as_in_double_precision(stored: str, mean: list[float] | None) -> None:
+    """Raw, erased, almost erased, of length zero, tiny, huge and not numbers: all at once and one by one."""
+    rng = np.random.default_rng(0)
+    by = removing(FIRST, SECOND, mean=mean)
+    raw = rng.standard_normal((200, 4))
+    rows = np.concatenate([raw / np.linalg.norm(raw, axis=1, keepdims=True), by.apply(raw), raw[:5], 0 * raw[:2]])
+    almost = by.apply(raw[:20]) + np.outer(np.geomspace(1e-8, 1e-2, 20), FIRST)
+    odd = np.array([[np.nan, 0, 1, 0], [0, 0, np.inf, 0], [0, 0, 1e-30, 0], [0, 0, 1e30, 1e30]])
+    with np.errstate(over="ignore"):
+        vectors = np.concatenate([rows, almost, odd]).astype(stored)
+    check, exact = Check(by), Check(by)
+    with np.errstate(invalid="ignore"):
+        lengths, left = exact._exactly(vectors.astype(np.float64))
+        allowed = {"float16": 4e-3, "float32": 4e-6}[stored]
+        wanted = ((left <= allowed) & (np.abs(lengths - 1) <= allowed)) | (lengths == 0)
+        np.testing.assert_array_equal(check.is_erased(vectors), wanted)
+        assert 200 < wanted.sum() < 260
+        check.add(vectors[: len(rows) + len(almost)])
+        assert check.largest_left == pytest.approx(np.nanmax(left[: len(rows) + len(almost)]), rel=1e-12)
+        assert check.degenerate == 2

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -143,22 +144,21 @@ class Check:
 
     def add(self, vectors: NDArray[np.generic]) -> None:
         """A batch (n, d) as it is stored."""
-        exact = vectors.astype(np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        allowed = _ROUNDING[vectors.dtype.name]
+        lengths, left = self._measured(vectors, allowed)
         there = lengths != 0  # of NaN too: it must not pass for a vector of nothing
-        self.rows += len(exact)
+        self.rows += len(lengths)
         self.degenerate += int(np.count_nonzero(~there))
-        self.allowed = max(self.allowed, _ROUNDING[vectors.dtype.name])
+        self.allowed = max(self.allowed, allowed)
         if not there.any():
             return
-        left = np.abs(self._left(exact[there])).max(axis=1, initial=0.0) / lengths[there]
         if self.projection.gate is not None:
-            allowed = _ROUNDING[vectors.dtype.name]
-            spared = (left > allowed) & self._is_no_face(exact[there], lengths[there], allowed)
+            spared = left > allowed
+            spared[spared] = self._is_no_face(vectors[spared].astype(np.float64), lengths[spared], allowed)
             self.not_faces += int(np.count_nonzero(spared))
             left[spared] = 0.0
         # NaN must not pass for small.
-        self.largest_left = float(np.max([self.largest_left, left.max()]))
+        self.largest_left = float(np.max([self.largest_left, left[there].max()]))
         self.worst_length = float(np.max([self.worst_length, np.abs(lengths[there] - 1).max()]))
 
     def require(self, rows: int, where: str) -> None:
@@ -178,16 +178,42 @@ class Check:
 
     def is_erased(self, vectors: NDArray[np.generic]) -> NDArray[np.bool_]:
         """(n,): which vectors of a batch (n, d) ``require`` would accept; adds nothing up."""
-        exact = vectors.astype(np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
         allowed = _ROUNDING[vectors.dtype.name]
-        erased: NDArray[np.bool_] = np.abs(self._left(exact)).max(axis=1, initial=0.0) <= allowed * lengths
+        lengths, left = self._measured(vectors, allowed)
+        erased: NDArray[np.bool_] = left <= allowed
         if self.projection.gate is not None:
-            erased |= self._is_no_face(exact, lengths, allowed)
+            erased[~erased] = self._is_no_face(vectors[~erased].astype(np.float64), lengths[~erased], allowed)
         if self.projection.normalise:
             erased &= np.abs(lengths - 1) <= allowed
         erased |= lengths == 0
         return erased
+
+    def _measured(
+        self, vectors: NDArray[np.generic], allowed: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(n,) lengths, and (n,) the largest part left along a removed direction, relative to them.
+
+        Single precision is enough for what is clearly rounding, in a third of the time; all else is looked at exactly.
+        """
+        if vectors.dtype == np.float64:
+            return self._exactly(vectors.astype(np.float64, copy=False))
+        single = vectors.astype(np.float32, copy=False)
+        with np.errstate(all="ignore"):  # what is not finite, or overflows here, is looked at again
+            lengths = np.sqrt(np.vecdot(single, single).astype(np.float64))
+            left = np.abs(self._left(single)).max(axis=1, initial=0.0) / lengths
+        clear = (lengths > 0) & (left <= allowed / 2)
+        if self.projection.normalise:
+            clear &= np.abs(lengths - 1) <= allowed / 2
+        again = ~clear
+        lengths[again], left[again] = self._exactly(vectors[again].astype(np.float64))
+        return lengths, left
+
+    def _exactly(self, exact: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        lengths = np.sqrt(np.einsum("ij,ij->i", exact, exact))
+        left = np.zeros(len(exact))
+        there = lengths != 0
+        left[there] = np.abs(self._left(exact[there])).max(axis=1, initial=0.0) / lengths[there]
+        return lengths, left
 
     def readers(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """(d, r) directions that read what was removed, and (r,) what they read of the mean, if one was taken off.
@@ -211,9 +237,17 @@ class Check:
         no_face: NDArray[np.bool_] = exact @ gate.weights + gate.offset * lengths <= allowed * lengths
         return no_face
 
-    def _left(self, exact: NDArray[np.float64]) -> NDArray[np.float64]:
+    @cached_property
+    def _reading(self) -> dict[str, tuple[NDArray[np.floating], NDArray[np.floating] | None]]:
+        """``readers`` by the precision that vectors are looked at in."""
         basis, mean = self.readers()
-        read: NDArray[np.float64] = exact @ basis
+        return {
+            kind: (basis.astype(kind), None if mean is None else mean.astype(kind)) for kind in ("float32", "float64")
+        }
+
+    def _left(self, vectors: NDArray[np.floating]) -> NDArray[np.floating]:
+        basis, mean = self._reading[vectors.dtype.name]
+        read: NDArray[np.floating] = vectors @ basis
         if mean is None:
             return read
         if not self.projection.normalise:
