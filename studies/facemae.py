@@ -32,7 +32,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from studies.measured import Cell, Table, markdown, write_findings
+from studies.measured import Cell, Findings, Table, markdown, read_findings, write_findings
 from unface.data import read_images
 from unface.encode import load_encoder
 from unface.errors import UnfaceError
@@ -896,6 +896,8 @@ def step(bench: Bench, failed: set[str]) -> Row | None:
             continue
         if row.method.name == NOBODY and bench.asked.nobody is None:
             continue
+        if bench.asked.only and not any(word in row.name for word in bench.asked.only):
+            continue
         if bench.left < bench.guess(row) + _RESERVE:
             continue
         if row.needs is not None and read_row(bench.keep, row.needs) is None:
@@ -960,11 +962,35 @@ def write_result(asked: argparse.Namespace) -> None:
             f"{passes['full']} --recogniser-epochs {settings['recogniser_epochs']} --tuning-steps "
             f"{settings['tuning_steps']}"
         )
-        write_findings("facemae", command=command,
-                       where=asked.record, tables=found, figures=_figures(asked.keep, facts, result))  # fmt: skip
+        figures = _figures(asked.keep, facts, result)
+        if asked.join:
+            found, figures = joined(read_findings("facemae"), found, figures)
+        write_findings("facemae", command=command, where=asked.record, tables=found, figures=figures)
     from unface.report.protection import write_protection  # here: machines that train need no charts
 
     write_protection(result, result.page_in(asked.keep))
+
+
+KEYS = {"attackers": 3, "methods": 2, "curve": 2, "differences": 2}
+"""How many cells name a line of a table, where it is not the first alone."""
+
+
+def joined(
+    before: Findings, found: dict[str, Table], figures: dict[str, Cell]
+) -> tuple[dict[str, Table], dict[str, Cell]]:
+    """Lines of an earlier record as they are, and those of methods, shares and models that it did not have."""
+    tables = {}
+    for name, table in found.items():
+        old, key = before.tables.get(name), KEYS.get(name, 1)
+        known = [] if old is None else [line[:key] for line in old.rows]
+        rows = [*([] if old is None else old.rows), *(line for line in table.rows if line[:key] not in known)]
+        if name == "curve":
+            rows.sort(key=lambda line: cast(float, line[1]))
+        tables[name] = Table(columns=table.columns if old is None else old.columns, rows=rows)
+    missing = [
+        one for one in cast(list[str], before.figures["not_reached"]) if one in cast(list[str], figures["not_reached"])
+    ]
+    return tables, {**figures, **before.figures, "not_reached": list(missing)}
 
 
 def _figures(keep: Path, facts: dict[str, Any], result: ProtectionResult) -> dict[str, Cell]:
@@ -1024,7 +1050,9 @@ def _options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     given.add_argument("--probe", action="store_true", help="measure the speed, fit both to --seconds, and stop")
     given.add_argument("--recogniser-epochs", type=int, help="[default: the recipe's]")
     given.add_argument("--tuning-steps", type=int, default=400, help="of the attacker who fine-tunes")
+    given.add_argument("--only", nargs="*", default=[], help="rows whose name has one of these in it")
     given.add_argument("--record", metavar="WHERE", help="keep the tables in docs/measured, with the machine in words")
+    given.add_argument("--join", action="store_true", help="add to the record that is there, in place of a new one")
     return given.parse_args(arguments)
 
 

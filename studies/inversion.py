@@ -497,8 +497,14 @@ def jobs(targets: int, block: int, attack: str, *, diffusion: bool) -> Iterator[
     ]
     for ends in blocks:
         listed += [("photographs", encoder, attack, space, *ends) for encoder in main for space in spaces]
-    # A decoder is trained once, whatever the number of targets.
-    listed += [("photographs", encoder, "decoder", space, 0, targets) for encoder in main for space in spaces]
+    # Attackers who learned from other people; a decoder is trained once, whatever the number of targets.
+    for some in (("raw",), ("isp", "pca"), ("keeper", "random")):
+        listed += [
+            ("photographs", encoder, "translate:decode", space, *blocks[0])
+            for encoder in (*main[1:], "mobilenet-v2")
+            for space in some
+        ]
+        listed += [("photographs", encoder, "decoder", space, 0, targets) for encoder in main for space in some]
     if diffusion:
         listed += [("photographs", encoder, "diffmi", space, *blocks[0]) for encoder in main for space in spaces]
     listed += [("generated", encoder, attack, space, *blocks[0]) for encoder in main for space in ("raw", "isp")]
@@ -507,9 +513,6 @@ def jobs(targets: int, block: int, attack: str, *, diffusion: bool) -> Iterator[
     listed += [("photographs", "mobilenet-v2", attack, space, *blocks[0]) for space in ("raw", *ERASED)]
     listed += [
         ("photographs", encoder, "alsuv:paper", space, *blocks[0]) for encoder in main for space in ("raw", "isp")
-    ]
-    listed += [
-        ("photographs", encoder, "translate:decode", space, *blocks[0]) for encoder in main[1:] for space in spaces
     ]
     listed += [("photographs", encoder, "bob", "raw", *blocks[0]) for encoder in main]
     listed += [
