@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from studies.facemae import CURVE, FIRST, Row, claimed, ladder, not_reached, result_of, tables
+from studies.facemae import CURVE, FIRST, Row, claimed, joined, ladder, not_reached, result_of, tables
+from studies.measured import Cell, Findings, Table
 
 from unface.result.file import Clock
 
@@ -97,3 +98,22 @@ def test_what_was_not_reached_is_one_line_for_a_method_without_any_row() -> None
     assert not_reached(rows) == [
         "recognisers 2 and 3 of FaceMAE at 75 %", "two releases of FaceMAE at 75 %", "FaceMAE at 50 %",
     ]  # fmt: skip
+
+
+def test_a_record_keeps_its_lines_and_gains_those_of_other_shares() -> None:
+    columns = {"method": "", "hidden": ".0%", "accuracy": ".1%"}
+    before = Findings(
+        command="",
+        measured="",
+        where="",
+        unface="",
+        tables={"curve": Table(columns=columns, rows=[["FaceMAE", 0.75, 0.742]])},
+        figures={"not_reached": ["30 %", "nobody"], "verdict": "earlier"},
+    )
+    again = Table(columns=columns, rows=[["FaceMAE", 0.75, 0.1], ["FaceMAE", 0.3, 0.8]])
+    ablations = Table(columns=columns, rows=[["IM", 0.75, 0.7]])
+    figures: dict[str, Cell] = {"not_reached": ["nobody", "masks"], "verdict": "later", "second_one": 0.5}
+    both, told = joined(before, {"curve": again, "ablations": ablations}, figures)
+    assert both["curve"].rows == [["FaceMAE", 0.3, 0.8], ["FaceMAE", 0.75, 0.742]]
+    assert both["ablations"].rows == ablations.rows
+    assert told == {"not_reached": ["nobody"], "verdict": "earlier", "second_one": 0.5}
