@@ -114,7 +114,7 @@ class Validated:
             [name for name, known in zip(self.names, there, strict=True) if known],
             source="recovered templates",
         )
-        write_embeddings(found, path)
+        write_embeddings(found, path, private=True)
         return path
 
 
