@@ -108,7 +108,7 @@ def test_vectors_without_pictures_are_translated_and_nothing_else(tmp_path: Path
     ("options", "said"),
     [
         (("--judge", "arcface-mbf"), "--judge arcface-mbf: is the attacked encoder, and would judge itself"),
-        (("--attack", "nbnet"), "no attack 'nbnet'; choose from alsuv"),
+        (("--attack", "nbnet"), "attack 'nbnet' is not known; choose from alsuv"),
         (("--attack", "alsuv:best"), "alsuv: no preset 'best'; choose from pool, paper, alsuv"),
         (("--attack", "translate:decode"), "needs a recogniser of the attacker's own"),
         (("--projection", "other.safetensors"), "projection: fitted in 'sface'"),
