@@ -71,9 +71,7 @@ def test_another_package_can_register_one(monkeypatch: pytest.MonkeyPatch) -> No
     installed = EntryPoints([EntryPoint("theirs", "tests.erase.test_named:registered", "unface.erasers")])
     monkeypatch.setattr("unface.functions.entry_points", installed.select)
     assert make_eraser("theirs", 5).get_params()["rank"] == 5
-    with pytest.raises(
-        UnfaceError, match=r"'ours' is not known; choose from isp, .*utility-pca.*, pca, theirs$"
-    ):
+    with pytest.raises(UnfaceError, match=r"'ours' is not known; choose from isp, .*utility-pca.*, pca, theirs$"):
         make_eraser("ours", 5)
 
 
