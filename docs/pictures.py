@@ -1,8 +1,8 @@
 """Draws the pictures of the pages: python -m docs.pictures DEMO
 
-docs/architecture.svg from the rooms and imports there are, docs/erasure.svg, docs/release.svg, docs/inversion.svg and
-docs/protection.svg from the records of the studies, docs/audit.svg and docs/report.png from what ``unface demo`` left
-in DEMO. The last needs Debian's chromium, and Playwright. ``make figures`` does this too.
+docs/architecture.svg from the rooms and imports there are, docs/erasure.svg, docs/frontier.svg, docs/release.svg,
+docs/inversion.svg and docs/protection.svg from the records of the studies, docs/audit.svg and docs/report.png from what
+``unface demo`` left in DEMO. The last needs Debian's chromium, and Playwright. ``make figures`` does this too.
 """
 
 import ast
@@ -11,6 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -61,6 +62,21 @@ text { fill: #e6edf3 } .paper { fill: #0d1117 } .line { stroke: #30363d } .raw {
 }
 """
 
+FRONTIER = HERE / "frontier.svg"
+ALBUMS, COPIES = "2 against 3", ("harder copies found", "copies found")
+ERASERS = {
+    "raw": "raw", "random": "random subspace", "pca": "label-free PCA", "isp": "ISP", "leace": "LEACE",
+    "keeper": "keeper",
+}  # fmt: skip
+FRONTIER_LOOKS = (
+    LINKED_LOOKS
+    + """
+.leace { fill: #cc79a7 } .keeper { fill: #d55e00 } .random { fill: #8c959f } .strength { font-size: 11px }
+.join { fill: none } .join.raw { stroke: #8c959f } .join.isp { stroke: #0072b2 } .join.pca { stroke: #009e73 }
+.join.leace { stroke: #cc79a7 } .join.keeper { stroke: #d55e00 } .join.random { stroke: #8c959f }
+"""
+)
+
 RELEASE = HERE / "release.svg"
 DOSED = {"arcface-mbf": "isp", "pixels": "leace", "sscd-int8": "pca"}  # encoders, and a mark
 PLANTED = {
@@ -86,10 +102,11 @@ text.dark { fill: #000000 } text.light { fill: #ffffff }
 
 
 def main() -> None:
-    """All seven."""
+    """All eight."""
     demo = Path(sys.argv[1])
     ARCHITECTURE.write_text(architecture(), encoding="utf-8")
     ERASURE.write_text(erasure(), encoding="utf-8")
+    FRONTIER.write_text(frontier(), encoding="utf-8")
     RELEASE.write_text(release(), encoding="utf-8")
     INVERSION.write_text(inversion(), encoding="utf-8")
     PROTECTION.write_text(protection(), encoding="utf-8")
@@ -186,10 +203,6 @@ def rooms() -> list[str]:
     return lines
 
 
-if __name__ == "__main__":
-    main()
-
-
 def erasure() -> str:
     """Worst-case TAR of each encoder on a log scale, raw and after erasure, from the records of the study."""
     records = read_records()
@@ -224,6 +237,147 @@ def erasure() -> str:
         for space, share in shares.items():
             lines.append(mark(space, x(share), y, f"{name}, {MARKS[space]}: {percent(share)}"))
     return "\n".join([*lines, "</svg>\n"])
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right, bottom."""
+
+
+@dataclass(frozen=True)
+class Strength:
+    """An eraser at one strength: shares of harder copies missed, and of people whose albums are linked."""
+
+    eraser: str
+    setting: str
+    missed: float
+    linked: float
+    low: float
+    high: float
+
+
+def frontier() -> str:
+    """A panel for each encoder: albums that attackers link against copies missed, both on log scales."""
+    tables = read_findings("frontier").tables
+    encoders = {name: _strengths(name) for name in tables if ALBUMS in tables[name].columns and "," not in name}
+    width, height, left, top = 400, 280, 62, 84
+    across, down = width + 90, height + 96
+    side = left + across * 2, top + down * (-(-len(encoders) // 2))
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side[0]} {side[1]}" role="img">',
+        "<title>People linked by albums at FAR 1e-4 against harder copies missed, by encoder and eraser</title>",
+        f"<style>{FRONTIER_LOOKS}</style>",
+        f'<rect class="paper" width="{side[0]}" height="{side[1]}"/>',
+    ]
+    for at, (eraser, name) in enumerate(ERASERS.items()):
+        lines += [mark(eraser, left + 8 + 160 * at, 22, ""), f'<text x="{left + 20 + 160 * at}" y="27">{name}</text>']
+    for at, (encoder, strengths) in enumerate(encoders.items()):
+        x, y = left + across * (at % 2), top + down * (at // 2)
+        lines += _frontier_panel(encoder, strengths, x, y, width, height)
+    return "\n".join([*lines, "</svg>\n"])
+
+
+def _strengths(encoder: str) -> list[Strength]:
+    """Of one encoder, from the record; the least that is drawn is 0.01 %."""
+    tables, found = read_findings("frontier").tables, []
+    for name in (encoder, f"{encoder}, strengths between"):
+        table = tables.get(name)
+        columns = [] if table is None else list(table.columns)
+        copies = next((one for one in COPIES if one in columns), None)
+        for row in [] if table is None or copies is None else table.rows:
+            cells: dict[str, Any] = dict(zip(columns, row, strict=True))
+            (linked, low, high), (kept, *_) = cells[ALBUMS], cells[copies]
+            eraser, _, setting = str(cells["space"]).partition(" ")
+            shares = [max(share, 1e-4) for share in (1 - kept, linked, low, high)]
+            found.append(Strength(eraser, setting, *shares))
+    return found
+
+
+def _frontier_panel(
+    encoder: str, strengths: Sequence[Strength], left: int, top: int, width: int, height: int
+) -> list[str]:
+    x = _log_axis([one.missed for one in strengths], left, left + width)
+    y = _log_axis([end for one in strengths for end in (one.low, one.high)], top + height, top)
+    lines = [f'<text x="{left + width / 2}" y="{top - 14}" text-anchor="middle" font-weight="600">{encoder}</text>']
+    for share in _ticks([one.missed for one in strengths]):
+        lines.append(f'<path class="line" d="M{x(share):.1f} {top}v{height}"/>')
+        lines.append(f'<text x="{x(share):.1f}" y="{top + height + 18}" text-anchor="middle">{100 * share:g} %</text>')
+    for share in _ticks([end for one in strengths for end in (one.low, one.high)]):
+        lines.append(f'<path class="line" d="M{left} {y(share):.1f}h{width}"/>')
+        lines.append(f'<text x="{left - 6}" y="{y(share) + 5:.1f}" text-anchor="end">{100 * share:g} %</text>')
+    lines.append(f'<text x="{left + width / 2}" y="{top + height + 38}" text-anchor="middle">copies missed</text>')
+    lines.append(f'<text x="{left - 54}" y="{top - 14}">people linked</text>')
+    for eraser, name in ERASERS.items():
+        ours = sorted((one for one in strengths if one.eraser == eraser), key=lambda one: one.missed)
+        if ours:
+            path = "L".join(f"{x(one.missed):.1f} {y(one.linked):.1f}" for one in ours)
+            bars = "".join(f"M{x(one.missed):.1f} {y(one.low):.1f}V{y(one.high):.1f}" for one in ours)
+            lines.append(f'<path class="join {eraser}" d="M{path}{bars}"/>')
+        for one in ours:
+            said = f"{encoder}, {name} {one.setting}: {percent(one.linked)} linked, {percent(one.missed)} missed"
+            lines.append(mark(eraser, x(one.missed), y(one.linked), said))
+    marks = [(x(one.missed), y(one.linked)) for one in strengths]
+    named = [(one.setting, x(one.missed), y(one.linked)) for one in strengths if one.eraser == "keeper"]
+    return [*lines, *_labels(named, marks, (left, top, left + width, top + height))]
+
+
+def _log_axis(shares: Sequence[float], start: float, end: float) -> Callable[[float], float]:
+    """From a share to a place, with room at both ends."""
+    low, high = math.log10(min(shares)), math.log10(max(shares))
+    room = 0.06 * (high - low)
+    return lambda share: start + (end - start) * (math.log10(share) - low + room) / (high - low + 2 * room)
+
+
+def _ticks(shares: Sequence[float]) -> list[float]:
+    """Round shares between the least and the most: 1, 2, 5 of each power of ten, or the powers alone if they are many;
+    every tenth where those are too few."""
+    low, high = min(shares), max(shares)
+    for steps in ((1,), (1, 2, 5), tuple(range(1, 10))):
+        every = [step * 10.0**power for power in range(-4, 1) for step in steps]
+        found = [share for share in every if low <= share <= high and share <= 1]
+        if len(found) >= 4:
+            break
+    return found
+
+
+def _labels(
+    named: Sequence[tuple[str, float, float]],
+    marks: Sequence[tuple[float, float]],
+    frame: Box,
+) -> Iterator[str]:
+    """Each label at the nearest place where neither it nor its line covers a mark, a label or another line.
+
+    From right to left, and right of their marks where there is room; far ones have a line to their mark.
+    """
+    size, near = 14.0, 24
+    marked = [(x - 7, y - 7, x + 7, y + 7) for x, y in marks]
+    taken: list[Box] = []
+    for text, x, y in sorted(named, key=lambda one: -one[1]):
+        wide = 6.0 * len(text)
+        places = [
+            (distance, x + distance * math.cos(turn), y + distance * math.sin(turn))
+            for turns in ((0, 2, -2, 3, 4, -4), (6, -6, 8))
+            for distance in range(12, 160, 4)
+            for turn in (math.pi * turn / 8 for turn in turns)
+        ]
+        for distance, px, py in places:
+            start = px if px > x - 1 else px - wide
+            box = (start, py - size / 2, start + wide, py + size / 2)
+            line = [
+                (x + (px - x) * part / 20, y + (py - y) * part / 20)
+                for part in (range(6, 20) if distance > near else ())
+            ]
+            inside = frame[0] <= box[0] and box[2] <= frame[2] and frame[1] <= box[1] and box[3] <= frame[3]
+            drawn: list[Box] = [(at - 1, down - 1, at + 1, down + 1) for at, down in line]
+            if inside and not any(_meet(one, other) for one in (box, *drawn) for other in (*marked, *taken)):
+                break
+        taken += [box, *drawn]
+        if line:
+            yield f'<path class="join keeper" d="M{x:.1f} {y:.1f}L{px:.1f} {py:.1f}"/>'
+        yield f'<text class="keeper strength" x="{start:.1f}" y="{py + 4:.1f}">{text}</text>'
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def release() -> str:
@@ -384,7 +538,14 @@ def protection() -> str:
 
 
 def mark(space: str, x: float, y: float, title: str) -> str:
-    """A disc, square, triangle or diamond, distinct without colour."""
-    shapes = {"raw": "M-6 0A6 6 0 1 0 6 0A6 6 0 1 0 -6 0", "leace": "M-5 -5H5V5H-5z", "pca": "M0 -6L6 5H-6z"}
+    """A disc, square, triangle, hexagon, cross or diamond, distinct without colour."""
+    shapes = {
+        "raw": "M-6 0A6 6 0 1 0 6 0A6 6 0 1 0 -6 0", "leace": "M-5 -5H5V5H-5z", "pca": "M0 -6L6 5H-6z",
+        "keeper": "M0 -7L6 -3V4L0 7L-6 4V-3z", "random": "M-6 -2H-2V-6H2V-2H6V2H2V6H-2V2H-6z",
+    }  # fmt: skip
     shape = shapes.get(space, "M0 -7L7 0L0 7L-7 0z")
     return f'<path class="{space}" transform="translate({x:.1f} {y:.1f})" d="{shape}"><title>{title}</title></path>'
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,8 @@
-"""Tables and chart of the frontier for the pages, from the cells that ``studies.frontier`` has finished.
+"""Tables of the frontier for the pages, from the cells that ``studies.frontier`` has finished.
 
     python -m studies.frontier_record OUT [--where "sixteen cores of a server"]
 
-Replaces docs/measured/frontier.json and docs/frontier.svg.
+Replaces docs/measured/frontier.json; ``make figures`` draws docs/frontier.svg from it.
 """
 
 import argparse
@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from studies.frontier import FITTED_ON, GATED, KEPT, METHODS, PAIRS, RAW, REMOVED, SETS
 from studies.frontier import spaces as study_spaces
-from studies.measured import HOME, Cell, Table, write_findings
+from studies.measured import Cell, Table, write_findings
 from unface.metrics import Replicates, difference_interval
 
 FAR = 1e-4
@@ -26,7 +25,6 @@ PAIRS_AND_ALBUM = {"pairs": (PAIRS, FAR), ALBUM: (ALBUM, FAR)}
 DIMENSIONS = (128, 384, 512, 1280)  # of the encoders
 RIVALS = {"isp": "ISP", "leace": "LEACE", "pca": "label-free PCA", "random": "random subspace"}
 ELSEWHERE_FAR = 1e-2  # the smaller sets resolve no lower one for their largest albums
-COLOURS = ["#0072b2", "#d55e00", "#cc79a7", "#009e73", "#999999", "#000000"]  # told apart by the colour-blind
 _FOUND = "copy recall@1"
 
 
@@ -253,7 +251,6 @@ def record(out: Path, where: str) -> None:
     """All encoders and sets that are there."""
     tables: dict[str, Table] = {}
     figures: dict[str, Cell] = {}
-    points = []
     summary: dict[int, list[list[Cell]]] = {4: [], 5: []}
     found: dict[str, dict[str, float]] = {}
     names = [path.name.rsplit("_", 1) for path in out.iterdir() if path.is_dir()]
@@ -267,7 +264,6 @@ def record(out: Path, where: str) -> None:
             found[encoder] = copies_found(not_gated)
             tables |= dict(tables_of(encoder, spaces))
             figures |= {f"{encoder}, {role}": count for role, count in people.items()}
-            points += list(_points(encoder, not_gated, found[encoder]))
             gate = next((one.result["gate"] for one in spaces.values() if one.result["gate"]), None)
             figures |= {f"{encoder}, gate {key}": value for key, value in (gate or {}).items()}
             compared = tables[f"{encoder}, at equal use"]
@@ -290,7 +286,6 @@ def record(out: Path, where: str) -> None:
     tables = {name: one.model_copy(update={"rows": _rounded(one.rows)}) for name, one in tables.items()}
     command = "python -m studies.frontier EMBEDDINGS OUT"
     write_findings("frontier", command=command, where=where, tables=tables, figures=figures)
-    _chart(points).save(HOME.parent / "frontier.svg")
 
 
 def _rounded(value: Any) -> Any:
@@ -302,38 +297,6 @@ def _rounded(value: Any) -> Any:
 
 def _encoder_first(row: list[Cell]) -> tuple[str, int]:
     return str(row[0]), list(SETS).index(str(row[1]))
-
-
-def _points(encoder: str, spaces: list[Space], found: dict[str, float]) -> Iterator[dict[str, object]]:
-    for one in spaces:
-        tar: Any = one.tar(ALBUM, FAR)
-        if one.name in found and tar is not None:
-            value, low, high = (100 * end for end in tar)
-            at = {"missed": max(100 * (1 - found[one.name]), 0.01), "TAR": value, "low": max(low, 0.01), "high": high}
-            yield {"encoder": encoder, "eraser": one.method, "strength": one.name.partition(" ")[2], **at}
-
-
-def _chart(points: list[dict[str, object]]) -> alt.FacetChart:
-    """Albums of two against three pictures that attackers link, over the copies that are found."""
-    kind = alt.Legend(orient="top", symbolOpacity=1)
-    colour = alt.Color("eraser:N", title=None, legend=kind, scale=alt.Scale(range=COLOURS))
-    log = alt.Scale(type="log", nice=False, padding=14)
-    across = alt.X("missed:Q", title="copies missed, %", scale=log)
-    drawn = alt.Chart(alt.InlineData(points)).encode(x=across, color=colour)
-    marks = drawn.mark_point(filled=True, size=60, opacity=1).encode(
-        y=alt.Y("TAR:Q", title="albums linked at FAR 1e-4, %", scale=log),
-        shape=alt.Shape("eraser:N", legend=None),
-    )
-    ends = drawn.mark_rule().encode(y=alt.Y("low:Q", scale=log), y2="high:Q")
-    lines = drawn.mark_line(strokeWidth=1, opacity=0.5).encode(y="TAR:Q", order=alt.Order("missed:Q"))
-    labels = drawn.mark_text(align="left", dx=7, dy=-5, fontSize=10).encode(y="TAR:Q", text="strength:N")
-    together: alt.FacetChart = (
-        alt.layer(lines, ends, marks, labels.transform_filter(alt.datum.eraser == "keeper"))
-        .properties(width=420, height=320)
-        .facet(alt.Facet("encoder:N", title=None, header=alt.Header(labelFontSize=14)), columns=2)
-        .resolve_scale(x="independent", y="independent")
-    )
-    return together
 
 
 def main() -> None:

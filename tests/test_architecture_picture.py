@@ -23,6 +23,26 @@ def test_the_picture_of_erasers_shows_the_recorded_rates() -> None:
     assert len(re.findall(r"<title>[\w-]+, ISP: ", picture)) == 12
 
 
+def test_the_frontier_shows_every_recorded_strength_and_no_label_covers_another() -> None:
+    picture = drawn.FRONTIER.read_text(encoding="utf-8")
+    assert picture == drawn.frontier()
+    tables = read_findings("frontier").tables
+    swept = [name for name in tables if f"{name}, low rates" in tables]
+    recorded = [row for name in swept for part in ("", ", strengths between") if name + part in tables
+                for row in tables[name + part].rows]  # fmt: skip
+    assert len(swept) == 6
+    assert picture.count(" linked, ") == len(recorded)
+    found = re.findall(r'<text class="keeper strength" x="([\d.]+)" y="([\d.]+)">([^<]+)', picture)
+    assert len(found) == sum(str(row[0]).startswith("keeper") for row in recorded)
+    # A letter of 11 pixels is six wide or less.
+    boxes = [(float(x), float(y), float(x) + 6 * len(text), float(y) + 11) for x, y, text in found]
+    covered = [
+        (one, other) for at, one in enumerate(boxes) for other in boxes[:at]
+        if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    ]  # fmt: skip
+    assert covered == []
+
+
 def test_the_picture_of_releases_shows_every_recorded_generator() -> None:
     picture = drawn.RELEASE.read_text(encoding="utf-8")
     assert picture == drawn.release()

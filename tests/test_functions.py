@@ -79,3 +79,15 @@ def test_an_attack_of_neither_kind_is_refused(
 
 def test_a_name_that_nobody_registered_is_nothing() -> None:
     assert registered("probe", "nobody", lambda make: make()) is None
+
+
+@pytest.mark.parametrize(
+    ("what", "use"),
+    [("attack", load_attack), ("attack", load_inversion), ("eraser", USES["eraser"]), ("probe", USES["probe"])],
+)
+def test_who_names_nothing_is_told_what_packages_register_too(
+    what: str, use: Callable[[str], object], install: Callable[[str, str], None]
+) -> None:
+    install(what, "fails")
+    with pytest.raises(UnfaceError, match=rf"^{what} 'another' is not known; choose from .+, theirs$"):
+        use("another")

@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
@@ -11,10 +11,13 @@ from unface.errors import UnfaceError, reason
 Made = TypeVar("Made")
 
 
-def registered(what: str, name: str, make: Callable[[Any], Made], kind: type | None = None) -> Made | None:
+def registered(
+    what: str, name: str, make: Callable[[Any], Made], kind: type | None = None, *, unfit: str | None = None
+) -> Made | None:
     """``make`` of what a package registers as ``name`` under ``unface.<what>s``; None where none does.
 
-    One line says what is wrong with a package that fails, or that makes something else than a ``kind``.
+    One line says what is wrong with a package that fails, or that makes something else than a ``kind``; ``unfit`` is
+    that line where something else has a use of its own.
     """
     for found in entry_points(group=f"unface.{what}s", name=name):
         try:
@@ -25,9 +28,16 @@ def registered(what: str, name: str, make: Callable[[Any], Made], kind: type | N
             told = f"{found.value} cannot be loaded ({reason(error)})"
             raise UnfaceError(f"{what} {name!r}: {told}; repair that package") from None
         if kind is not None and not isinstance(made, kind):
-            raise UnfaceError(f"{what} {name!r}: {found.value} makes no {kind.__module__}.{kind.__qualname__}")
+            wrong = unfit or f"{found.value} makes no {kind.__module__}.{kind.__qualname__}"
+            raise UnfaceError(f"{what} {name!r}: {wrong}")
         return made
     return None
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UnfaceError:
+    """The refusal of a name, with those there are: ``known`` ones, and what packages register."""
+    every = [*known, *sorted(entry_points(group=f"unface.{what}s").names)]
+    return UnfaceError(f"{what} {name!r} is not known; choose from {', '.join(every)}")
 
 
 def imported_function(text: str) -> Callable[..., Any]:

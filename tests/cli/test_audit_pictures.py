@@ -48,6 +48,7 @@ def test_one_encoder_leaves_one_audit_equal_to_that_of_its_embeddings(tmp_path: 
     again = json.loads(run("audit", embeddings, "--out", tmp_path / "again", *QUICK[2:], *FEW, "--json").out)
     assert found["spaces"] == again["spaces"]
     assert (tmp_path / "out" / "report.html").exists()
+    assert [path.stat().st_mode & 0o777 for path in (embeddings.parent, embeddings)] == [0o700, 0o600]
 
 
 def test_the_licence_of_the_weights_is_in_the_audit(tmp_path: Path, faces: Path) -> None:

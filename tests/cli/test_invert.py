@@ -72,6 +72,7 @@ def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(
     learned = InversionResult.load(tmp_path / "out" / "inversion.json").cells[1]
     assert learned.attack == DECODER
     assert {"pictures of train people", "a face prior"} <= set(learned.knows)
+    assert (tmp_path / "out" / "faces.html").stat().st_mode & 0o777 == 0o600
     page = (tmp_path / "out" / "faces.html").read_text(encoding="utf-8")
     assert page.count("<img") == 6
     assert not [path.name for path in people.iterdir() if path.name in page]
@@ -108,7 +109,7 @@ def test_vectors_without_pictures_are_translated_and_nothing_else(tmp_path: Path
     ("options", "said"),
     [
         (("--judge", "arcface-mbf"), "--judge arcface-mbf: is the attacked encoder, and would judge itself"),
-        (("--attack", "nbnet"), "no attack 'nbnet'; choose from alsuv"),
+        (("--attack", "nbnet"), "attack 'nbnet' is not known; choose from alsuv"),
         (("--attack", "alsuv:best"), "alsuv: no preset 'best'; choose from pool, paper, alsuv"),
         (("--attack", "translate:decode"), "needs a recogniser of the attacker's own"),
         (("--projection", "other.safetensors"), "projection: fitted in 'sface'"),

@@ -190,12 +190,23 @@ def test_pictures_are_encoded_on_the_way_and_faces_shown_only_if_asked(
     assert page.stat().st_mode & 0o777 == 0o600
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out" / "embeddings").glob("*.parquet")}
     assert {path.name for path in kept} == {f"{role}-tiny.parquet" for role in parts}
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+    assert (tmp_path / "out" / "embeddings").stat().st_mode & 0o777 == 0o700
     (tmp_path / "out" / "release.json").unlink()
     page.unlink()
     again = run(*command, "--far", "1e-2", "--out", tmp_path / "out")
     assert (again.code, again.err) == (0, "")
     assert "data:image" not in page.read_text(encoding="utf-8")
     assert {path: path.stat().st_mtime_ns for path in kept} == kept, "what was encoded is not encoded again"
+    write_zip(tmp_path / "training.zip", {"a/1.jpg": b"", "b/1.jpg": b""})
+    first = ("release", tmp_path / "training.zip", *sides, "--encoder", "tiny", "--detector", "none")
+    failed = run(*first, "--out", tmp_path / "refused")
+    assert (failed.code, "none of 2 pictures could be used" in failed.err) == (1, True), failed.err
+    assert not (tmp_path / "refused").exists()
+    write_zip(tmp_path / "training.zip", {"a/1.jpg": b"", "a/2.jpg": b""})
+    failed = run(*command, "--out", tmp_path / "refused")
+    assert (failed.code, failed.err.endswith("shows one person; training needs at least two\n")) == (1, True)
+    assert not (tmp_path / "refused").exists()
 
 
 def test_a_synthetic_set_needs_no_identities_under_any_column_name(made: Path) -> None:

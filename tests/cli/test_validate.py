@@ -1,17 +1,25 @@
 """If these fail, ``unface validate`` asks before anybody is enrolled, or does not end in one line when it should."""
 
 import json
+import socket
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZipFile
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from PIL import Image
 
 from tests.cli.command import Done
 from tests.cli.command import unface as run
+from tests.data.pictures import people, write_folder
+from tests.encode.encoded import Found
+from tests.encode.tiny import write_onnx
 from tests.real import nobody_pictures, weights_here
 from tests.validate.live import Face, served
+from unface.encode.onnx import OnnxEncoder
 from unface.result.validation import ValidationResult
 
 ENROLLED, ASKED = 3, 21
@@ -60,7 +68,7 @@ def test_the_operator_is_told_whom_to_enrol_and_only_then_is_anything_asked(
     assert (done.code, done.err) == (0, "")
     result = ValidationResult.load(tmp_path / "validation.json")
     asked = 2 * ASKED // 3
-    assert result.asked.counted == len(face.seen) == len(set(face.seen)) == ENROLLED * asked
+    assert result.asked.counted == len(face.seen) == len(set(face.seen)) == 1 + ENROLLED * asked
     assert {path.name for path in tmp_path.iterdir()} == {
         "enrol.csv",
         "ledger.jsonl",
@@ -122,6 +130,60 @@ def test_enrolled_pictures_without_a_face_are_named_before_anything_is_sent(
         done = validate((tmp_path / "people", folders[1]), tmp_path / "out", url, "--continue")
     assert (done.code, face.seen) == (1, [])
     assert done.err.startswith(f"unface: {tmp_path / 'people'}: no face was found in 'a/0.png' and 1 more; replace")
+
+
+def test_a_target_that_cannot_be_reached_is_one_line_before_any_weights_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "empty"))
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}/score/{{person}}"
+    told = "; nothing was asked, so put that right and give the same command again\n"
+    for target, why in ((url, "no connection (Connection refused)"), ("command:no-such-program", "no such program")):
+        done = run("validate", "--target", target, "--enrol", "x", "--continue", "--out", tmp_path / "out")
+        assert (done.code, done.err.count("\n"), done.err.endswith(told), why in done.err) == (1, 1, True, True)
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_target_that_refuses_is_told_after_one_question_and_before_anything_is_encoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
+    for name in ("tiny", "other"):
+        file = write_onnx(tmp_path / f"{name}.onnx")
+        run("models", "add", file, "--name", name, "--mean", 127.5, "--std", 128, "--licence", "of-my-own")
+    monkeypatch.setattr("unface.faces.load_detector", lambda *_, **__: Found())
+    everyone = people(ENROLLED + ASKED, 4)
+    names = sorted({path.split("/")[0] for path in everyone})
+    for kind, chosen in (("enrol", names[:ENROLLED]), ("ask", names[ENROLLED:])):
+        write_folder(tmp_path / kind, {path: data for path, data in everyone.items() if path.split("/")[0] in chosen})
+    encoded: list[int] = []
+
+    def watched(self: OnnxEncoder, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        encoded.append(len(images))
+        return encode(self, images)
+
+    encode = OnnxEncoder.encode
+    monkeypatch.setattr(OnnxEncoder, "encode", watched)
+    face, out, more = Face(), tmp_path / "out", ("--encoder", "tiny", "--judge", "other", "--continue")
+    with served(face) as url:
+        refused = validate((tmp_path / "enrol", tmp_path / "ask"), out, url, *more)
+        assert (refused.code, refused.err.count("\n"), encoded, face.seen) == (1, 1, [], [])
+        assert "404 Not Found" in refused.err
+        assert "nothing else was asked" in refused.err
+        questions = [line for line in (out / "ledger.jsonl").read_text().splitlines() if '"picture"' in line]
+        assert len(questions) == 1, "and it is counted"
+        face.service.people = set(names[:ENROLLED])
+        done = validate((tmp_path / "enrol", tmp_path / "ask"), out, url, *more)
+    assert (done.code, done.err) == (0, "")
+    asked = json.loads((out / "validation.json").read_text(encoding="utf-8"))["asked"]
+    seen = ENROLLED * (2 * ASKED // 3)
+    assert (asked["counted"], asked["answered"], len(face.seen), len(set(face.seen))) == (
+        seen + 2,
+        seen + 1,
+        *2 * (seen + 1,),
+    )
 
 
 def test_a_banned_run_says_so_in_one_line_and_keeps_its_ledger(folders: tuple[Path, Path], tmp_path: Path) -> None:

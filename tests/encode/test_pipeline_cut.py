@@ -63,9 +63,57 @@ def test_what_was_done_before_a_cut_is_not_done_again(
     assert not (tmp_path / ".cut.parquet.parts").exists()
 
 
-def test_an_unfinished_file_of_other_pictures_or_settings_is_not_gone_on_with(
-    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet
+def test_a_failed_run_leaves_nothing_unless_a_part_is_done(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    out = tmp_path / "new" / "deep" / "e.parquet"
+    with pytest.raises(RuntimeError, match="pulled the plug"):
+        encode_images(counted(pictures, [], stop_at=30), encoder, out, detector=None, batch=4)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "new").mkdir()
+    empty = ImageSet(tuple(ImageRef(ref.id, ref.identity, lambda: b"") for ref in pictures), pictures.source)
+    with pytest.raises(UnfaceError, match="none of 45 pictures could be used"):
+        encode_images(empty, encoder, out, detector=None)
+    assert not list((tmp_path / "new").iterdir()), "and a folder that was there before stays"
+    monkeypatch.setattr("unface.encode.pipeline._PART", 8)
+    with pytest.raises(RuntimeError, match="pulled the plug"):
+        encode_images(counted(pictures, [], stop_at=30), encoder, out, detector=None, batch=4)
+    assert len(list(out.parent.glob(".e.parquet.parts/part-*"))) >= 1, "what the next run continues from"
+
+
+def test_a_private_file_is_its_owners_alone_at_every_moment(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unface.encode.pipeline._PART", 8)
+    out = tmp_path / "vectors" / "e.parquet"
+    bad = ImageSet((ImageRef("bad", "nobody", lambda: b""), *pictures), pictures.source)
+    with pytest.raises(RuntimeError, match="pulled the plug"):
+        encode_images(counted(bad, [], stop_at=38), encoder, out, detector=None, batch=4, private=True)
+    before = modes(tmp_path / "vectors")
+    assert len([name for name in before if "part-" in name]) >= 1
+    encode_images(bad, encoder, out, detector=None, batch=4, private=True)
+    after = modes(tmp_path / "vectors")
+    assert after == {".": 0o700, "e.parquet": 0o600, "e.parquet.skipped.csv": 0o600}
+    assert {mode & 0o077 for name, mode in before.items() if "_unface/lock" not in name} == {0}
+    encode_images(pictures, encoder, tmp_path / "e.parquet", detector=None)
+    assert (tmp_path / "e.parquet").stat().st_mode & 0o777 == 0o666 & ~current_umask(), "as any other output"
+
+
+def modes(folder: Path) -> dict[str, int]:
+    every = [folder, *folder.rglob("*")]
+    return {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in every}
+
+
+def current_umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def test_an_unfinished_file_of_other_pictures_or_settings_is_not_gone_on_with(
+    tmp_path: Path, encoder: OnnxEncoder, pictures: ImageSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unface.encode.pipeline._PART", 8)
     out = tmp_path / "e.parquet"
     with pytest.raises(RuntimeError):
         encode_images(counted(pictures, [], stop_at=30), encoder, out, detector=None, batch=4)

@@ -29,7 +29,7 @@ def test_an_attack_without_what_it_needs_is_refused_by_name() -> None:
 def test_every_name_is_an_attack_and_others_are_refused() -> None:
     for name in ATTACKS:
         assert isinstance(load_attack(name), Attack), name
-    with pytest.raises(UnfaceError, match="no attack 'nbnet'; choose from "):
+    with pytest.raises(UnfaceError, match="attack 'nbnet' is not known; choose from "):
         load_attack("nbnet")
 
 

@@ -118,6 +118,9 @@ def test_a_killed_run_goes_on_and_inverts_nobody_twice(tmp_path: Path) -> None:
     place = place_at(tmp_path / "cut")
     with pytest.raises(KeyboardInterrupt):
         invert(case, [killed], {"raw": None}, place, controls=100)
+    kept = [path for path in (tmp_path / "cut" / "_unface").rglob("*") if path.suffix == ".npz"]
+    assert kept
+    assert {path.stat().st_mode & 0o777 for path in (*kept, kept[0].parent)} == {0o600, 0o700}
     with pytest.raises(UnfaceError, match="was begun with different settings"):
         invert(case, [Killed("pool=100,steps=11", None)], {"raw": None}, place, controls=100)
     left = tmp_path / "cut" / "_unface" / "unfinished" / "0123abcd"

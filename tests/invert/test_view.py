@@ -15,7 +15,7 @@ from unface.encode import aligned, framed, space_of
 from unface.erase import Projection, RandomSubspace
 from unface.errors import UnfaceError
 from unface.invert import Ledger, Threat
-from unface.invert.view import FFHQ, View, Window, as_pictures, window_of
+from unface.invert.view import FFHQ, View, Window, as_pictures, in_parts, window_of
 from unface.prior.diffusion import CELEBA_FACE
 from unface.seeds import stream
 
@@ -106,3 +106,22 @@ def test_a_diffusion_prior_says_where_its_faces_are(tmp_path: Path) -> None:
 
 def test_pictures_are_rounded_to_bytes() -> None:
     assert as_pictures(torch.full((1, 3, 1, 1), 0.5)).tolist() == [[[[128, 128, 128]]]]
+
+
+def test_work_that_does_not_fit_into_memory_is_done_in_smaller_parts() -> None:
+    tried: list[tuple[int, int]] = []
+
+    def doubled(part: slice) -> torch.Tensor:
+        tried.append((part.start, part.stop))
+        if part.stop - part.start > 3:
+            raise torch.cuda.OutOfMemoryError
+        return 2 * torch.arange(part.start, part.stop)
+
+    assert in_parts(10, doubled, 8).tolist() == [2 * number for number in range(10)]
+    assert tried == [(0, 8), (0, 4), (0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
+
+    def never(part: slice) -> torch.Tensor:
+        raise torch.cuda.OutOfMemoryError
+
+    with pytest.raises(UnfaceError, match="not enough free memory for one picture"):
+        in_parts(10, never, 8)

@@ -1,6 +1,8 @@
 """Front ends against an independent implementation, and the channels that each scheme is published with."""
 
 import random
+import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ from benchmarks.frequency_speed import thin_products
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.progress import Silent
+from unface.protect.certificate import SchemeFrontEnd
 from unface.protect.frequency import BLOCK, SCHEMES, VARIANTS, YCBCR, FrontEnd, scheme
+from unface.protect.measure import measure_certificate
+from unface.report.certificate import render_certificate
 from unface.seeds import stream
 
 
@@ -108,3 +114,16 @@ def test_unknown_schemes_are_refused(name: str, variant: str, said: str) -> None
 def test_pictures_of_another_size_are_refused() -> None:
     with pytest.raises(UnfaceError, match=r"expected \(n, 8, 8, 3\)"):
         FrontEnd(scheme("dctdp"), 8).planes(np.zeros((1, 9, 9, 3)))
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("name", SCHEMES)
+def test_what_a_certificate_says_of_a_scheme_continues_after_its_subject(name: str, variant: str) -> None:
+    chosen = scheme(name, variant)
+    result = measure_certificate(SchemeFrontEnd(chosen, 6), name=name, notes=chosen.notes, progress=Silent())
+    (found,) = result.findings
+    assert (found.severity, found.about in ("noise", "channels", "server")) == ("note", True)
+    assert found.text[0] != found.text[0].upper() or found.text[0].isdigit(), "as in 'noise: never applied'"
+    assert not found.text.endswith(".")
+    page = unescape(re.sub(r"<[^>]+>", "", render_certificate(result)))
+    assert f"{found.about}: {found.text}" in page.replace("\N{NO-BREAK SPACE}", " ")

@@ -1,5 +1,6 @@
 """If these fail, a page or terminal about a protected face set breaks, or shows what protection.json does not hold."""
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -35,6 +36,32 @@ def test_the_terminal_fits(width: int) -> None:
     assert max(map(len, shown.splitlines())) <= width
     assert "fine-tuned *" in shown
     assert "not measured: other backbones" in shown
+
+
+def test_each_count_says_what_was_counted() -> None:
+    """The study releases 3,000 people, and attackers look for 500 of them."""
+    made = protection()
+    methods = [one.model_copy(update={"pictures": 15_000, "people": 3_000}) for one in made.methods[:3]]
+    unlearned = methods[2].model_copy(update={"utility": []})
+    made = made.model_copy(
+        update={
+            "release": made.release.model_copy(update={"pictures": 15_000, "people": 3_000}),
+            "methods": [*methods[:2], unlearned, made.methods[3]],
+            "calibrate_people": 400,
+            "measured_people": 500,
+        }
+    )
+    page = re.sub(r"<[^>]+>", " ", render_protection(made))
+    assert "15,000 released pictures of 3,000 people, preset" in page
+    assert page.count("learned from 15,000 pictures of 3,000 people") == 2
+    assert page.count("learned from 9 pictures of 3 people") == 1
+    assert "on 400 people of the release; the numbers are of 500 other people" in page
+    text = StringIO()
+    print_protection(made, Console(file=text, width=300))
+    assert (
+        "15,000 released pictures of 3,000 people, from which recognisers learn; attackers look for 500 of these "
+        "people, with thresholds from 400 others."
+    ) in text.getvalue()
 
 
 def test_the_file_is_read_back(tmp_path: Path) -> None:

@@ -96,6 +96,39 @@ def test_a_key_that_was_forgotten_at_the_first_try_may_be_added(tmp_path: Path) 
         assert ledger.score(0, "x") == 0.5
 
 
+def test_a_ledger_is_bound_to_its_faces_once_they_are_known(tmp_path: Path) -> None:
+    path, early = tmp_path / "ledger.jsonl", replace(BINDING, queries_sha256=None)
+    with opened_ledger(path, early) as ledger:
+        ledger.answer(ledger.count(0, ["x first"]), [0.5])
+    with opened_ledger(path, early) as ledger:
+        assert ledger.answered == 1
+    for _ in range(2):
+        with opened_ledger(path, BINDING) as ledger:
+            assert ledger.score(0, "x first") == 0.5
+    assert sum(b'"queries_sha256": "c"' in line for line in path.read_bytes().splitlines()) == 1
+    with pytest.raises(UnfaceError, match="is the ledger of another set of query faces"):
+        opened_ledger(path, replace(BINDING, queries_sha256="other")).__enter__()
+    with opened_ledger(path, early) as ledger:
+        assert ledger.answered == 1, "before faces are drawn again, any may follow"
+    with pytest.raises(UnfaceError, match="is the ledger of another enrolment"):
+        opened_ledger(path, replace(early, enrolled_sha256="other")).__enter__()
+
+
+def test_of_a_target_that_never_answered_another_first_question_is_asked_each_time(tmp_path: Path) -> None:
+    face, path = Face(), tmp_path / "ledger.jsonl"
+    people, early = dict(zip(("p0", "p1", "p2"), pictures(3), strict=True)), replace(BINDING, queries_sha256=None)
+    face.service.people = {"p2"}
+    asked = []
+    with served(face) as url:
+        for _ in range(5):
+            with opened_ledger(path, early) as ledger:
+                session = Session(open_target(url).target, ledger, Pace())
+                session.first(people)
+                asked.append((ledger.counted, ledger.answered, session.ended is None))
+    assert asked == [(1, 0, False), (2, 0, False), (3, 1, True), (3, 1, True), (3, 1, True)]
+    assert face.seen == [("p2", people["p1"].content)], "somebody else's picture"
+
+
 def test_two_runs_never_share_a_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     with (

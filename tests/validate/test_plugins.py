@@ -108,5 +108,5 @@ def test_a_target_that_cannot_be_made_is_one_line(target: str, why: str) -> None
 
 def test_an_unknown_attack_is_told_those_that_are_installed() -> None:
     assert load_attack("first").name == "first"
-    with pytest.raises(UnfaceError, match=r"^no attack 'last'; choose from best-of-n, scores, decisions, .*first"):
+    with pytest.raises(UnfaceError, match=r"^attack 'last' is not known; choose from best-of-n, scores, .*first"):
         load_attack("last")

@@ -115,6 +115,7 @@ def test_templates_are_what_the_worst_attack_recovered_and_are_written_only_when
     done.result.save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["validation.json"]
     saved = read_embeddings(done.save_templates(tmp_path / "templates.parquet"))
+    assert (tmp_path / "templates.parquet").stat().st_mode & 0o777 == 0o600
     assert list(saved.names) == sorted(done.names)
 
 

@@ -434,7 +434,7 @@ def _gallery(done: "Inverted", pictures: "ImageSet", material: "Material", path:
         f"<style>{style}</style><h1>Attacked and reconstructed faces</h1><p>Keep this file at home.</p>"
         f"<table><tr><th>attacked</th>{heads}</tr>{''.join(rows)}</table></html>\n"
     )
-    write_file(path, page.encode())
+    write_file(path, page.encode(), private=True)
     return path
 
 

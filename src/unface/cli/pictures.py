@@ -62,7 +62,15 @@ def encoded(
     from unface.encode import encode_images, made_of
 
     encode_images(
-        pictures, encoder, path, detector=detector, threads=threads, force=force, keep=True, progress=progress
+        pictures,
+        encoder,
+        path,
+        detector=detector,
+        threads=threads,
+        force=force,
+        keep=True,
+        private=True,
+        progress=progress,
     )
     embeddings = read_embeddings(path, context="context")
     return replace(embeddings, notes=(*embeddings.notes, *pictures.notes, *made_of(path).notes))

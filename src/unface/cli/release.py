@@ -207,6 +207,9 @@ def _encoded(
         encoders, detector, again=True, accept_licence=accept_licence, threads=threads, progress=progress
     )
     given = {role: _pictures(source) for role, source in sources.items()}
+    for role, (pictures, labelled) in given.items():
+        if labelled and len(pictures.identities) < 2 and role != "synthetic":
+            raise UnfaceError(f"{pictures.source}: shows one person; {role} needs at least two")
     given["synthetic"] = _facemae(sources["synthetic"], given["synthetic"], given["training"][0], mask_seed)
     originals = {ref.id: ref.copy_of for ref in given["synthetic"][0]}
     crops: list[TraitCrop | None] = [None]
@@ -228,11 +231,10 @@ def _encoded(
                 threads=threads,
                 force=force,
                 keep=True,
+                private=True,
                 progress=progress,
             )
-            many = labelled and len({ref.identity for ref in pictures}) > 1
-            if labelled and not many and role != "synthetic":
-                raise UnfaceError(f"{pictures.source}: shows one person; {role} needs at least two")
+            many = labelled and len(pictures.identities) > 1
             read = read_embeddings(path, identity="identity" if many else None)
             read = replace(read, source=pictures.source, notes=(*read.notes, *pictures.notes, *made_of(path).notes))
             sets[role] = faces_of(read, labelled=many)

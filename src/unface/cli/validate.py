@@ -96,16 +96,15 @@ def validate(
     no question is asked twice.
     """
     from unface.cli.show import progress_bars
-    from unface.faces import load_detector
+    from unface.faces import Remembered, load_detector
     from unface.gate import policy_for
-    from unface.judge import load_recogniser
-    from unface.protect.server import open_server
     from unface.result.validation import ValidationResult
     from unface.validate.attacks import load_attack
     from unface.validate.ledger import LEDGER_FILE, is_begun
     from unface.validate.material import embedder, enrolment_of
     from unface.validate.nobody import NOBODY, Drawing
-    from unface.validate.run import Plan, require_authorised
+    from unface.validate.oracle import Pace
+    from unface.validate.run import Plan, ask_first, reach, require_authorised
     from unface.validate.run import validate as run
     from unface.validate.targets import Enrollable, HttpForm, open_target
 
@@ -117,33 +116,22 @@ def validate(
     form = HttpForm(score_path, body, _pairs(field, "--field"), _pairs(header_env, "--header-env"), timeout)
     own = encoder or (_RESTRICTED[0] if accept_licence else _PERMISSIVE)
     with progress_bars(quiet=quiet or json) as progress:
-        loaded: dict[str, Recogniser] = {}
-
-        def recogniser(name: str) -> "Recogniser":
-            if name not in loaded:
-                loaded[name] = load_recogniser(name, accept_licence=accept_licence, threads=threads, progress=progress)
-            return loaded[name]
-
-        def built_in(text: str) -> "Embed":
-            kind, _, name = text.partition(":")
-            face = recogniser(name) if kind == "encoder" else open_server(name, recogniser, seed=seed)
-            return embedder(face, load_detector(accept_licence=accept_licence))
-
-        opened = open_target(
-            target,
-            decisions_only=decisions_only,
-            form=form,
-            embed=built_in,
-        )
+        recognisers = _Recognisers(accept_licence, threads, seed, progress)
+        opened = open_target(target, decisions_only=decisions_only, form=form, embed=recognisers.built_in)
         require_authorised(opened, authorised_by)
-        detector = load_detector(accept_licence=accept_licence)
-        usual = [name for name in (_PERMISSIVE, *_RESTRICTED) if accept_licence or name == _PERMISSIVE]
-        judges = [name for name in (names(judge) or usual) if name != opened.encoder]
-        seeing = {name: recogniser(name) for name in dict.fromkeys([own, *judges])}
+        asks = isinstance(opened.target, Enrollable) or go_on or is_begun(out / LEDGER_FILE)
+        if asks:
+            reach(opened)
+        detector = Remembered(load_detector(accept_licence=accept_licence))
+        seeing = {name: recognisers.named(name) for name in [own, *_judges(names(judge), opened, accept_licence)]}
         drawing = Drawing(seed, device, accept_licence, threads, progress)
         enrol_folder = drawing.enrolled(people, out / "enrol") if enrol == NOBODY else Path(enrol)
+        pace = Pace(rate or (None if opened.local else _REMOTE_RATE))
+        if asks and not isinstance(opened.target, Enrollable):
+            faces = enrolment_of(_seen(enrol_folder, {}, detector, "finding enrolled faces", threads, progress), enrol)
+            ask_first(opened, faces, authorised_by, out / LEDGER_FILE, pace)
         enrolled = enrolment_of(_seen(enrol_folder, seeing, detector, "enrolled", threads, progress), enrol)
-        if not (isinstance(opened.target, Enrollable) or go_on or is_begun(out / LEDGER_FILE)):
+        if not asks:
             _ask_to_enrol(enrolled, enrol_folder, out, opened, budget)
             return
         query_folder = drawing.queries(budget + _BESIDE, out / "queries") if queries == NOBODY else Path(queries)
@@ -153,10 +141,41 @@ def validate(
         case = _case(
             opened, enrolled, asked, own, enrol, queries, authorised_by, budget, seed, threads, embed, generator
         )
-        plan = Plan(budget, names(attack), rate or (None if opened.local else _REMOTE_RATE), seed)
+        plan = Plan(budget, names(attack), pace.rate, seed, pace=pace)
         done = run(case, plan, out / LEDGER_FILE, progress=progress)
     more = _write_quiz(done, case, out, seed) if quiz else {}
     _show(done, out, rules, more, save_templates=save_templates, json=json, quiet=quiet)
+
+
+class _Recognisers:
+    """Each loaded once, and the systems that unface itself makes of them."""
+
+    def __init__(self, accept_licence: bool, threads: int | None, seed: int, progress: "Progress") -> None:
+        self._accept, self._threads, self._seed, self._progress = accept_licence, threads, seed, progress
+        self._loaded: dict[str, Recogniser] = {}
+
+    def named(self, name: str) -> "Recogniser":
+        from unface.judge import load_recogniser
+
+        if name not in self._loaded:
+            self._loaded[name] = load_recogniser(
+                name, accept_licence=self._accept, threads=self._threads, progress=self._progress
+            )
+        return self._loaded[name]
+
+    def built_in(self, text: str) -> "Embed":
+        from unface.faces import load_detector
+        from unface.protect.server import open_server
+        from unface.validate.material import embedder
+
+        kind, _, name = text.partition(":")
+        face = self.named(name) if kind == "encoder" else open_server(name, self.named, seed=self._seed)
+        return embedder(face, load_detector(accept_licence=self._accept))
+
+
+def _judges(named: list[str], opened: "OpenedTarget", accept_licence: bool) -> list[str]:
+    usual = [name for name in (_PERMISSIVE, *_RESTRICTED) if accept_licence or name == _PERMISSIVE]
+    return [name for name in (named or usual) if name != opened.encoder]
 
 
 def _write_quiz(done: "Validated", case: "Case", out: Path, seed: int) -> dict[Path, str]:

@@ -205,15 +205,22 @@ def _decoded(coming: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
 
 
 def write_embeddings(
-    embeddings: EmbeddingSet, path: str | os.PathLike[str], *, dtype: Literal["float32", "float16"] = "float32"
+    embeddings: EmbeddingSet,
+    path: str | os.PathLike[str],
+    *,
+    dtype: Literal["float32", "float16"] = "float32",
+    private: bool = False,
 ) -> None:
-    """Columns id, identity, vector and the labels; replaces what is there, by a rename once all is written."""
+    """Columns id, identity, vector and the labels; replaces what is there, by a rename once all is written.
+
+    A ``private`` file is readable by its owner alone.
+    """
     target = Path(path)
     name = short_name(target)
     table = _table(embeddings, dtype, name)
     row_bytes = embeddings.vectors.shape[1] * np.dtype(dtype).itemsize
     try:
-        with written_whole(target) as unfinished:
+        with written_whole(target, private=private) as unfinished:
             pq.write_table(
                 table,
                 unfinished,

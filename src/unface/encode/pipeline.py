@@ -34,7 +34,7 @@ from unface.output.lock import run_lock
 from unface.output.manifest import MANIFEST, agree, read_plan
 from unface.output.place import Place, place_at
 from unface.output.taken import refuse_link, require_new_file
-from unface.output.write import SEE_TO_IT, OutputError, staged, write_file
+from unface.output.write import SEE_TO_IT, OutputError, folder_for_output, staged, write_file
 from unface.progress import Progress, Silent
 from unface.threads import available_cores
 
@@ -46,6 +46,7 @@ class Parts:
     out: Path
     folder: Path
     place: Place
+    private: bool
 
     def has(self, number: int) -> bool:
         return (self.folder / _part_name(number)).exists()
@@ -69,7 +70,7 @@ class Parts:
     def join(self, count: int, schema: pa.Schema) -> None:
         """All parts as the output, which appears by a rename; the parts go."""
         with (
-            staged(self.out, option="--out") as unfinished,
+            staged(self.out, private=self.private, option="--out") as unfinished,
             pq.ParquetWriter(unfinished, schema, use_dictionary=["identity"], write_page_checksum=True) as writer,
         ):
             for table in self.tables(count):
@@ -87,23 +88,34 @@ def _part_name(number: int) -> str:
 
 
 @contextmanager
-def opened_parts(out: Path, plan: dict[str, object], *, force: bool) -> Iterator[Parts]:
-    """Parts to begin, or to continue if an unfinished output has the same plan; held against other processes."""
+def opened_parts(out: Path, plan: dict[str, object], *, force: bool, private: bool) -> Iterator[Parts]:
+    """Parts to begin, or to continue if an unfinished output has the same plan; held against other processes.
+
+    Parts that are there when the block fails stay for the next run; without any, nothing stays.
+    """
     require_free(out, force=force)
     folder = _parts_of(out)
     refuse_link(folder)
-    place = place_at(folder, short_name(out))
+    place = replace(place_at(folder, short_name(out)), private=private)
     try:
-        with run_lock(place):
-            left = place.listed("")
-            if force or read_plan(place) is None:
-                for old in left:
-                    if old.name.startswith("part-"):
-                        place.drop(old.name)
-                place.drop(MANIFEST)
-            place.drop_unfinished()
-            agree(place, plan)
-            yield Parts(out, folder, place)
+        with (
+            folder_for_output(out.parent, private=private),
+            folder_for_output(folder, private=private),
+            run_lock(place),
+        ):
+            try:
+                left = [old.name for old in place.listed("") if old.name.startswith("part-")]
+                if force or not left or read_plan(place) is None:
+                    for old in left:
+                        place.drop(old)
+                    place.drop(MANIFEST)
+                place.drop_unfinished()
+                agree(place, plan)
+                yield Parts(out, folder, place, private)
+            except BaseException:
+                if not any(folder.glob("part-*")):
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise
     except OSError as error:
         raise UnfaceError(f"{out}: cannot be written ({reason(error)}); choose another --out") from None
 
@@ -172,6 +184,7 @@ def encode_images(
     threads: int | None = None,
     force: bool = False,
     keep: bool = False,
+    private: bool = False,
     progress: Progress | None = None,
 ) -> Encoded:
     """Columns id, identity, vector, context, phash, faces, face_score, face_px; the space in the file's metadata.
@@ -181,6 +194,7 @@ def encode_images(
     Pictures that cannot be decoded, and for encoders of aligned faces those without a face, are left out and counted.
     Without a detector pictures are taken to be aligned already, and their surroundings stay unknown.
     With a ``crop`` the vectors are of one trait, in a space of their own (``arcface-mbf:eyes``).
+    A ``private`` file, and its folder if it is new, are open to their owner alone.
     """
     if crop is not None and detector is None:
         raise UnfaceError(f"the {crop.trait} cannot be found without a detector; leave out --detector none")
@@ -208,7 +222,7 @@ def encode_images(
     space = space_of(encoder)
     if crop is not None:
         space = replace(space, encoder=f"{encoder.name}:{crop.trait}")
-    with opened_parts(out, plan, force=force) as parts:
+    with opened_parts(out, plan, force=force, private=private) as parts:
         chunks = [images.images[start : start + size] for start in range(0, len(images), size)]
         missing = [number for number in range(len(chunks)) if not parts.has(number)]
         wanted = [ref for number in missing for ref in chunks[number]]
@@ -386,7 +400,7 @@ def _finish(parts: Parts, count: int, images: ImageSet, space: Space, plan: Mapp
     if skipped:
         text = StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([("id", "reason"), *skipped])
-        write_file(listing, text.getvalue().encode())
+        write_file(listing, text.getvalue().encode(), private=parts.private)
     else:
         listing.unlink(missing_ok=True)
     copies = any(ref.copy_of for ref in images)

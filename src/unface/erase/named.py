@@ -13,7 +13,7 @@ from unface.erase.keeper import Keeper
 from unface.erase.rlace import RLACE
 from unface.erase.utility_aware import UtilityLEACE, UtilityPCA
 from unface.errors import UnfaceError
-from unface.functions import registered
+from unface.functions import registered, unknown
 
 # The paper's 192 of 512 dimensions.
 _USUAL_SHARE = 3 / 8
@@ -68,8 +68,7 @@ def make_eraser(
     others: Eraser | None = registered("eraser", name, lambda make: make(rank))
     if others is not None:
         return others
-    every = [*ERASERS, *UTILITY_AWARE, KEEPER, *CONTROLS]
-    raise UnfaceError(f"eraser {name!r} is not known; choose from {', '.join(every)}")
+    raise unknown("eraser", name, [*ERASERS, *UTILITY_AWARE, KEEPER, *CONTROLS])
 
 
 def usual_rank(dim: int, identities: int) -> int:

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 
-from unface.errors import UnfaceError
-from unface.functions import registered
+from unface.functions import registered, unknown
 from unface.invert.ports import Attack
 
 ATTACKS: Mapping[str, str] = {
@@ -25,10 +23,8 @@ def load_attack(name: str) -> Attack:
         module, _, maker = ATTACKS[own].partition(":")
         made: Attack = getattr(import_module(module), maker)(*([preset] if preset else []))
         return made
-    others: object | None = registered("attack", name, lambda make: make())
-    if isinstance(others, Attack):
-        return others
+    unfit = "works on scores, not on stored vectors; use it with unface validate"
+    others: Attack | None = registered("attack", name, lambda make: make(), Attack, unfit=unfit)
     if others is not None:
-        raise UnfaceError(f"attack {name!r}: works on scores, not on stored vectors; use it with unface validate")
-    known = ", ".join([*ATTACKS, *sorted(entry_points(group="unface.attacks").names)])
-    raise UnfaceError(f"no attack {name!r}; choose from {known}")
+        return others
+    raise unknown("attack", name, ATTACKS)

@@ -6,7 +6,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,7 @@ def invert(
     first = case.threat(RAW, None, None, seed)
     for attack in attacks:
         require(attack, first)
+    place = replace(place, private=True)  # what is kept of the targets shows people
     with run_lock(place):
         if again:
             finish(place)

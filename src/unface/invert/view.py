@@ -194,5 +194,21 @@ def as_pictures(decoded: Tensor) -> NDArray[np.uint8]:
 
 
 def in_parts(count: int, function: Callable[[slice], Tensor], at_once: int = _AT_ONCE) -> Tensor:
-    """``function`` of slices of 0 … count, joined."""
-    return torch.cat([function(slice(start, min(start + at_once, count))) for start in range(0, count, at_once)])
+    """``function`` of slices of 0 … count, joined; smaller ones from where a GPU's memory does not suffice."""
+    done: list[Tensor] = []
+    start = 0
+    while start < count:
+        part = slice(start, min(start + at_once, count))
+        try:
+            done.append(function(part))
+            start = part.stop
+            continue
+        except torch.cuda.OutOfMemoryError:
+            if part.stop - start == 1:
+                raise UnfaceError(
+                    "the GPU has not enough free memory for one picture; end what else runs on it, or use --device cpu"
+                ) from None
+        # Here, since the exception held on to what it was raised over.
+        at_once = (part.stop - start) // 2
+        torch.cuda.empty_cache()
+    return torch.cat(done)

@@ -55,7 +55,7 @@ def file_lock(path: Path, busy: str) -> Iterator[None]:
 @contextmanager
 def _folder_lock(place: Place, busy: UnfaceError, option: str) -> Iterator[None]:
     try:
-        with opened_folder(place.root, OWN, make=True):
+        with opened_folder(place.root, OWN, make=True, private=place.private):
             file = os.fdopen(opened_file(place.root, _LOCK, os.O_RDWR | os.O_CREAT), "r+b")
     except OSError as error:
         raise OutputError(f"{place.shown}: cannot be written ({reason(error)}); choose another {option}") from None

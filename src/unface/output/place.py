@@ -18,7 +18,7 @@ from pyarrow import fs
 from unface import errors
 from unface.errors import UnfaceError, reason, short_name
 from unface.output.taken import is_link, opened_file, opened_folder
-from unface.output.write import OutputError
+from unface.output.write import PRIVATE_FILE, OutputError
 
 OWN = "_unface"
 """The folder of an output in which its manifest, records and unfinished files lie."""
@@ -44,6 +44,8 @@ class Place:
     address: str
     title: str = ""
     """The name in messages, if not that of the address."""
+    private: bool = False
+    """On this machine: what is written is readable by its owner alone."""
 
     @property
     def local(self) -> bool:
@@ -141,16 +143,17 @@ class Place:
     @contextmanager
     def _local_file(self, name: str, token: str) -> Iterator["Sink"]:
         folder, _, leaf = name.rpartition("/")
+        mode = PRIVATE_FILE if self.private else 0o666
         with ExitStack() as stack:
             with self._writing(name):
-                aside = stack.enter_context(opened_folder(self.root, UNFINISHED, make=True))
-                new = os.open(token, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666, dir_fd=aside)
+                aside = stack.enter_context(opened_folder(self.root, UNFINISHED, make=True, private=self.private))
+                new = os.open(token, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode, dir_fd=aside)
                 sink = Sink(os.fdopen(new, "wb"), self._called(name), on_disk=True)
             try:
                 yield sink
                 with self._writing(name):
                     sink.finish()
-                    target = stack.enter_context(opened_folder(self.root, folder, make=True))
+                    target = stack.enter_context(opened_folder(self.root, folder, make=True, private=self.private))
                     self._refuse_link(name, leaf, target)
                     # Content and name survive a power cut.
                     os.replace(token, leaf, src_dir_fd=aside, dst_dir_fd=target)

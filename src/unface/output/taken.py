@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from unface.errors import UnfaceError, short_name
-from unface.output.write import OutputError, unfinished_files
+from unface.output.write import PRIVATE_FOLDER, OutputError, unfinished_files
 
 
 def require_new_file(path: Path, *, force: bool, option: str = "--out", make_folder: bool = False) -> None:
@@ -73,10 +73,11 @@ def _require_writable(path: Path, folder: Path, option: str) -> None:
 
 
 @contextmanager
-def opened_folder(root: str, name: str, *, make: bool = False) -> Iterator[int]:
+def opened_folder(root: str, name: str, *, make: bool = False, private: bool = False) -> Iterator[int]:
     """A descriptor of the folder ``name`` below ``root``, with "/" between folders; for ``dir_fd``.
 
-    It stays that folder, whatever its name leads to meanwhile. ``make`` makes folders that are missing.
+    It stays that folder, whatever its name leads to meanwhile. ``make`` makes folders that are missing; below ``root``,
+    ``private`` ones are open to their owner alone.
     """
     if make:
         Path(root).mkdir(parents=True, exist_ok=True)
@@ -87,7 +88,7 @@ def opened_folder(root: str, name: str, *, make: bool = False) -> Iterator[int]:
             below = f"{below}/{part}" if below else part
             if make:
                 with suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=folder)
+                    os.mkdir(part, PRIVATE_FOLDER if private else 0o777, dir_fd=folder)
             with _refused(root, below, part, folder):
                 inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)

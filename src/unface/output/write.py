@@ -19,6 +19,7 @@ from unface.errors import UnfaceError, reason, short_name
 
 SEE_TO_IT = "see to that and give the same command again"
 """What to do about a full disk, or a missing permission."""
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 _TOKEN = 4  # bytes, in the names of unfinished files
 
 
@@ -53,9 +54,9 @@ def _require_free(unfinished: Path, path: Path) -> None:
         pass  # a file system without hard links: renaming decides
 
 
-def write_file(path: Path, content: bytes, *, option: str | None = None) -> None:
+def write_file(path: Path, content: bytes, *, private: bool = False, option: str | None = None) -> None:
     """One file; see ``staged``."""
-    with staged(path, option=option) as unfinished:
+    with staged(path, private=private, option=option) as unfinished:
         unfinished.write_bytes(content)
 
 
@@ -80,6 +81,24 @@ def write_files(folder: Path, texts: Mapping[str, str], private: Mapping[str, st
         for name in private.keys() - unfinished.keys():
             (folder / name).unlink(missing_ok=True)
         sync(folder)
+
+
+@contextmanager
+def folder_for_output(folder: Path, *, private: bool = False) -> Iterator[None]:
+    """Make a folder, and those above it; a ``private`` one is open to its owner alone.
+
+    If the block fails, folders that were made here and hold nothing are removed again.
+    """
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(PRIVATE_FOLDER if private else 0o777, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for one in made:
+                one.rmdir()
+        raise
 
 
 @contextmanager
@@ -182,7 +201,7 @@ def publish(unfinished: Path, path: Path) -> None:
 
 def new_file(path: Path, *, private: bool = False) -> None:
     """An empty file to write to: never one that is there already, and never through a link."""
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE if private else 0o666))
 
 
 def sync(path: Path) -> None:

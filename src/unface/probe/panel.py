@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.errors import UnfaceError
-from unface.functions import registered
+from unface.functions import registered, unknown
 from unface.probe.calibrate import calibrate
 from unface.probe.cosine import Cosine
 from unface.probe.kshot import RoleRows, Shot, draw_shot
@@ -60,7 +59,7 @@ def _probe(name: str) -> Probe:
     others: Probe | None = registered("probe", name, lambda make: make())
     if others is not None:
         return others
-    raise UnfaceError(f"probe {name!r} is not known; choose from {', '.join(PROBES)}")
+    raise unknown("probe", name, PROBES)
 
 
 def run_panel(

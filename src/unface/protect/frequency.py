@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.result.file import Finding, note
 
 BLOCK = 8  # pixels of a block, and how often a picture is enlarged: one block for each pixel
 LEVEL = 128.0  # taken off each plane before the DCT; JPEG adds as much to Cb and Cr, so that only Y changes
@@ -48,7 +49,8 @@ class Scheme:
     """One of them is drawn for each picture."""
     laplace: float | None = None
     """Scale of Laplace noise on every number sent."""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
+    """What a certificate has to say of it."""
 
 
 def scheme(name: str, variant: str = "published") -> Scheme:
@@ -64,10 +66,13 @@ def _without(*dropped: int) -> tuple[int, ...]:
     return tuple(channel for channel in range(BLOCK * BLOCK) if channel not in dropped)
 
 
-_DUETFACE_MASK = (
-    "A randomly initialised 1 × 1 convolution weights the server's features in every forward pass. It comes after what "
-    "the client sends, so the certificate does not change; scores do. The authors' own code has it too."
+_DUETFACE_MASK = note(
+    "server",
+    "a randomly initialised 1 × 1 convolution weights its features in every forward pass; that is after what the "
+    "client sends, so it changes scores and not this certificate (the code of its authors has it too)",
 )
+_FIRST_STEP = "that of the first training step; a trained system learns its own, which is not public"
+_ORDERS = "they also arrive in one of three orders; the attacker is taken to know subset and order"
 _KNOWN: dict[tuple[str, str], Scheme] = {
     (one.name, one.variant): one
     for one in (
@@ -76,27 +81,27 @@ _KNOWN: dict[tuple[str, str], Scheme] = {
             "published",
             (_without(0),),
             laplace=0.25,  # sensitivity 1 over a mean budget of 4
-            notes=("Noise is that of the first training step; a trained system learns its own, which is not public.",),
+            notes=(note("noise", _FIRST_STEP),),
         ),
-        Scheme("dctdp", "as-attacked", (_without(0),), notes=("The noise is defined and never applied.",)),
+        Scheme("dctdp", "as-attacked", (_without(0),), notes=(note("noise", "defined in the code and never applied"),)),
         Scheme(
             "duetface",
             "published",
             (_without(*_CLIENT),),
-            notes=("This is what the server receives: 54 channels. Ten others stay on the client.",),
+            notes=(note("channels", "the server receives 54; the other ten stay on the client"),),
         ),
         Scheme("duetface", "as-attacked", (_without(*_CLIENT),), notes=(_DUETFACE_MASK,)),
         Scheme(
             "partialface",
             "published",
             _SUBSETS,
-            notes=("Channels also arrive in one of three orders; the attacker is taken to know subset and order.",),
+            notes=(note("channels", _ORDERS),),
         ),
         Scheme(
             "partialface",
             "as-attacked",
             (_without(*_CLIENT, *_NOT_DRAWN),),
-            notes=("It sends 36 fixed channels, drawn once from those of DuetFace, and not nine for each picture.",),
+            notes=(note("channels", "36 fixed ones of DuetFace's 54, instead of nine drawn for each picture"),),
         ),
     )
 }

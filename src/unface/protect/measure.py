@@ -80,7 +80,7 @@ def measure_certificate(
     name: str,
     variant: str | None = None,
     kind: str = "linear",
-    notes: Sequence[str] = (),
+    notes: Sequence[Finding] = (),
     given: Portraits | None = None,
     recogniser: EncoderRecogniser | None = None,
     seed: int = 0,
@@ -88,7 +88,7 @@ def measure_certificate(
 ) -> CertificateResult:
     """Everything that certificate.json holds."""
     clock = Clock()
-    findings: list[Finding] = [note("front end", text) for text in notes]
+    findings = list(notes)
     missing = [] if given is not None else ["what pictures look like after least squares; give --pictures"]
     solved = None if given is None else _Solved.of(front_end, given, seed, progress)
     progress.start("maps", len(front_end.outputs))

@@ -10,7 +10,7 @@ from unface.output.write import write_file
 from unface.page.tables import Table, bounded, print_safely, remarks, table, terminal_table
 from unface.page.templates import render_page
 from unface.report.opening import certificate_opening
-from unface.result.certificate import CertificateResult, MapResult
+from unface.result.certificate import CertificateResult, MapResult, PicturesResult
 from unface.result.numbers import Mean
 from unface.result.words import rate
 
@@ -42,17 +42,19 @@ def _pictures_table(result: CertificateResult) -> Table | None:
     found = result.pictures
     if found is None:
         return None
-    identity = found.identity
-    tar = (
-        [""] * 3 if identity is None else map(bounded, (identity.originals, identity.guesses, identity.reconstructions))
-    )
-    heads = ("picture", "PSNR, dB", *([] if identity is None else [f"linked at FAR {rate(identity.far)}"]))
+    heads = ("picture", "PSNR, dB", *([] if found.identity is None else [f"linked at FAR {rate(found.identity.far)}"]))
+    title = f"{found.pictures:,} pictures of {found.people:,} people, protected and solved for"
+    return table(title, heads, _picture_rows(found))
+
+
+def _picture_rows(found: PicturesResult) -> list[tuple[str, ...]]:
+    """What came back beside a guess and the originals: its quality, and the share that is linked where it was tried."""
     qualities = {"originals": None, "guess: mean of other people": found.guess_psnr, "reconstructions": found.psnr}
-    rows = [
-        (name, _mean(quality), *([share] if share else []))
-        for (name, quality), share in zip(qualities.items(), tar, strict=True)
-    ]
-    return table(f"{found.pictures:,} pictures of {found.people:,} people, protected and solved for", heads, rows)
+    rows = [(name, _mean(quality)) for name, quality in qualities.items()]
+    if found.identity is None:
+        return [*rows]
+    linked = (found.identity.originals, found.identity.guesses, found.identity.reconstructions)
+    return [(*row, bounded(share)) for row, share in zip(rows, linked, strict=True)]
 
 
 def _noise(result: CertificateResult) -> str:
@@ -81,11 +83,8 @@ def print_certificate(result: CertificateResult, console: Console) -> None:
         drawn.add_column("PSNR, dB", justify="right")
         if found.identity is not None:
             drawn.add_column(f"TAR at FAR {rate(found.identity.far)}", justify="right")
-        shown = found.identity
-        tar = [""] * 3 if shown is None else map(bounded, (shown.originals, shown.guesses, shown.reconstructions))
-        rows = {"originals": None, "guess: mean of other people": found.guess_psnr, "reconstructions": found.psnr}
-        for (name, quality), share in zip(rows.items(), tar, strict=True):
-            drawn.add_row(name, _mean(quality), *([share] if share else []))
+        for row in _picture_rows(found):
+            drawn.add_row(*row)
         print_safely(console, drawn)
     console.print()
     for remark in remarks(result.findings, result.not_measured):

@@ -26,7 +26,7 @@ from unface.page.templates import render_page
 from unface.report.opening import protection_opening
 from unface.result.numbers import Estimate, Share
 from unface.result.protection import PAPER_K, AttackerResult, MethodResult, ProtectionResult
-from unface.result.words import in_percent, interval, percent, rate
+from unface.result.words import count, in_percent, interval, percent, rate
 
 _KINDS = {
     "recogniser": "as published",
@@ -64,8 +64,9 @@ def print_protection(result: ProtectionResult, console: Console) -> None:
     print_safely(console, Text(result.verdict, style="bold"))
     facts = result.release
     about = (
-        f"{facts.name}: {facts.pictures:,} pictures of {facts.people:,} people; thresholds from "
-        f"{result.calibrate_people:,} of them, numbers from {result.measured_people:,} others."
+        f"{facts.name}: {facts.pictures:,} released pictures of {facts.people:,} people, from which recognisers learn; "
+        f"attackers look for {result.measured_people:,} of these people, with thresholds from "
+        f"{result.calibrate_people:,} others."
     )
     print_safely(console, Text(about, style="dim"))
     console.print()
@@ -106,6 +107,11 @@ def _difference(method: MethodResult, originals: MethodResult | None) -> str:
     return "" if less is None else f"{difference(less.value, less.low, less.high)} points to originals"
 
 
+def _learned_from(method: MethodResult) -> str:
+    pictures, people = count(method.pictures, "picture"), count(method.people, "person", "people")
+    return f"learned from {pictures} of {people}" if method.utility else f"{pictures} of {people}"
+
+
 def _methods_table(result: ProtectionResult) -> Table:
     rows = []
     for method in result.methods:
@@ -114,7 +120,7 @@ def _methods_table(result: ProtectionResult) -> Table:
         seeds = len(method.utility[0].seeds) if method.utility else 0
         rows.append(
             [
-                Cell(method.label, f"{method.pictures:,} pictures", strong=method.audited),
+                Cell(method.label, _learned_from(method), strong=method.audited),
                 Cell(NOT_MEASURED if found is None else _accuracy(found), _difference(method, result.originals)),
                 Cell(f"{seeds}"),
                 Cell("–" if worst is None else worst.name),

@@ -1,12 +1,10 @@
 """Attacks by name: those of unface, and those that other packages register under the entry point ``unface.attacks``."""
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 
 import numpy as np
 
-from unface.errors import UnfaceError
-from unface.functions import registered
+from unface.functions import registered, unknown
 from unface.validate.map2v import ImprovedMap2V, Map2V
 from unface.validate.ports import Attack, Knowledge, Oracle, Picture, Recovered, Setting
 from unface.validate.scores import Decisions, Scores
@@ -46,10 +44,8 @@ def load_attack(name: str) -> Attack:
     """An attack by its name."""
     if name in ATTACKS:
         return ATTACKS[name]()
-    made: object | None = registered("attack", name, lambda make: make())
-    if isinstance(made, Attack):
-        return made
-    if made is not None:
-        raise UnfaceError(f"attack {name!r}: works on stored vectors, not on scores; use it with unface invert")
-    known = ", ".join([*ATTACKS, *sorted(entry_points(group="unface.attacks").names)])
-    raise UnfaceError(f"no attack {name!r}; choose from {known}")
+    unfit = "works on stored vectors, not on scores; use it with unface invert"
+    others: Attack | None = registered("attack", name, lambda make: make(), Attack, unfit=unfit)
+    if others is not None:
+        return others
+    raise unknown("attack", name, ATTACKS)

@@ -53,6 +53,10 @@ class HttpTarget:
         self._headers = {name: _from_environment(name, variable) for name, variable in form.headers.items()}
         self._connection: _Holding | None = None
 
+    def reach(self) -> None:
+        """See ``Reachable``."""
+        self._connected()
+
     def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
         """See ``Target``."""
         return self.score_announced(person, pictures, lambda: None)

@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from unface.output.write import OutputError, new_file, sync
 
 SCHEMA = "unface.ledger/1"
 LEDGER_FILE = "ledger.jsonl"
+_ASKED_WITH = "queries_sha256"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ class Binding:
     target: str
     target_sha256: str
     enrolled_sha256: str
-    queries_sha256: str
+    queries_sha256: str | None
+    """None before the faces to ask with are known; the ledger is bound to them as soon as they are."""
     authorised_by: str | None
 
 
@@ -160,9 +162,11 @@ def opened_ledger(path: Path, binding: Binding) -> Iterator[Ledger]:
                 file.truncate(0)
                 lines = []
             if lines:
-                _require_same(path, lines[0], head)
+                asked_with = _require_same(path, lines, head)
                 ledger = Ledger(path, file, lines[1:])
                 ledger._write([{"resumed": _now()}])
+                if asked_with is None and binding.queries_sha256 is not None:
+                    ledger._write([{_ASKED_WITH: binding.queries_sha256}], flush=True)
             else:
                 ledger = Ledger(path, file, [])
                 ledger._write([{**head, "started": _now()}], flush=True)
@@ -193,16 +197,19 @@ def _only_tried(lines: Sequence[bytes], head: Mapping[str, object]) -> bool:
     except (ValueError, RecursionError):
         return False
     other = isinstance(found, dict) and found.get("target_sha256") != head["target_sha256"]
-    rest = {key: value for key, value in head.items() if key != "target_sha256"}
+    # Without an answer, it does not matter which faces were to be asked with.
+    rest = {key: value for key, value in head.items() if key not in ("target_sha256", _ASKED_WITH)}
     return other and found == {**found, **rest} and not any(b'"score"' in line for line in lines[1:])
 
 
-def _require_same(path: Path, line: bytes, head: Mapping[str, object]) -> None:
+def _require_same(path: Path, lines: Sequence[bytes], head: Mapping[str, object]) -> object:
+    """Refuse another run's ledger; returns the hash of the faces that it is asked with, None if it has none yet."""
     try:
-        found = json.loads(line)
+        found = json.loads(lines[0])
         assert isinstance(found, dict)
     except (ValueError, AssertionError, RecursionError):
         raise _damaged(path, 1) from None
+    asked_with = found[_ASKED_WITH] = found.get(_ASKED_WITH) or _bound_later(lines[1:])
     if found.get("schema") != SCHEMA:
         raise UnfaceError(f"{path}: is no ledger of this version ({SCHEMA}); choose another --out")
     names = {
@@ -213,8 +220,19 @@ def _require_same(path: Path, line: bytes, head: Mapping[str, object]) -> None:
         "authorised_by": "--authorised-by",
     }
     for key, what in names.items():
-        if found.get(key) != head[key]:
+        open_yet = key == _ASKED_WITH and None in (asked_with, head[key])
+        if found.get(key) != head[key] and not open_yet:
             raise UnfaceError(f"{path}: is the ledger of another {what}; choose another --out, or give the same again")
+    return asked_with
+
+
+def _bound_later(lines: Sequence[bytes]) -> object:
+    """The faces that a ledger was bound to after its first question; a line that is damaged is refused elsewhere."""
+    for line in lines:
+        if _ASKED_WITH.encode() in line:
+            with suppress(ValueError, RecursionError, AttributeError):
+                return json.loads(line).get(_ASKED_WITH)
+    return None
 
 
 def _damaged(path: Path, number: int) -> UnfaceError:

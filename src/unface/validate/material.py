@@ -66,7 +66,10 @@ def see(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Seen:
-    """Every picture of the set; the same bytes a second time are left out, since no question is asked twice."""
+    """Every picture of the set; the same bytes a second time are left out, since no question is asked twice.
+
+    Without recognisers, faces are only looked for.
+    """
     progress = progress or Silent()
     wanted = [recogniser.wanted for recogniser in recognisers.values()]
     pictures, owners = list[Picture](), list[str]()
@@ -106,7 +109,7 @@ def see(
                 owners.append(image.identity)
                 for waiting, one in zip(frames, cut, strict=True):
                     waiting.append(one)
-                if len(frames[0]) == _BATCH:
+                if len(pictures) % _BATCH == 0:
                     embed()
     embed()
     names, identities = np.unique(np.array(owners, dtype=object), return_inverse=True)

@@ -16,7 +16,7 @@ LONGEST_WAIT = 120.0
 """Seconds; a target that asks for a longer break ends the run, which continues when the command is given again."""
 MOST_LOST = 5
 """Answers lost in a row after which the run ends."""
-_AGAIN = " again"
+_AGAIN, _FIRST = " again", " first"
 
 
 @dataclass
@@ -55,6 +55,18 @@ class Session:
     def person(self, number: int, name: str, budget: int) -> "Asking":
         """An oracle for one enrolled person."""
         return Asking(self, number, name, budget)
+
+    def first(self, people: Mapping[str, Picture]) -> None:
+        """One question ahead of all others, about somebody with the picture of somebody else who is enrolled.
+
+        It shows whether the target answers at all. None is asked of a target that has answered before.
+        """
+        names, pictures = list(people), list(people.values())
+        for number, name in enumerate(names):
+            picture = pictures[number - 1]
+            if not (self.ledger.answered or self.ledger.was_asked(number, picture.sha256 + _FIRST)):
+                self.send(number, name, [picture], _FIRST)
+                return
 
     def repeat(self, number: int, name: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
         """(n,) second answers to questions that were asked before, each a question of its own; NaN where there is none.

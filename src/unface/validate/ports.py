@@ -87,6 +87,15 @@ class Announced(Protocol):
         ...
 
 
+@runtime_checkable
+class Reachable(Protocol):
+    """A target that can be tried without a question."""
+
+    def reach(self) -> None:
+        """Connect, and send nothing. Raises ``NotSent`` or ``Refused`` where that fails."""
+        ...
+
+
 class Oracle(Protocol):
     """One enrolled person of a target, as an attack sees it."""
 

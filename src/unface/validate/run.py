@@ -31,7 +31,7 @@ from unface.validate.ledger import Binding, Ledger, opened_ledger
 from unface.validate.material import FEWEST_PEOPLE, sha256_of, taken
 from unface.validate.measure import WORST, Curve, Verdicts, ceilings, judge_recovered, shared_fars, worst_curve
 from unface.validate.oracle import Asking, Pace, Replayed, Session
-from unface.validate.ports import Attack, Faces, Knowledge, Picture, TemplateJudge
+from unface.validate.ports import Attack, Faces, Knowledge, NotSent, Picture, Reachable, Refused, TemplateJudge
 from unface.validate.targets import Enrollable, OpenedTarget
 
 STAGES = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
@@ -114,7 +114,7 @@ class Validated:
             [name for name, known in zip(self.names, there, strict=True) if known],
             source="recovered templates",
         )
-        write_embeddings(found, path)
+        write_embeddings(found, path, private=True)
         return path
 
 
@@ -140,6 +140,29 @@ def validate(case: Case, plan: Plan, ledger_path: Path, *, progress: Progress | 
                 f"{ledger_path.name} keeps them, so give the same command again once that is put right"
             )
         return _concluded(case, plan, session, attacks, kept, done, reached, clock, progress)
+
+
+def reach(opened: OpenedTarget) -> None:
+    """Refuse a target that cannot be reached, before anything is asked or encoded."""
+    if isinstance(opened.target, Reachable):
+        try:
+            opened.target.reach()
+        except (NotSent, Refused) as error:
+            raise UnfaceError(
+                f"{error}; nothing was asked, so put that right and give the same command again"
+            ) from None
+
+
+def ask_first(opened: OpenedTarget, enrolled: Faces, authorised_by: str | None, ledger_path: Path, pace: Pace) -> None:
+    """One question, counted as any other, before faces are drawn or encoded: a wrong key or name is known at once."""
+    require_authorised(opened, authorised_by)
+    target = opened.target
+    binding = Binding(target.name, opened.sha256, sha256_of(enrolled), None, authorised_by)
+    with opened_ledger(ledger_path, binding) as ledger:
+        session = Session(target, ledger, pace)
+        session.first({name: enrolled.pictures[enrolled.rows(at)[0]] for at, name in enumerate(enrolled.names)})
+    if session.ended is not None:
+        raise UnfaceError(f"{session.ended}; nothing else was asked, so put that right and give the same command again")
 
 
 def require_authorised(opened: OpenedTarget, authorised_by: str | None) -> None:

@@ -12,6 +12,7 @@ import ipaddress
 import json
 import math
 import shlex
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -147,6 +148,11 @@ class CommandTarget:
         # Arguments may hold a key, so results show the program alone.
         self.name, self.decisions_only = f"command:{self._words[0]}", decisions_only
         self._timeout = timeout
+
+    def reach(self) -> None:
+        """See ``Reachable``."""
+        if shutil.which(self._words[0]) is None:
+            raise Refused(f"{self.name}: there is no such program")
 
     def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
         """See ``Target``."""
