@@ -283,7 +283,9 @@ def _strengths(encoder: str) -> list[Strength]:
         table = tables.get(name)
         columns = [] if table is None else list(table.columns)
         copies = next((one for one in COPIES if one in columns), None)
-        for row in [] if table is None or copies is None else table.rows:
+        if table is None or copies is None:
+            continue
+        for row in table.rows:
             cells: dict[str, Any] = dict(zip(columns, row, strict=True))
             (linked, low, high), (kept, *_) = cells[ALBUMS], cells[copies]
             eraser, _, setting = str(cells["space"]).partition(" ")

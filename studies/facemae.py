@@ -978,7 +978,10 @@ KEYS = {"attackers": 3, "methods": 2, "curve": 2, "differences": 2}
 def joined(
     before: Findings, found: dict[str, Table], figures: dict[str, Cell]
 ) -> tuple[dict[str, Table], dict[str, Cell]]:
-    """Lines of an earlier record as they are, and those of methods, shares and models that it did not have."""
+    """Lines of an earlier record as they are, and those of methods, shares and models that it did not have.
+
+    Methods that were measured again are in a table of their own, ``repeated``.
+    """
     tables = {}
     for name, table in found.items():
         old, key = before.tables.get(name), KEYS.get(name, 1)
@@ -987,6 +990,9 @@ def joined(
         if name == "curve":
             rows.sort(key=lambda line: cast(float, line[1]))
         tables[name] = Table(columns=table.columns if old is None else old.columns, rows=rows)
+        if name == "methods":
+            again = [line for line in table.rows if line[:key] in known]
+            tables["repeated"] = Table(columns=table.columns, rows=again)
     missing = [
         one for one in cast(list[str], before.figures["not_reached"]) if one in cast(list[str], figures["not_reached"])
     ]

@@ -92,8 +92,22 @@ HELD: dict[str, Callable[[], bool]] = {
     "~2.4 to 3.2 %": lambda: worst_shares("isp", "sscd-int8", "sscd-distilled") == "2.4 to 3.2 %",
     "~0.3 to 1.2 %": lambda: worst_shares("isp", *OTHER_GENERAL) == "0.3 to 1.2 %",
     "loses 59 to 86 %": lambda: keeper_loses() == "59 to 86 %",
-    "Shares are of 100 people": lambda: (
-        cells("inversion", "success", "targets")["photographs arcface-mbf alsuv raw"] == 100
+    "Shares are of 200 people": lambda: (
+        {
+            targets
+            for name, targets in cells("inversion", "success", "targets").items()
+            if name.startswith("photographs") and " alsuv " in name and not name.endswith("random")
+        }
+        == {200}
+    ),
+    "(100 people)": lambda: cells("inversion_whole", "success", "targets")["photographs arcface-mbf diffmi raw"] == 100,
+    "(100 people each)": lambda: (
+        {
+            targets
+            for name, targets in cells("inversion", "success", "targets").items()
+            if name.endswith("translate:decode raw")
+        }
+        == {100}
     ),
     "(50 people)": lambda: cells("inversion_whole", "success", "targets")["photographs arcface-mbf bob raw"] == 50,
     "behind DCTDP with 60 people": lambda: 60 in {row[2] for row in read_findings("ppfr").tables["linked"].rows},

@@ -113,7 +113,9 @@ def test_a_record_keeps_its_lines_and_gains_those_of_other_shares() -> None:
     again = Table(columns=columns, rows=[["FaceMAE", 0.75, 0.1], ["FaceMAE", 0.3, 0.8]])
     ablations = Table(columns=columns, rows=[["IM", 0.75, 0.7]])
     figures: dict[str, Cell] = {"not_reached": ["nobody", "masks"], "verdict": "later", "second_one": 0.5}
-    both, told = joined(before, {"curve": again, "ablations": ablations}, figures)
+    before.tables["methods"] = before.tables["curve"]
+    both, told = joined(before, {"curve": again, "methods": again, "ablations": ablations}, figures)
     assert both["curve"].rows == [["FaceMAE", 0.3, 0.8], ["FaceMAE", 0.75, 0.742]]
     assert both["ablations"].rows == ablations.rows
+    assert both["repeated"].rows == [["FaceMAE", 0.75, 0.1]]
     assert told == {"not_reached": ["nobody"], "verdict": "earlier", "second_one": 0.5}
