@@ -49,10 +49,11 @@ class Verification:
         frr = np.searchsorted(mated, histogram.edges) / len(mated)
         crossing = int(np.count_nonzero(far >= frr)) - 1
         low, high = neighbourhood(histogram, crossing, self._screen.margin)
-        above, scores = impostors_between(self._pairing, low, high, self._screen)
+        above, scores, counts = impostors_between(self._pairing, low, high, self._screen)
         inside = mated[(mated >= low) & (mated < high)]
         thresholds = np.unique(np.concatenate([scores, inside, [low, high]]))
-        false_accepts = above + len(scores) - np.searchsorted(scores[::-1], thresholds)
+        reaching = above + np.append(0, np.cumsum(counts))
+        false_accepts = reaching[len(scores) - np.searchsorted(scores[::-1], thresholds)]
         return equal_error(false_accepts / self._pairing.impostors, np.searchsorted(mated, thresholds) / len(mated))
 
 

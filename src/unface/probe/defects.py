@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtri
 
 from unface.data import EmbeddingSet
-from unface.pairs import Pairing, all_mated, cosine_space, impostors_above, open_screen, pair_up
+from unface.pairs import cosine_space, impostors_above, mated_pairs, open_screen, pair_up
 from unface.threads import one_blas_thread
 
 NEAR_DUPLICATE = 0.999
@@ -58,9 +58,12 @@ def near_duplicates(
 ) -> NearDuplicates:
     """Count pairs above a cosine; pairs across identities are named."""
     pairing = pair_up(cosine_space(embeddings.vectors), embeddings.identities)
-    across = impostors_above(pairing, cosine, open_screen(pairing.space, device), threads=threads)
-    named = tuple(_named(embeddings, int(a), int(b)) for a, b in across.rows[:_NAMED_AT_MOST])
-    return NearDuplicates(cosine, len(across), _within(pairing, cosine), pairing.mated, named)
+    highest, across = impostors_above(
+        pairing, cosine, open_screen(pairing.space, device), most=_NAMED_AT_MOST, threads=threads
+    )
+    named = tuple(_named(embeddings, int(a), int(b)) for a, b in highest.rows)
+    within = sum(int(np.count_nonzero(pairs.scores >= cosine)) for pairs in mated_pairs(pairing))
+    return NearDuplicates(cosine, across, within, pairing.mated, named)
 
 
 def lookalikes(embeddings: EmbeddingSet) -> tuple[Lookalike, ...]:
@@ -125,10 +128,6 @@ def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
         dimension = brentq(too_rare, 2.0, dimension) if too_rare(2.0) < 0 else 2.0
     half = (dimension - 1) / 2
     return float(1 - 2 * betaincinv(half, half, _FALSE_ALARM / (count * (count - 1) / 2)))
-
-
-def _within(pairing: Pairing, cosine: float) -> int:
-    return int(np.count_nonzero(all_mated(pairing).scores >= cosine))
 
 
 def _named(embeddings: EmbeddingSet, a: int, b: int) -> tuple[str, str, str, str]:
