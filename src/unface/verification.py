@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unface.errors import UnfaceError
+from unface.memory import require_further_memory
 from unface.metrics import TarAtFar, allowed_accepts, equal_error, just_above, tar_at_far
 from unface.pairs import (
     Pairing,
@@ -29,6 +30,8 @@ __all__ = ["TarAtFar", "Verification", "tar_at_far", "verify"]
 
 # Above this many false accepts they are counted instead of listed: 16 bytes each would outgrow the vectors themselves.
 _LISTED_AT_MOST = 4_000_000
+# For the equal error rate: as they are made, sorted, and beside the thresholds between which it lies.
+_BYTES_OF_A_MATED_SCORE = 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,4 +137,9 @@ def _checked(vectors: ArrayLike, identities: ArrayLike) -> tuple[NDArray[np.floa
 
 
 def _mated_scores(pairing: Pairing) -> NDArray[np.float32]:
+    require_further_memory(
+        _BYTES_OF_A_MATED_SCORE * pairing.mated,
+        f"the equal error rate of {pairing.mated:,} mated pairs",
+        "compare fewer pictures of each person",
+    )
     return np.concatenate([pairs.scores for pairs in mated_pairs(pairing)])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.pairs.crowd import Crowd, NoisyScreen, crowds, everything, make_crowd, small_blocks
 from tests.pairs.test_nearest import all_scores, expected, same, unit
 from tests.pairs.test_tail import assert_same_bytes
-from unface import UnfaceError
+from unface import UnfaceError, verify
 from unface.memory import limit_memory
 from unface.pairs import (
     Hits,
@@ -229,3 +229,11 @@ def test_mated_pairs_of_one_large_identity_come_in_small_chunks_and_are_not_held
     assert peak < 120 << 20
     with pytest.raises(UnfaceError, match=r"^12,497,500 mated pairs: needs about [\d.]+ .B of memory, "):
         all_mated(pairing)
+
+
+def test_an_equal_error_rate_of_more_mated_pairs_than_fit_the_budget_is_refused() -> None:
+    limit_memory("64M")
+    measured = verify(np.random.default_rng(0).normal(size=(6500, 4)), np.minimum(np.arange(6500), 1), far=0.1)
+    assert measured.at[0.1].mated == 6499 * 6498 // 2
+    with pytest.raises(UnfaceError, match=r"^the equal error rate of 21,115,251 mated pairs: needs about [\d.]+ .B of"):
+        _ = measured.eer
