@@ -163,7 +163,7 @@ def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
         # without the picture itself, which would resemble its own mean by being in it
         own = np.einsum("nd,nd->n", unit, (sums[codes] - unit) / np.maximum(sizes[codes] - 1, 1)[:, None])
         usual, never = _usual(own, codes, len(sizes)), _never_among_strangers(unit, codes, means)
-        found = []
+        found: list[tuple[int, int]] = []
         step = max(1, min(_PICTURES_AT_ONCE, _SCORES_AT_ONCE // len(means)))
         for start in range(0, len(unit), step):
             rows = slice(start, start + step)
