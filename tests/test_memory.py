@@ -289,6 +289,25 @@ def test_an_audit_refuses_a_small_file_that_declares_more_than_its_budget(tmp_pa
     assert not (tmp_path / "audit").exists()
 
 
+def test_an_audit_of_vectors_that_all_tie_stays_within_its_budget(tmp_path: Path) -> None:
+    """12,000 rows in some kilobytes: every row is a candidate as the nearest neighbour of 1,000 queries."""
+    rows = 12_000
+    same = np.ones(8 * rows, np.float32)
+    identities = pa.array(np.arange(rows) % (rows // 20))
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(same), 8)
+    pq.write_table(pa.table({"vector": vectors, "identity": identities}), tmp_path / "faces.parquet")
+    words = ["--memory", "256M", "audit", "faces.parquet", "--out", "audit", "--probe", "cosine", "--far", "1e-4"]
+    child = subprocess.run(
+        [sys.executable, "-c", TELLS_ITS_PEAK, *words, "--no-maps", "--no-sweep", "--album", "none", "--quiet"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert child.stderr.count("\n") <= 1
+    assert int(child.stdout.split()[-1]) << 10 < 480 << 20
+
+
 def test_what_an_audit_makes_of_a_set_is_in_its_budget(archive: Path) -> None:
     """40 MB fit into 200 MB as they are read; with all that an audit holds beside them they do not."""
     limit_memory("200M")

@@ -4,7 +4,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
@@ -154,6 +154,14 @@ def beyond_memory(source: str = "") -> UnfaceError:
     """What MemoryError means under such a limit."""
     where = f"{source}: " if source else ""
     return UnfaceError(f"{where}needs more memory than the budget of {_shown(memory_budget())}; raise --memory")
+
+
+def require_further_memory(needed: int, source: str, advice: str) -> None:
+    """Refuse what would not fit beside all that the process holds already, as far as the system tells."""
+    with suppress(OSError):
+        needed += _now("RssAnon")
+    if needed > _LEAST_HELD:
+        require_memory(needed, source, advice)
 
 
 def require_memory(needed: int, source: str, advice: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unface.errors import UnfaceError
+from unface.memory import require_further_memory
 from unface.metrics import TarAtFar, allowed_accepts, equal_error, just_above, tar_at_far
 from unface.pairs import (
     Pairing,
@@ -29,6 +30,8 @@ __all__ = ["TarAtFar", "Verification", "tar_at_far", "verify"]
 
 # Above this many false accepts they are counted instead of listed: 16 bytes each would outgrow the vectors themselves.
 _LISTED_AT_MOST = 4_000_000
+# For the equal error rate: as they are made, sorted, and beside the thresholds between which it lies.
+_BYTES_OF_A_MATED_SCORE = 28
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +52,11 @@ class Verification:
         frr = np.searchsorted(mated, histogram.edges) / len(mated)
         crossing = int(np.count_nonzero(far >= frr)) - 1
         low, high = neighbourhood(histogram, crossing, self._screen.margin)
-        above, scores = impostors_between(self._pairing, low, high, self._screen)
+        above, scores, counts = impostors_between(self._pairing, low, high, self._screen)
         inside = mated[(mated >= low) & (mated < high)]
         thresholds = np.unique(np.concatenate([scores, inside, [low, high]]))
-        false_accepts = above + len(scores) - np.searchsorted(scores[::-1], thresholds)
+        reaching = above + np.append(0, np.cumsum(counts))
+        false_accepts = reaching[len(scores) - np.searchsorted(scores[::-1], thresholds)]
         return equal_error(false_accepts / self._pairing.impostors, np.searchsorted(mated, thresholds) / len(mated))
 
 
@@ -133,4 +137,9 @@ def _checked(vectors: ArrayLike, identities: ArrayLike) -> tuple[NDArray[np.floa
 
 
 def _mated_scores(pairing: Pairing) -> NDArray[np.float32]:
+    require_further_memory(
+        _BYTES_OF_A_MATED_SCORE * pairing.mated,
+        f"the equal error rate of {pairing.mated:,} mated pairs",
+        "compare fewer pictures of each person",
+    )
     return np.concatenate([pairs.scores for pairs in mated_pairs(pairing)])

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unface.pairs import Pairing, PairSpace, cosine_space, l2_space, pair_up
 from unface.pairs.pairing import Block
-from unface.pairs.screen import CpuScreen, Hits
+from unface.pairs.screen import CpuScreen, Hits, TooManyHits
 
 SPACES = {"cosine": cosine_space, "l2": l2_space}
 KINDS = ("continuous", "integers", "duplicates", "scales")
@@ -112,9 +112,11 @@ class NoisyScreen:
         noisy[over] = np.nextafter(noisy[over], exact[over].astype(np.float32))
         self._noisy = noisy
 
-    def above(self, block: Block, cut: float) -> Hits:
+    def above(self, block: Block, cut: float, most: int | None = None) -> Hits:
         scores = self.scores(block)
         i, j = np.nonzero(scores >= cut)
+        if most is not None and len(i) > most:
+            raise TooManyHits
         return Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
 
     def scores(self, block: Block) -> NDArray[np.float32]:

@@ -60,10 +60,12 @@ def test_a_screen_that_errs_by_exactly_its_margin_is_corrected(seed: int, size: 
     assert counted.total.tolist() == [np.count_nonzero(truth >= threshold) for threshold in thresholds]
     assert {str(counts.dtype) for counts in (counted.total, counted.by_identity)} == {"int64"}
     low, high = float(thresholds[len(thresholds) // 3]), float(thresholds[-1])
-    above, scores = impostors_between(pairing, low, high, screen)
+    above, scores, counts = impostors_between(pairing, low, high, screen)
     assert above == np.count_nonzero(truth >= high)
-    np.testing.assert_array_equal(scores, truth[(truth >= low) & (truth < high)])
-    np.testing.assert_array_equal(impostors_above(pairing, low, screen).scores, truth[truth >= low])
+    np.testing.assert_array_equal(np.repeat(scores, counts), truth[(truth >= low) & (truth < high)])
+    tail, count = impostors_above(pairing, low, screen, most=len(truth))
+    np.testing.assert_array_equal(tail.scores, truth[truth >= low])
+    assert count == len(tail)
 
 
 def test_a_lying_margin_would_be_noticed() -> None:
@@ -103,9 +105,10 @@ def test_impostors_between_bounds_include_the_lower_and_not_the_upper(crowd: Cro
     bounds = st.sampled_from([-np.inf, *truth.tolist(), np.inf])
     low, high = sorted([data.draw(bounds), data.draw(bounds)])
     for screen in screens(pairing, data.draw(st.integers(0, 2**32))):
-        above, scores = impostors_between(pairing, low, high, screen)
+        above, scores, counts = impostors_between(pairing, low, high, screen)
         assert above == np.count_nonzero(truth >= high)
-        np.testing.assert_array_equal(scores, truth[(truth >= low) & (truth < high)])
+        np.testing.assert_array_equal(np.repeat(scores, counts), truth[(truth >= low) & (truth < high)])
+        assert len(np.unique(scores)) == len(scores)
 
 
 def test_all_scores_equal_leaves_one_score_for_every_rank() -> None:

@@ -90,31 +90,13 @@ def test_pairs_above_lists_each_pair_once_by_exact_score() -> None:
     np.testing.assert_array_equal(found, scores[i, j])
 
 
-def test_the_torch_screen_finds_the_same() -> None:
+def test_the_torch_screen_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    from unface.pairs.nearest import _decided, _no_hits
-    from unface.pairs.pairing import Block
-    from unface.pairs.screen import join_hits
     from unface.pairs.torch_screen import TorchScreen
 
     space = compared(unit(700, 20, "tl"), unit(900, 20, "tr"))
-    screen = TorchScreen(space, "cpu")
-    best, known, held = np.full(700, -np.inf, np.float32), np.full(900, -np.inf, np.float32), [_no_hits()]
-    columns_held = [_no_hits()]
-    own = np.arange(5), np.arange(5)
-    for row in range(0, 700, 512):
-        for column in range(0, 900, 512):
-            block = Block(slice(row, min(row + 512, 700)), slice(column, min(column + 512, 900)))
-            without = own if row == column == 0 else None
-            peaks = screen.peaks(block, best[block.rows], known[block.columns], np.float32(2 * screen.margin), without)
-            best[block.rows] = np.maximum(best[block.rows], peaks.row_best)
-            known[block.columns] = np.maximum(known[block.columns], peaks.column_best)
-            held.append(peaks.by_row)
-            columns_held.append(peaks.by_column)
+    own = np.where(np.arange(700) < 5, np.arange(700), -1), np.where(np.arange(900) < 5, np.arange(900), -1)
     scores = all_scores(space)
-    scores[own] = -np.inf
-    found = (
-        _decided(space, join_hits(held), 700, by_row=True),
-        _decided(space, join_hits(columns_held), 900, by_row=False),
-    )
-    same(found, expected(scores))
+    scores[np.arange(5), np.arange(5)] = -np.inf
+    monkeypatch.setattr("unface.pairs.nearest.open_screen", lambda space, device: TorchScreen(space, "cpu"))
+    same(nearest_between(space, own=own), expected(scores))

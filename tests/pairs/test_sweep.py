@@ -29,7 +29,7 @@ from unface.pairs.sweep import raise_cut, sweep
 
 PASSES: dict[str, Callable[[Pairing, Screen, int], object]] = {
     "highest": lambda pairing, screen, threads: highest_impostors(pairing, 50, screen, threads=threads),
-    "above": lambda pairing, screen, threads: impostors_above(pairing, 0.5, screen, threads=threads),
+    "above": lambda pairing, screen, threads: impostors_above(pairing, 0.5, screen, most=9, threads=threads),
     "count": lambda pairing, screen, threads: count_impostors(pairing, np.array([0.5]), screen, threads=threads),
     "histogram": lambda pairing, screen, threads: impostor_histogram(pairing, screen, -1, 1, 64, threads=threads),
     "fine": lambda pairing, screen, threads: fine_histogram(pairing, screen, threads=threads),
@@ -46,10 +46,10 @@ class Watched:
         self.workers, self.callers, self.cuts = workers, set[int](), list[float]()
         self._screen = screen
 
-    def above(self, block: Block, cut: float) -> Hits:
+    def above(self, block: Block, cut: float, most: int | None = None) -> Hits:
         self.callers.add(threading.get_ident())
         self.cuts.append(cut)
-        return self._screen.above(block, cut)
+        return self._screen.above(block, cut, most)
 
     def scores(self, block: Block) -> NDArray[np.float32]:
         self.callers.add(threading.get_ident())

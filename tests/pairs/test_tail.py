@@ -62,7 +62,8 @@ def test_every_impostor_above_a_cut_is_listed_also_those_on_it(crowd: Crowd, dat
     cut = float(data.draw(st.sampled_from(truth.tolist())))
     seed = data.draw(st.integers(0, 2**32))
     for screen in (small_blocks(pairing), NoisyScreen(pairing, 0.1 * pairing.space.bound, seed)):
-        tail = impostors_above(pairing, cut, screen)
+        tail, count = impostors_above(pairing, cut, screen, most=len(truth))
+        assert count == len(tail)
         np.testing.assert_array_equal(tail.scores, truth[truth >= cut])
         assert_lists_true_pairs(tail, crowd)
         assert cut > tail.floor >= max(truth[truth < cut], default=-np.inf)
@@ -128,7 +129,7 @@ def test_exact_scores_are_made_by_as_many_threads_as_were_asked_for(
 
     monkeypatch.setattr("unface.pairs.space.parallel_map", watched)
     highest_impostors(pairing, 10, open_screen(pairing.space), threads=threads)
-    impostors_above(pairing, 0.5, open_screen(pairing.space), threads=threads)
+    impostors_above(pairing, 0.5, open_screen(pairing.space), most=10, threads=threads)
     assert asked == [threads, threads]
 
 
@@ -172,7 +173,8 @@ def test_pooled_tails_are_complete_above_their_floor(parts: list[Crowd], keep: i
 def test_pooling_tails_above_a_cut_keeps_all_of_them() -> None:
     parts = [make_crowd(seed, "continuous", 30) for seed in (0, 1)]
     pairings = [part.pairing for part in parts]
-    pooled = pool_tails([impostors_above(pairing, 0.5, open_screen(pairing.space)) for pairing in pairings])
+    tails = [impostors_above(pairing, 0.5, open_screen(pairing.space), most=1000)[0] for pairing in pairings]
+    pooled = pool_tails(tails)
     together = np.concatenate([everything(part).impostor for part in parts])
     assert len(pooled) == np.count_nonzero(together >= 0.5)
     assert pooled.floor < 0.5

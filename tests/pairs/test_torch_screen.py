@@ -96,12 +96,20 @@ def test_the_margin_of_a_case_worked_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("free", "side"),
-    [(2**37, 32_768), (5 * 4 * 8192**2, 8192), (5 * 4 * 8192**2 - 1, 4096), (2**30, 4096)],
+    ("free", "budget", "side"),
+    [
+        (2**37, 2**35, 32_768),
+        (5 * 4 * 8192**2, 2**35, 8192),
+        (5 * 4 * 8192**2 - 1, 2**35, 4096),
+        (2**30, 2**35, 4096),
+        (2**37, 2**31, 8192),
+        (2**37, 2**31 - 1, 4096),
+    ],
 )
-def test_blocks_are_as_large_as_five_of_them_fit_the_memory(
-    free: int, side: int, monkeypatch: pytest.MonkeyPatch
+def test_blocks_are_as_large_as_five_of_them_fit_the_gpu_and_eight_the_budget(
+    free: int, budget: int, side: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("unface.pairs.torch_screen.memory_budget", lambda: budget)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free, 2**40) if device == "cuda:1" else None)
     assert _block_side("cuda:1") == side
 

@@ -8,6 +8,7 @@ from tests.probe.planted import Model
 from tests.probe.small import cosines
 from unface.data import EmbeddingSet, make_identities
 from unface.errors import UnfaceError
+from unface.memory import limit_memory
 from unface.probe import lookalikes, near_duplicates
 from unface.probe.defects import _pairs_above, _unlikely_cosine
 from unface.seeds import stream
@@ -71,6 +72,16 @@ def test_pairs_above_a_cosine_are_listed_once_each_the_most_alike_first(
     i, j = _pairs_above(some, 0.7)
     assert list(zip(i.tolist(), j.tolist(), strict=True)) == expected
     assert len(expected) > 20
+
+
+def test_more_lookalikes_than_the_budget_can_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unface.probe.defects._BYTES_OF_A_NAME", 1 << 30)
+    limit_memory("64M")
+    try:
+        with pytest.raises(UnfaceError, match=r"^780 pairs of people who look alike: needs about "):
+            _pairs_above(directions(40, 3), -1.1)
+    finally:
+        limit_memory(None)
 
 
 def test_lookalikes_do_not_depend_on_how_many_are_compared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """If these fail, neighbours are not the nearest, or depend on blocks, threads or luck: k-NN and overlap are off."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,6 +45,32 @@ def test_neighbours_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.Monk
         monkeypatch.setattr(module, "_REFERENCES_AT_ONCE", references)
         monkeypatch.setattr(module, "_RUN", run)
         np.testing.assert_array_equal(nearest(vectors, vectors, 7, own=np.arange(300)), whole)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 12), st.integers(1, 60))
+def test_neighbours_are_the_same_however_few_candidates_are_held(seed: int, count: int, k: int, held: int) -> None:
+    """Coarse vectors, of which most tie, and doubles that a screen cannot tell apart."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(-1, 2, (count + 5, 3)).astype(np.float32)
+    drawn[::3] = np.nextafter(drawn[::3], 2 * drawn[::3])
+    queries, references = drawn[:5], drawn[5:]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CANDIDATES", held)
+        patch.setattr(module, "_REFERENCES_AT_ONCE", 7)
+        patch.setattr(module, "_RUN", 2)
+        assert nearest(queries, references, k).tolist() == by_sorting(queries, references, k)
+
+
+def test_of_references_that_are_all_the_same_the_first_are_the_neighbours_in_little_memory() -> None:
+    """256 × 60,000 ties, which take 300 MB as candidates."""
+    references = np.ones((60_000, 4), np.float32)
+    tracemalloc.start()
+    found = nearest(references[:256], references, 3, own=np.arange(256))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found.tolist() == [[row for row in range(4) if row != query][:3] for query in range(256)]
+    assert peak < 80 << 20
 
 
 def test_scores_closer_than_float32_products_can_tell_are_told_apart() -> None:

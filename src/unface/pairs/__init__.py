@@ -11,19 +11,22 @@ from unface.pairs.count import (
 )
 from unface.pairs.histogram import Histogram, bin_scores, impostor_histogram, sample_impostors
 from unface.pairs.mated import Mated, all_mated, mated_pairs
-from unface.pairs.nearest import Nearest, compared, nearest_between, pairs_above
+from unface.pairs.nearest import Nearest, compared, nearest_between, pairs_above, visit_above
 from unface.pairs.pairing import Pairing, pair_up
-from unface.pairs.screen import Screen, open_screen
+from unface.pairs.screen import Hits, Screen, join_hits, open_screen
 from unface.pairs.space import PairSpace, cosine_space, l2_space, quadratic_space
-from unface.pairs.tail import Tail, highest_impostors, impostors_above, pool_tails
+from unface.pairs.sweep import Reaching, look_through, most_held
+from unface.pairs.tail import Tail, highest_impostors, impostors_above, pool_tails, require_room
 
 __all__ = [
     "Accepts",
     "Histogram",
+    "Hits",
     "Mated",
     "Nearest",
     "PairSpace",
     "Pairing",
+    "Reaching",
     "Screen",
     "Tail",
     "all_mated",
@@ -36,8 +39,11 @@ __all__ = [
     "impostor_histogram",
     "impostors_above",
     "impostors_between",
+    "join_hits",
     "l2_space",
+    "look_through",
     "mated_pairs",
+    "most_held",
     "nearest_between",
     "neighbourhood",
     "open_screen",
@@ -47,5 +53,7 @@ __all__ = [
     "quadratic_space",
     "ranked_impostor",
     "reaching_impostors",
+    "require_room",
     "sample_impostors",
+    "visit_above",
 ]

@@ -5,6 +5,7 @@ exact scores of these few decide: the result is the same for every device, block
 """
 
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
 from unface.pairs.pairing import Block
-from unface.pairs.screen import Hits, Screen, join_hits, open_screen
+from unface.pairs.screen import Hits, Peaks, Screen, TooManyHits, join_hits, open_screen
 from unface.pairs.space import PairSpace
+from unface.pairs.sweep import Reaching, hits_of, most_at_once, most_held, parts_of, rows_within
 from unface.threads import parallel_map
 
 _MOST_HITS = 50_000_000
@@ -63,35 +65,33 @@ def nearest_between(
         # A floor is exact; what reaches it may screen a margin lower.
         else (floors[0] - np.float32(screen.margin), floors[1] - np.float32(screen.margin))
     )
-    pairs = None if own is None else _equal_pairs(*own)
-    lock, columns_held = threading.Lock(), [_no_hits()]
-    columns_count = 0
+    left_out = (lambda block: None) if own is None else _Own(*own, screen.block_columns).inside
+    lock, of_columns = threading.Lock(), _Candidates(space, columns_best, slack, by_row=False)
 
     def stripe(start: int) -> Nearest:
-        nonlocal columns_count
         rows = slice(start, min(start + screen.block_rows, left))
-        best = rows_best[rows]
-        here: list[Hits] = [_no_hits()]
+        of_rows = _Candidates(space, rows_best[rows].copy(), slack, by_row=True, start=start)
         for column in range(0, right, screen.block_columns):
             columns = slice(column, min(column + screen.block_columns, right))
-            block = Block(rows, columns)
-            with lock:
-                known = columns_best[columns].copy()
-            hits = screen.peaks(block, best, known, slack, _inside(pairs, block))
-            best, above = np.maximum(best, hits.row_best), np.maximum(known, hits.column_best)
-            here.append(hits.by_row)
-            with lock:
-                np.maximum(columns_best[columns], above, out=columns_best[columns])
-                columns_held.append(hits.by_column)
-                columns_count += len(hits.by_column)
-                if columns_count > _KEPT_AT_ONCE:
-                    kept = _above(join_hits(columns_held), columns_best, slack, by_row=False)
-                    columns_held[:] = [kept]
-                    columns_count = len(kept)
-                    _require_few(kept)
-        found = _above(join_hits(here), best, slack, by_row=True, start=start)
-        _require_few(found)
-        return _decided(space, found, rows.stop - rows.start, by_row=True, start=start)
+            for block, hits in peaks_of(Block(rows, columns), of_rows.best):
+                of_rows.take(hits.row_best, hits.by_row, rows_within(block, Block(rows, columns)))
+                with lock:
+                    of_columns.take(hits.column_best, hits.by_column, columns)
+        return of_rows.decided()
+
+    def peaks_of(block: Block, best: NDArray[np.float32]) -> Iterator[tuple[Block, Peaks]]:
+        """The peaks of a block: at once if they are few, else of a part of its rows at a time."""
+        most = most_at_once(block)
+        with lock:
+            known = columns_best[block.columns].copy()
+        try:
+            yield block, screen.peaks(block, best, known, slack, left_out(block), most)
+        except TooManyHits:
+            for part in parts_of(block, most):
+                with lock:
+                    known = columns_best[block.columns].copy()
+                here = best[rows_within(part, block)]
+                yield part, screen.peaks(part, here, known, slack, left_out(part))
 
     starts = range(0, left, screen.block_rows)
     done = parallel_map(stripe, starts, screen.workers or threads)
@@ -99,8 +99,63 @@ def nearest_between(
         np.concatenate([np.empty(0, np.float32), *(one.scores for one in done)]),
         np.concatenate([np.empty(0, np.int64), *(one.rows for one in done)]),
     )
-    kept = _above(join_hits(columns_held), columns_best, slack, by_row=False)
-    return of_left, _decided(space, kept, right, by_row=False, threads=threads)
+    return of_left, of_columns.decided(threads)
+
+
+class _Candidates:
+    """Pairs that may be the best of a row, or of a column; too many of them are decided on the way.
+
+    Then the exact score stands in place of the screened one, from which it differs by no more than the margin.
+    """
+
+    def __init__(
+        self, space: PairSpace, best: NDArray[np.float32], slack: np.float32, *, by_row: bool, start: int = 0
+    ) -> None:
+        self.best = best
+        self._space, self._slack, self._by_row, self._start = space, slack, by_row, start
+        self._held: list[Hits] = [Hits.none()]
+        self._count = self._left_out = 0
+        self._room = max(min(_KEPT_AT_ONCE, most_held()), 4 * len(best))
+
+    def take(self, best: NDArray[np.float32], hits: Hits, where: slice) -> None:
+        """The best screened scores of some of the rows or columns, and candidates among these."""
+        np.maximum(self.best[where], best, out=self.best[where])
+        self._held.append(hits)
+        self._count += len(hits)
+        if self._count > self._room:
+            self._thin()
+            if self._count > self._room // 2:
+                self._left_out += self._count
+                _require_few(self._left_out)
+                self._decide()
+
+    def decided(self, threads: int | None = 1) -> Nearest:
+        """The best candidate of each by exact score, ties to the earlier row of the other side."""
+        self._thin()
+        side, other, exact = self._decide(threads)
+        made = Nearest.nothing(len(self.best))
+        made.scores[side], made.rows[side] = exact, other
+        return made
+
+    def _thin(self) -> None:
+        """Without those that cannot be the best any more."""
+        hits = join_hits(self._held)
+        hits = hits.where(hits.scores >= self.best[self._side(hits)] - self._slack)
+        self._held, self._count = [hits], len(hits)
+
+    def _decide(self, threads: int | None = 1) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+        hits = join_hits(self._held)
+        exact = self._space.exact(hits.i, hits.j, threads=threads)
+        side, other = self._side(hits), hits.j if self._by_row else hits.i
+        order = np.lexsort((other, -exact, side))
+        first = np.ones(len(order), bool)
+        first[1:] = side[order[1:]] != side[order[:-1]]
+        chosen = order[first]
+        self._held, self._count = [Hits(hits.i[chosen], hits.j[chosen], exact[chosen])], len(chosen)
+        return side[chosen], other[chosen], exact[chosen]
+
+    def _side(self, hits: Hits) -> NDArray[np.int64]:
+        return hits.i - self._start if self._by_row else hits.j
 
 
 def compared(left: NDArray[np.float32], right: NDArray[np.float32]) -> PairSpace:
@@ -108,76 +163,82 @@ def compared(left: NDArray[np.float32], right: NDArray[np.float32]) -> PairSpace
     return PairSpace(np.ascontiguousarray(left, np.float32), np.ascontiguousarray(right, np.float32))
 
 
+def visit_above(
+    space: PairSpace, cut: float, take: Callable[[Hits], None], *, device: str = "cpu", threads: int | None = None
+) -> None:
+    """Hand ``take`` every pair of a left and a right row whose exact score is at least ``cut``.
+
+    A piece at a time, from one thread at a time and in no fixed order; scores are the screen's.
+    """
+    screen: Screen = open_screen(space, device)
+    left, right = len(space.left), len(space.right)
+    blocks = (
+        Block(slice(i, min(i + screen.block_rows, left)), slice(j, min(j + screen.block_columns, right)))
+        for i in range(0, left, screen.block_rows)
+        for j in range(0, right, screen.block_columns)
+    )
+    lock, reaching = threading.Lock(), Reaching(space, screen.margin)
+
+    def look(block: Block) -> None:
+        for _, hits in hits_of(screen, block, cut - screen.margin):
+            with lock:
+                take(hits.where(reaching(hits, cut)))
+
+    parallel_map(look, blocks, screen.workers or threads)
+
+
 def pairs_above(
     space: PairSpace, cut: float, *, device: str = "cpu", threads: int | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
     """Every (left row, right row, score) whose exact score is at least ``cut``, by left row, then right row."""
-    screen: Screen = open_screen(space, device)
-    left, right = len(space.left), len(space.right)
-    blocks = [
-        Block(slice(i, min(i + screen.block_rows, left)), slice(j, min(j + screen.block_columns, right)))
-        for i in range(0, left, screen.block_rows)
-        for j in range(0, right, screen.block_columns)
-    ]
-    found = parallel_map(lambda block: screen.above(block, cut - screen.margin), blocks, screen.workers or threads)
-    hits = join_hits([_no_hits(), *found])
-    _require_few(hits)
-    exact = space.exact(hits.i, hits.j, threads=threads)
+    held, count, most = [Hits.none()], 0, min(4 * most_held(), _MOST_HITS)
+
+    def take(hits: Hits) -> None:
+        nonlocal count
+        held.append(hits)
+        count += len(hits)
+        if count > most:
+            raise UnfaceError(
+                f"more than {most:,} pairs score {cut:.4g} or higher: too many of these vectors are nearly the same; "
+                "check the encoder, compare fewer, or raise --memory"
+            )
+
+    visit_above(space, cut, take, device=device, threads=threads)
+    hits = join_hits(held)
     order = np.lexsort((hits.j, hits.i))
-    order = order[exact[order] >= cut]
-    return hits.i[order], hits.j[order], exact[order]
+    i, j = hits.i[order], hits.j[order]
+    return i, j, space.exact(i, j, threads=threads)
 
 
-def _no_hits() -> Hits:
-    return Hits(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
-
-
-def _above(hits: Hits, best: NDArray[np.float32], slack: np.float32, *, by_row: bool, start: int = 0) -> Hits:
-    """Candidates that can still be the best of their row or column."""
-    side = hits.i - start if by_row else hits.j
-    return hits.where(hits.scores >= best[side] - slack)
-
-
-def _require_few(hits: Hits) -> None:
-    if len(hits) > _MOST_HITS:
+def _require_few(ties: int) -> None:
+    if ties > _MOST_HITS:
         raise UnfaceError(
             f"more than {_MOST_HITS:,} pairs share the highest score of their row: too many of these vectors are "
             "nearly the same; check the encoder, or compare fewer"
         )
 
 
-def _decided(
-    space: PairSpace, hits: Hits, rows: int, *, by_row: bool, start: int = 0, threads: int | None = 1
-) -> Nearest:
-    """The best candidate of each row by exact score, ties to the earlier row of the other side."""
-    exact = space.exact(hits.i, hits.j, threads=threads)
-    side, other = (hits.i - start, hits.j) if by_row else (hits.j, hits.i)
-    order = np.lexsort((other, -exact, side))
-    side, other, exact = side[order], other[order], exact[order]
-    first = np.ones(len(side), bool)
-    first[1:] = side[1:] != side[:-1]
-    made = Nearest.nothing(rows)
-    made.scores[side[first]], made.rows[side[first]] = exact[first], other[first]
-    return made
+class _Own:
+    """The pairs of equal codes from 0 on, block by block: there may be as many as pairs of rows."""
 
+    def __init__(self, left: NDArray[np.int64], right: NDArray[np.int64], columns: int) -> None:
+        self._left, self._all_right, self._columns = left, right, columns
+        self._right = []
+        for start in range(0, len(right), columns):
+            part = right[start : start + columns]
+            order = np.argsort(part, kind="stable")
+            self._right.append((order, part[order]))
 
-def _equal_pairs(left: NDArray[np.int64], right: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every pair (i, j) of equal codes from 0 on, by i."""
-    order = np.argsort(right, kind="stable")
-    low, high = (np.searchsorted(right[order], left, side=side) for side in ("left", "right"))
-    count = np.where(left >= 0, high - low, 0)
-    i = np.repeat(np.arange(len(left)), count)
-    within = np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
-    return i, order[np.repeat(low, count) + within]
-
-
-def _inside(
-    pairs: tuple[NDArray[np.int64], NDArray[np.int64]] | None, block: Block
-) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """The pairs in a block, by their place in it; None where there are none."""
-    if pairs is None:
-        return None
-    first, last = np.searchsorted(pairs[0], (block.rows.start, block.rows.stop))
-    i, j = pairs[0][first:last], pairs[1][first:last]
-    here = (j >= block.columns.start) & (j < block.columns.stop)
-    return (i[here] - block.rows.start, j[here] - block.columns.start) if here.any() else None
+    def inside(self, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """Their places in a block, whose columns begin where a block's do; None where there are none."""
+        left = self._left[block.rows]
+        order, right = self._right[block.columns.start // self._columns]
+        low, high = (np.searchsorted(right, left, side=side) for side in ("left", "right"))
+        count = np.where(left >= 0, high - low, 0)
+        if not count.any():
+            return None
+        if 8 * count.sum() > len(left) * len(right):  # nothing to gain from knowing where to look
+            return np.nonzero((left[:, None] == self._all_right[block.columns]) & (left[:, None] >= 0))  # type: ignore[return-value]
+        i = np.repeat(np.arange(len(left)), count)
+        within = np.arange(len(i)) - np.repeat(np.cumsum(count) - count, count)
+        return i, order[np.repeat(low, count) + within]

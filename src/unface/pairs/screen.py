@@ -23,6 +23,10 @@ class Hits:
     def __len__(self) -> int:
         return len(self.scores)
 
+    @classmethod
+    def none(cls) -> "Hits":
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
+
     def where(self, mask: NDArray[np.bool_]) -> "Hits":
         """Some of the hits."""
         return Hits(self.i[mask], self.j[mask], self.scores[mask])
@@ -43,6 +47,10 @@ def join_hits(parts: list[Hits]) -> Hits:
     return Hits(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("i", "j", "scores")))
 
 
+class TooManyHits(Exception):
+    """A block has more pairs above the cut than its caller wants to hold at once; it asks again for parts of it."""
+
+
 class Screen(Protocol):
     """Scores a block with an error of at most ``margin``."""
 
@@ -52,8 +60,11 @@ class Screen(Protocol):
     workers: int | None
     """Threads to call it from; None: as many as the user wants."""
 
-    def above(self, block: Block, cut: float) -> Hits:
-        """Every pair of the block whose screened score is at least ``cut``; (i, j) are rows of the space."""
+    def above(self, block: Block, cut: float, most: int | None = None) -> Hits:
+        """Every pair of the block whose screened score is at least ``cut``; (i, j) are rows of the space.
+
+        Raises ``TooManyHits`` before it lists more than ``most``.
+        """
         ...
 
     def scores(self, block: Block) -> NDArray[np.float32]:
@@ -71,10 +82,12 @@ class PeakScreen(Screen, Protocol):
         column_best: NDArray[np.float32],
         slack: np.float32,
         without: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+        most: int | None = None,
     ) -> Peaks:
         """What lies within ``slack`` of the best of its row or column, of those given and those in this block.
 
-        ``without`` are places of the block that do not count.
+        ``without`` are places of the block that do not count. Raises ``TooManyHits`` before it lists more than
+        ``most`` for rows or for columns.
         """
         ...
 
@@ -93,7 +106,7 @@ class CpuScreen:
         self._space = space
         self._buffers = threading.local()
 
-    def above(self, block: Block, cut: float) -> Hits:
+    def above(self, block: Block, cut: float, most: int | None = None) -> Hits:
         scores = self.scores(block)
         # A row's maximum is far cheaper than the positions in it, and at low rates few rows have any.
         rows = np.flatnonzero(scores.max(axis=1) >= cut)
@@ -101,6 +114,7 @@ class CpuScreen:
             rows, above = np.arange(len(scores)), scores >= cut
         else:
             above = scores[rows] >= cut
+        _require_few(above, most)
         i, j = np.divmod(np.flatnonzero(above), scores.shape[1])
         return Hits(rows[i] + block.rows.start, j + block.columns.start, scores[rows[i], j])
 
@@ -116,6 +130,7 @@ class CpuScreen:
         column_best: NDArray[np.float32],
         slack: np.float32,
         without: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+        most: int | None = None,
     ) -> Peaks:
         scores = self.scores(block)
         if without is not None:
@@ -125,13 +140,17 @@ class CpuScreen:
         rows = np.flatnonzero((rows_here >= row_best - slack) & (rows_here > -np.inf))
         least = np.maximum(rows_here, row_best)[rows] - slack
         part = scores if len(rows) == len(scores) else scores[rows]
-        i, j = np.divmod(np.flatnonzero(part >= least[:, None]), scores.shape[1])
+        near = part >= least[:, None]
+        _require_few(near, most)
+        i, j = np.divmod(np.flatnonzero(near), scores.shape[1])
         i = rows[i]
         by_row = Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
         columns = np.flatnonzero((columns_here >= column_best - slack) & (columns_here > -np.inf))
         least = np.maximum(columns_here, column_best)[columns] - slack
         part = scores if len(columns) == scores.shape[1] else scores[:, columns]
-        i, j = np.divmod(np.flatnonzero(part >= least), max(len(columns), 1))
+        near = part >= least
+        _require_few(near, most)
+        i, j = np.divmod(np.flatnonzero(near), max(len(columns), 1))
         j = columns[j]
         by_column = Hits(i + block.rows.start, j + block.columns.start, scores[i, j])
         return Peaks(rows_here, columns_here, by_row, by_column)
@@ -141,6 +160,11 @@ class CpuScreen:
             self._buffers.array = np.empty(self.block_rows * self.block_columns, np.float32)
         buffer: NDArray[np.float32] = self._buffers.array
         return buffer
+
+
+def _require_few(chosen: NDArray[np.bool_], most: int | None) -> None:
+    if most is not None and chosen.size > most and np.count_nonzero(chosen) > most:
+        raise TooManyHits
 
 
 def open_screen(space: PairSpace, device: str = "cpu") -> PeakScreen:

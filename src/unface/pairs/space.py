@@ -44,6 +44,10 @@ class PairSpace:
         parts = parallel_map(part, range(0, len(i), _EXACT_CHUNK), threads)
         return np.concatenate(parts) if parts else np.empty(0, np.float32)
 
+    def exact_block(self, rows: slice, columns: slice) -> NDArray[np.float32]:
+        """The same of all pairs of these rows and columns, for many times less than pair by pair."""
+        return self.settle(self.left[rows].astype(np.float64) @ self.right[columns].astype(np.float64).T)
+
     def settle(self, products: NDArray[np.float64]) -> NDArray[np.float32]:
         """Float64 inner products as scores: what only the order of summation decides is rounded away.
 

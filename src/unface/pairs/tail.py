@@ -6,10 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from unface.memory import require_further_memory
 from unface.pairs.histogram import sample_impostors
 from unface.pairs.pairing import Pairing
 from unface.pairs.screen import Hits, Screen
-from unface.pairs.sweep import raise_cut, sweep
+from unface.pairs.sweep import Highest, Reaching, look_through, raise_cut, sweep
+
+# Of a score that is listed: a row of a tail, once more while tails are pooled, and as much while hits are joined and
+# sorted, one tail at a time.
+_BYTES_OF_A_SCORE = 80
+_FEW = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,21 +39,45 @@ class Tail:
 def highest_impostors(pairing: Pairing, keep: int, screen: Screen, *, threads: int | None = None) -> Tail:
     """The ``keep`` highest impostor scores; ties broken by row, so that the same data list the same pairs."""
     keep = min(keep, pairing.impostors)
+    require_room(keep, pairing.impostors)
     for first_cut in _falling_cuts(pairing, keep):
         hits, cut = sweep(pairing, screen, first_cut, keep=keep + 1, threads=threads)
         hits, risen = raise_cut(hits, -np.inf, keep + 1, screen.margin)
-        if risen >= cut:
+        if cut > first_cut or risen >= cut:
             break  # nothing that the pass left out can belong among the highest
     return _listed(pairing, hits, pairing.space.exact(hits.i, hits.j, threads=threads), keep)
 
 
-def impostors_above(pairing: Pairing, cut: float, screen: Screen, *, threads: int | None = None) -> Tail:
-    """Every impostor pair whose exact score is at least ``cut``."""
-    hits, _ = sweep(pairing, screen, cut - screen.margin, threads=threads)
-    exact = pairing.space.exact(hits.i, hits.j, threads=threads)
-    reached = exact >= cut
-    tail = _listed(pairing, hits.where(reached), exact[reached], pairing.impostors)
-    return replace(tail, floor=float(np.nextafter(np.float32(cut), -np.inf)))
+def require_room(keep: int, impostors: int, tails: int = 1) -> None:
+    """Refuse to list more scores, in each of so many tails, than memory is meant for."""
+    if keep * tails < _FEW:
+        return
+    require_further_memory(
+        _BYTES_OF_A_SCORE * keep * (1 + tails),
+        f"listing the {keep:,} highest of {impostors:,} impostor scores",
+        "ask for lower false-accept rates, check the encoder if many vectors are the same",
+    )
+
+
+def impostors_above(
+    pairing: Pairing, cut: float, screen: Screen, *, most: int, threads: int | None = None
+) -> tuple[Tail, int]:
+    """The ``most`` highest of the impostor pairs whose exact score is at least ``cut``, and how many these are."""
+    highest, reaching = Highest(pairing.space, most + 1, screen.margin), Reaching(pairing.space, screen.margin)
+    count = 0
+
+    def take(hits: Hits) -> None:
+        nonlocal count
+        found = hits.where(reaching(hits, cut))
+        count += len(found)
+        highest.take(found)
+
+    look_through(pairing, screen, lambda: cut - screen.margin, take, threads=threads)
+    hits, _ = raise_cut(highest.hits(), -np.inf, most + 1, screen.margin)
+    tail = _listed(pairing, hits, pairing.space.exact(hits.i, hits.j, threads=threads), most)
+    if count > most:
+        return tail, count
+    return replace(tail, floor=float(np.nextafter(np.float32(cut), -np.inf))), count
 
 
 def pool_tails(tails: Sequence[Tail]) -> Tail:

@@ -7,8 +7,9 @@ import torch
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
+from unface.memory import memory_budget
 from unface.pairs.pairing import Block
-from unface.pairs.screen import Hits, Peaks
+from unface.pairs.screen import Hits, Peaks, TooManyHits
 from unface.pairs.space import FLOAT32_ROUNDOFF, PairSpace
 
 _SEGMENT = 256
@@ -31,14 +32,16 @@ class TorchScreen:
         self.margin = _margin(space, left_error, right_error)
         self._lock = threading.Lock()
 
-    def above(self, block: Block, cut: float) -> Hits:
+    def above(self, block: Block, cut: float, most: int | None = None) -> Hits:
         # One comparison for each 256 scores finds the few segments worth a second look.
         scores, cut = self._product(block), max(cut, torch.finfo(torch.float32).min)  # never down to the padding
         missing = -scores.shape[1] % _SEGMENT
         padded = torch.nn.functional.pad(scores, (0, missing), value=-torch.inf) if missing else scores
         segments = padded.view(-1, _SEGMENT)
         hot = torch.nonzero(segments.amax(dim=1) >= cut).squeeze(1)
-        within, position = torch.nonzero(segments[hot] >= cut, as_tuple=True)
+        above = segments[hot] >= cut
+        _require_few(above, most)
+        within, position = torch.nonzero(above, as_tuple=True)
         flat = hot[within] * _SEGMENT + position
         i, j = torch.div(flat, padded.shape[1], rounding_mode="floor"), flat % padded.shape[1]
         found = padded.view(-1)[flat].cpu().numpy()
@@ -55,6 +58,7 @@ class TorchScreen:
         column_best: NDArray[np.float32],
         slack: np.float32,
         without: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+        most: int | None = None,
     ) -> Peaks:
         scores = self._product(block)
         if without is not None:
@@ -67,7 +71,9 @@ class TorchScreen:
             lines = torch.nonzero((here >= best - float(slack)) & (here > -torch.inf)).squeeze(1)
             least = torch.maximum(here, best)[lines] - float(slack)
             part = scores if len(lines) == len(here) else scores.index_select(1 - axis, lines)
-            i, j = torch.nonzero(part >= (least[:, None] if axis else least), as_tuple=True)
+            near = part >= (least[:, None] if axis else least)
+            _require_few(near, most)
+            i, j = torch.nonzero(near, as_tuple=True)
             i, j = (lines[i], j) if axis else (i, lines[j])
             found = scores[i, j].cpu().numpy()
             hits = Hits(i.cpu().numpy() + block.rows.start, j.cpu().numpy() + block.columns.start, found)
@@ -89,12 +95,18 @@ class TorchScreen:
                 torch.set_float32_matmul_precision(before)
 
 
+def _require_few(chosen: torch.Tensor, most: int | None) -> None:
+    if most is not None and chosen.numel() > most and int(torch.count_nonzero(chosen)) > most:
+        raise TooManyHits
+
+
 def _block_side(device: str) -> int:
-    """Large blocks, so that waiting for the GPU costs little; smaller where two would not fit its memory."""
+    """Large blocks, so that waiting for the GPU costs little; smaller where two would not fit its memory or ours."""
     if not device.startswith("cuda"):
         return 512
     free, _ = torch.cuda.mem_get_info(device)
-    return int(min(32_768, 2 ** int(np.log2(np.sqrt(free / 5 / 4)))))
+    scores = min(free / 5, memory_budget() / 8) / 4
+    return int(min(32_768, 2 ** int(np.log2(np.sqrt(scores)))))
 
 
 def _rounded(vectors: NDArray[np.float32], device: str) -> tuple[torch.Tensor, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.metrics import ImpostorTail, allowed_accepts, just_above
-from unface.pairs import Mated, Tail, count_impostors, highest_impostors, open_screen, pool_tails
+from unface.pairs import Mated, Tail, count_impostors, highest_impostors, open_screen, pool_tails, require_room
 from unface.probe.albums import AlbumPairs, AlbumSize, Seen, album_pairs, deal, see
 from unface.probe.calibrate import cpu_threads
 from unface.probe.kshot import RoleRows
@@ -136,6 +136,8 @@ def _calibrated(
     def scored(number: int) -> tuple[list[Tail], NDArray[np.float32], list[NDArray[np.int64]]]:
         pairs = role.pairs(size, number, plan)
         keep = int(spare * allowed_accepts(far, pairs.impostors)) + 300
+        for pairing in pairs.pairings:
+            require_room(min(keep, pairing.impostors), pairing.impostors, plan.seeds * len(pairs.pairings))
         tails = [
             highest_impostors(pairing, keep, open_screen(pairing.space, plan.device), threads=1)
             for pairing in pairs.pairings

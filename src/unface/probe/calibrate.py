@@ -21,6 +21,7 @@ from unface.pairs import (
     pair_up,
     pool_tails,
     reaching_impostors,
+    require_room,
 )
 from unface.probe.kshot import RoleRows, Shot
 from unface.probe.plan import Plan, Resolved
@@ -139,7 +140,8 @@ def _calibrate(
 ) -> tuple[Tail, NDArray[np.float32]]:
     """Calibrate impostor tail pooled over seeds, ``spare`` times as long as the rate needs, and the mated scores."""
     while True:
-        parts = parallel_map(partial(_scored, setting=setting, plan=plan, far=far, spare=spare), attackers, threads)
+        scored = partial(_scored, setting=setting, plan=plan, far=far, spare=spare, tails=len(attackers))
+        parts = parallel_map(scored, attackers, threads)
         tail = pool_tails([part for part, _ in parts])
         if len(tail) > allowed_accepts(far, tail.impostors) or tail.floor == -np.inf:
             return tail, np.concatenate([mated for _, mated in parts])
@@ -147,10 +149,12 @@ def _calibrate(
 
 
 def _scored(
-    attacker: Attacker, *, setting: Setting, plan: Plan, far: float, spare: float
+    attacker: Attacker, *, setting: Setting, plan: Plan, far: float, spare: float, tails: int
 ) -> tuple[Tail, NDArray[np.float32]]:
     pairing = attacker.pairs(setting, attacker.shot.calibrate)
     keep = int(spare * allowed_accepts(far, pairing.impostors)) + 300
+    if plan.quota is None:
+        require_room(min(keep, pairing.impostors), pairing.impostors, tails)
     return impostor_tail(pairing, keep, plan, f"calibrate {attacker.shot.support.seed}"), all_mated(pairing).scores
 
 

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv, ndtri
 
 from unface.data import EmbeddingSet
-from unface.pairs import Pairing, all_mated, cosine_space, impostors_above, open_screen, pair_up
+from unface.memory import require_further_memory
+from unface.pairs import cosine_space, impostors_above, mated_pairs, open_screen, pair_up
 from unface.threads import one_blas_thread
 
 NEAR_DUPLICATE = 0.999
@@ -17,6 +18,8 @@ _AS_ITSELF = 0.9
 _ROWS_AT_ONCE = 1024
 _PICTURES_AT_ONCE = 4096
 _SCORES_AT_ONCE = 1 << 22
+_BYTES_OF_A_NAME = 400
+_LITTLE = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,12 @@ def near_duplicates(
 ) -> NearDuplicates:
     """Count pairs above a cosine; pairs across identities are named."""
     pairing = pair_up(cosine_space(embeddings.vectors), embeddings.identities)
-    across = impostors_above(pairing, cosine, open_screen(pairing.space, device), threads=threads)
-    named = tuple(_named(embeddings, int(a), int(b)) for a, b in across.rows[:_NAMED_AT_MOST])
-    return NearDuplicates(cosine, len(across), _within(pairing, cosine), pairing.mated, named)
+    highest, across = impostors_above(
+        pairing, cosine, open_screen(pairing.space, device), most=_NAMED_AT_MOST, threads=threads
+    )
+    named = tuple(_named(embeddings, int(a), int(b)) for a, b in highest.rows)
+    within = sum(int(np.count_nonzero(pairs.scores >= cosine)) for pairs in mated_pairs(pairing))
+    return NearDuplicates(cosine, across, within, pairing.mated, named)
 
 
 def lookalikes(embeddings: EmbeddingSet) -> tuple[Lookalike, ...]:
@@ -93,15 +99,25 @@ def _lookalike(
 
 def _pairs_above(directions: NDArray[np.float64], cosine: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Pairs i < j of unit rows at least so alike, the most alike first."""
-    found = []
+    found, pairs = [], 0
     step = max(1, min(_ROWS_AT_ONCE, _SCORES_AT_ONCE // len(directions)))
     for start in range(0, len(directions), step):
         cosines = directions[start : start + step] @ directions.T
         i, j = np.nonzero(np.triu(cosines >= cosine, start + 1))
         found.append((i + start, j, cosines[i, j]))
+        pairs += len(i)
+        _require_room(
+            pairs * (_BYTES_OF_A_NAME + 16 * directions.shape[1]), f"{pairs:,} pairs of people who look alike"
+        )
     i, j, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.argsort(-alike, kind="stable")
     return i[order], j[order]
+
+
+def _require_room(needed: int, what: str) -> None:
+    """Few are found where labels and vectors mean something; each is listed by name."""
+    if needed > _LITTLE:
+        require_further_memory(needed, what, "check identities and encoder")
 
 
 def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
@@ -127,10 +143,6 @@ def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
     return float(1 - 2 * betaincinv(half, half, _FALSE_ALARM / (count * (count - 1) / 2)))
 
 
-def _within(pairing: Pairing, cosine: float) -> int:
-    return int(np.count_nonzero(all_mated(pairing).scores >= cosine))
-
-
 def _named(embeddings: EmbeddingSet, a: int, b: int) -> tuple[str, str, str, str]:
     names, codes, ids = embeddings.names, embeddings.identities, embeddings.ids
     return str(ids[a]), names[codes[a]], str(ids[b]), names[codes[b]]
@@ -151,7 +163,7 @@ def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
         # without the picture itself, which would resemble its own mean by being in it
         own = np.einsum("nd,nd->n", unit, (sums[codes] - unit) / np.maximum(sizes[codes] - 1, 1)[:, None])
         usual, never = _usual(own, codes, len(sizes)), _never_among_strangers(unit, codes, means)
-        found = []
+        found: list[tuple[int, int]] = []
         step = max(1, min(_PICTURES_AT_ONCE, _SCORES_AT_ONCE // len(means)))
         for start in range(0, len(unit), step):
             rows = slice(start, start + step)
@@ -159,6 +171,8 @@ def strays(embeddings: EmbeddingSet) -> tuple[Stray, ...]:
             like[np.arange(len(like)), codes[rows]] = -np.inf
             lost = (own[rows] <= usual[codes[rows]]) & (own[rows] < never)
             alike = np.argwhere((like >= np.maximum(usual, never)) & lost[:, None])
+            several = len(found) + len(alike)
+            _require_room(several * _BYTES_OF_A_NAME, f"{several:,} pictures that resemble another person")
             found += [(start + int(row), int(other)) for row, other in alike]
     names, ids = embeddings.names, embeddings.ids
     return tuple(Stray(str(ids[row]), names[codes[row]], names[other]) for row, other in found)

@@ -12,7 +12,16 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from unface.metrics import allowed_accepts, just_above
-from unface.pairs import cosine_space, highest_impostors, impostors_above, open_screen, pair_up
+from unface.pairs import (
+    Hits,
+    Reaching,
+    cosine_space,
+    highest_impostors,
+    look_through,
+    most_held,
+    open_screen,
+    pair_up,
+)
 
 CLUSTER_FAR = 1e-6
 
@@ -45,7 +54,23 @@ def _linked(vectors: NDArray[np.float32], cosine: float, device: str, threads: i
     pairing = pair_up(cosine_space(vectors), np.arange(len(vectors)))
     if len(vectors) < 2:
         return np.zeros(len(vectors), np.int64)
-    tail = impostors_above(pairing, cosine, open_screen(pairing.space, device), threads=threads)
-    links = coo_matrix((np.ones(len(tail)), (tail.rows[:, 0], tail.rows[:, 1])), shape=(len(vectors), len(vectors)))
-    people: NDArray[np.int64] = connected_components(links, directed=False)[1].astype(np.int64)
-    return people
+    screen = open_screen(pairing.space, device)
+    reaching, links, held = Reaching(pairing.space, screen.margin), [np.empty((2, 0), np.int64)], 0
+
+    def people() -> NDArray[np.int64]:
+        i, j = np.concatenate(links, axis=1)
+        found = connected_components(coo_matrix((np.ones(len(i)), (i, j)), shape=(len(vectors),) * 2), directed=False)
+        return np.asarray(found[1], np.int64)
+
+    def take(hits: Hits) -> None:
+        nonlocal links, held
+        near = hits.where(reaching(hits, cosine))
+        links.append(np.stack([near.i, near.j]))
+        held += len(near)
+        if held > max(most_held(), 2 * len(vectors)):
+            # A link of each picture to the first one of its person says the same.
+            _, first, person = np.unique(people(), return_index=True, return_inverse=True)
+            links, held = [np.stack([first[person], np.arange(len(vectors))])], len(vectors)
+
+    look_through(pairing, screen, lambda: cosine - screen.margin, take, threads=threads)
+    return people()

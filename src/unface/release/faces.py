@@ -20,7 +20,7 @@ from unface.data.embeddings import Columns, row_numbers
 from unface.data.files import short_name
 from unface.data.parquet import opened_parquet, read_columns, row_batches
 from unface.errors import MissingColumn, UnfaceError
-from unface.pairs import Nearest, compared, nearest_between, pairs_above
+from unface.pairs import Hits, Nearest, compared, nearest_between, pairs_above, visit_above
 
 _PIECE = {"cpu": 16_384, "cuda": 262_144}
 _READ_BYTES = 16 << 20
@@ -317,8 +317,11 @@ def people_reached(
     seen = np.zeros((len(vectors), int(whose.max()) + 1), bool)
     first = 0
     for block in left.vectors.blocks(max(_PAIRS_AT_ONCE // len(vectors), 1)):
-        i, j, _ = pairs_above(compared(block, vectors), cut, device=device, threads=threads)
-        seen[j, whose[i + first]] = True
+
+        def mark(hits: Hits, first: int = first) -> None:
+            seen[hits.j, whose[hits.i + first]] = True
+
+        visit_above(compared(block, vectors), cut, mark, device=device, threads=threads)
         first += len(block)
     if own is not None:
         named = np.flatnonzero(own >= 0)

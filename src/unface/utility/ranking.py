@@ -9,13 +9,14 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.pairs import PairSpace, cosine_space
+from unface.pairs import Hits, PairSpace, cosine_space, join_hits
 from unface.threads import parallel_map
 
 _QUERIES_AT_ONCE = 256
 _REFERENCES_AT_ONCE = 4096
 _SCORES_AT_ONCE = 1 << 22
 _RUN = 32
+_CANDIDATES = 1 << 17
 
 
 def nearest(
@@ -49,31 +50,48 @@ def _nearest_of_block(space: PairSpace, itself: NDArray[np.int64], k: int, start
     # for its own. Those k are the best of runs of references, which is nearly as good as the best and far cheaper.
     slack = np.float32(2 * space.float32_margin())
     best = np.full((len(left), k), -np.inf, np.float32)
-    hits = []
+    hits = [Hits.none()]
     for column in range(0, len(space.right), _REFERENCES_AT_ONCE):
-        scores = left @ space.right[column : column + _REFERENCES_AT_ONCE].T
-        here = np.flatnonzero((itself >= column) & (itself < column + scores.shape[1]))
+        columns = slice(column, min(column + _REFERENCES_AT_ONCE, len(space.right)))
+        scores = left @ space.right[columns].T
+        here = np.flatnonzero((itself >= column) & (itself < columns.stop))
         scores[here, itself[here] - column] = -np.inf
         runs = np.maximum.reduceat(scores, np.arange(0, scores.shape[1], _RUN), axis=1)
         best = np.partition(np.hstack([best, runs]), -k, axis=1)[:, -k:]
         near = (scores >= best.min(axis=1)[:, None] - slack) & (scores > -np.inf)
+        if np.count_nonzero(near) > _CANDIDATES:
+            # Nearly equal references, of which none but the first k count. Exact scores are within a margin of the
+            # screened ones as well, and may stand in their place.
+            scores = np.where(near, space.exact_block(slice(start, start + len(left)), columns), np.float32(-np.inf))
+            near = _highest(scores, k)
         i, j = np.divmod(np.flatnonzero(near), scores.shape[1])
-        hits.append((i, j + column, scores[i, j]))
-    i, j, screened = (np.concatenate(parts) for parts in zip(*hits, strict=True))
-    kept = screened >= best.min(axis=1)[i] - slack
-    return _ranked(i[kept], j[kept], space.exact(i[kept] + start, j[kept]), len(left), k)
-
-
-def _ranked(
-    i: NDArray[np.int64], j: NDArray[np.int64], scores: NDArray[np.float32], rows: int, k: int
-) -> NDArray[np.int64]:
-    """The first k candidates j of each row i in falling order of score, ties in rising order of j."""
-    order = np.lexsort((j, -scores, i))
-    i, j = i[order], j[order]
-    rank = np.arange(len(i)) - np.searchsorted(i, i)
-    ranked = np.full((rows, k), -1, np.int64)
-    ranked[i[rank < k], rank[rank < k]] = j[rank < k]
+        hits.append(Hits(i, j + column, scores[i, j]))
+        if sum(map(len, hits)) > 2 * max(_CANDIDATES, best.size):
+            hits = [_ranked(space, join_hits(hits), best.min(axis=1) - slack, start, k)]
+    found = _ranked(space, join_hits(hits), best.min(axis=1) - slack, start, k)
+    ranked = np.full((len(left), k), -1, np.int64)
+    ranked[found.i, np.arange(len(found)) - np.searchsorted(found.i, found.i)] = found.j
     return ranked
+
+
+def _ranked(space: PairSpace, hits: Hits, least: NDArray[np.float32], start: int, k: int) -> Hits:
+    """The first k candidates j of each query i in falling order of exact score, ties in rising order of j."""
+    hits = hits.where(hits.scores >= least[hits.i])
+    exact = space.exact(hits.i + start, hits.j)
+    order = np.lexsort((hits.j, -exact, hits.i))
+    i = hits.i[order]
+    order = order[np.arange(len(i)) - np.searchsorted(i, i) < k]
+    return Hits(hits.i[order], hits.j[order], exact[order])
+
+
+def _highest(scores: NDArray[np.float32], k: int) -> NDArray[np.bool_]:
+    """Which are the k highest of each row, ties to the earlier; −Inf is never one."""
+    if k >= scores.shape[1]:
+        return np.asarray(scores > -np.inf)
+    last = np.partition(scores, -k, axis=1)[:, -k, None]
+    higher, equal = scores > last, (scores == last) & (last > -np.inf)
+    left = k - np.count_nonzero(higher, axis=1)
+    return np.asarray(higher | (equal & (np.cumsum(equal, axis=1) <= left[:, None])))
 
 
 @dataclass(frozen=True, eq=False)
