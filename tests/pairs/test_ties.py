@@ -205,7 +205,7 @@ def test_more_scores_than_the_budget_can_list_are_refused_before_any_is_made() -
     with pytest.raises(UnfaceError) as error:
         highest_impostors(equal(), 3_000_000, open_screen(equal().space))
     assert re.fullmatch(
-        r"listing the 3,000,000 highest of 7,996,000 impostor scores: needs about [\d.]+ .B of memory, the budget is "
+        r"listing the 3,000,000 highest of 7,996,000 impostor scores: needs about [\d.,]+ .B of memory, the budget is "
         "64 MB; ask for lower false-accept rates, check the encoder if many vectors are the same, or raise --memory",
         str(error.value),
     )
@@ -227,7 +227,7 @@ def test_mated_pairs_of_one_large_identity_come_in_small_chunks_and_are_not_held
     tracemalloc.stop()
     assert counted == 5000 * 4999 // 2
     assert peak < 120 << 20
-    with pytest.raises(UnfaceError, match=r"^12,497,500 mated pairs: needs about [\d.]+ .B of memory, "):
+    with pytest.raises(UnfaceError, match=r"^12,497,500 mated pairs: needs about [\d.,]+ .B of memory, "):
         all_mated(pairing)
 
 
@@ -235,5 +235,5 @@ def test_an_equal_error_rate_of_more_mated_pairs_than_fit_the_budget_is_refused(
     limit_memory("64M")
     measured = verify(np.random.default_rng(0).normal(size=(6500, 4)), np.minimum(np.arange(6500), 1), far=0.1)
     assert measured.at[0.1].mated == 6499 * 6498 // 2
-    with pytest.raises(UnfaceError, match=r"^the equal error rate of 21,115,251 mated pairs: needs about [\d.]+ .B of"):
+    with pytest.raises(UnfaceError, match=r"^the equal error rate of 21,115,251 mated pairs: needs about [\d.,]+ .B of"):
         _ = measured.eer
