@@ -51,6 +51,15 @@ def test_the_version_is_printed() -> None:
     assert (done.code, done.out, done.err) == (0, f"unface {__version__}\n", "")
 
 
+@pytest.mark.parametrize("said", [("--memory", "1k"), ("--memory=1k",)], ids=" ".join)
+def test_the_memory_budget_may_stand_after_the_command(said: tuple[str, ...], tmp_path: Path) -> None:
+    for arguments in ((*said, "gate", tmp_path), ("gate", *said, tmp_path), ("gate", tmp_path, *said)):
+        done = unface(*arguments)
+        assert done.code == 1
+        assert done.err.startswith("unface: --memory: '1k' is too little to work with")
+    assert unface("gate", tmp_path, "--", *said).err.startswith("Usage: ")  # after -- it is no option
+
+
 def test_help_names_every_verb() -> None:
     done = unface("--help")
     assert done.code == 0

@@ -12,7 +12,7 @@ from tests.cli.command import unface
 LOOK = """
 import os, unface.cli.app
 from unface.cli import main
-unface.cli.app.app = lambda: print(os.path.samestat(os.fstat(0), os.stat(os.devnull)))
+unface.cli.app.app = lambda _: print(os.path.samestat(os.fstat(0), os.stat(os.devnull)))
 main()
 """
 EARLY = """

@@ -235,5 +235,7 @@ def test_an_equal_error_rate_of_more_mated_pairs_than_fit_the_budget_is_refused(
     limit_memory("64M")
     measured = verify(np.random.default_rng(0).normal(size=(6500, 4)), np.minimum(np.arange(6500), 1), far=0.1)
     assert measured.at[0.1].mated == 6499 * 6498 // 2
-    with pytest.raises(UnfaceError, match=r"^the equal error rate of 21,115,251 mated pairs: needs about [\d.,]+ .B of"):
+    with pytest.raises(
+        UnfaceError, match=r"^the equal error rate of 21,115,251 mated pairs: needs about [\d.,]+ .B of"
+    ):
         _ = measured.eer

@@ -27,7 +27,7 @@ def main() -> None:
         _require_streams()
         from unface.cli.app import app  # here, since what it imports takes longer than an impatient hand
 
-        app()
+        app(_memory_first(sys.argv[1:]))
     except UnfaceError as error:
         sys.exit(_said(str(error), 1))
     except _Interrupted:
@@ -46,6 +46,16 @@ def main() -> None:
         sys.exit(_said(str(beyond_memory()), 1))
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def _memory_first(arguments: list[str]) -> list[str]:
+    """``--memory`` belongs to all commands, so it is the program's own option; people write it after the command."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    for at, word in enumerate(options):
+        if word == "--memory" or word.startswith("--memory="):
+            end = at + (2 if word == "--memory" else 1)
+            return arguments[at:end] + arguments[:at] + arguments[end:]
+    return arguments
 
 
 class _Interrupted(BaseException):
