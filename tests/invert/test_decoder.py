@@ -56,6 +56,14 @@ def test_it_learns_faces_of_people_it_has_not_seen_and_refining_comes_nearer() -
     assert counted.passes["encoder backward"] == 300
 
 
+@pytest.mark.filterwarnings("error::UserWarning")
+def test_vectors_that_cannot_be_written_to_are_learned_from_without_a_warning() -> None:
+    threat, _ = world()
+    assert threat.train is not None
+    threat.train.vectors.flags.writeable = False
+    Decoder("width=64,steps=1,batch=2,generated=0").prepare(threat, Ledger())
+
+
 def test_generated_faces_join_half_of_each_batch() -> None:
     threat, targets = world()
     ledger = Ledger()

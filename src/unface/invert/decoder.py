@@ -210,7 +210,7 @@ def _people(train: Train, size: int) -> tuple[Tensor, Tensor]:
     for start in range(0, len(rows), 1024):
         held = torch.from_numpy(train.pictures(rows[start : start + 1024])).permute(0, 3, 1, 2)
         parts.append(_bytes(_resized(_floats(held), size)))
-    return torch.from_numpy(train.vectors), torch.cat(parts)
+    return torch.tensor(train.vectors), torch.cat(parts)  # a copy: vectors of a set cannot be written to
 
 
 def _generated(threat: Threat, prior: Generator, preset: Preset, ledger: Ledger) -> Tensor:
