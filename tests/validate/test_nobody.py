@@ -1,4 +1,4 @@
-"""If these fail, people who do not exist are drawn otherwise than said: enrolled people are asked with, or drawn twice."""
+"""If these fail, people who do not exist are drawn otherwise than said, or enrolled people are asked with."""
 
 import sys
 from collections.abc import Sequence
@@ -48,7 +48,8 @@ def test_generated_faces_are_one_latent_in_all_slots_and_pictures_without_loss()
     assert faces.name == "toy"
     latents = faces.sample(20, seed=7)
     assert prior.sampled == [(20, 7, 0.8)]
-    assert (latents.shape, latents.dtype) == ((20, 3, 2), np.float64)
+    assert latents.shape == (20, 3, 2)
+    assert latents.dtype == np.float64
     np.testing.assert_array_equal(latents[:, 0], latents[:, 2])
     made = faces.pictures(latents)
     assert prior.decoded == [(16, 128), (4, 128)], "at the prior's own size, which is below 256"
