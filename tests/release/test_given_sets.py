@@ -1,6 +1,7 @@
 """If these fail, a set is read as another one than it is, compared row by row with the wrong rows, or not refused."""
 
 import hashlib
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,11 @@ from unface.data import EmbeddingSet, Space, write_embeddings
 from unface.data.embeddings import Columns, TooFewIdentities
 from unface.errors import MissingColumn, UnfaceError
 from unface.metrics import Resolution
+from unface.pairs import Nearest
 from unface.release import Labelled, retrieval_risk, stranger_thresholds
 from unface.release.check import aligned, require_comparable, with_people
 from unface.release.cluster import cluster_people
-from unface.release.copies import drawn_people
+from unface.release.copies import Reached, drawn_people
 from unface.release.crowding import crowding
 from unface.release.embedded import COPIES, embedded_view
 from unface.release.exchangeable import exchangeability
@@ -561,3 +563,120 @@ def test_a_written_set_says_which_encoder_made_it_when_it_is_streamed(tmp_path: 
     write_embeddings(replace(given, space=Space("sface", "00", 2, False)), tmp_path / "set.parquet")
     found = parquet_faces(tmp_path / "set.parquet", Columns())
     assert found.space == Space("sface", "00", 2, True)
+
+
+def test_a_face_at_the_threshold_reaches_it() -> None:
+    nearest = Nearest(np.array([0.25, 0.5, 0.75], np.float32), np.array([0, 1, 1]))
+    side = Reached(nearest, np.array([3, 4]), 5)
+    assert side.hits(0.5).tolist() == [1, 2]
+    assert side.by_person(np.array([0, 1, 2]), np.array([1.0, 2.0, 4.0])).tolist() == [0, 0, 0, 1, 6]
+    with pytest.raises(ValueError, match="people were not counted"):
+        side.among(np.array([0]), 1)
+    counted = replace(side, numbers=np.full(3, np.nan))
+    assert counted.among(np.array([0, 2]), 2).tolist() == [0.4, 0.4], "nobody was counted: two of five people"
+    assert counted.among(np.array([0]), 9).tolist() == [1.0]
+
+
+def test_ties_are_decided_exactly_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten queries, each with a copy of its own and, for every third, a stranger in the very same place."""
+    vectors = unit(stream(11, "ties").standard_normal((10, 5)))
+    queries = Labelled(vectors, np.arange(10), np.arange(10))
+    tied = np.arange(0, 10, 3)
+    released = Labelled(
+        np.concatenate([vectors, vectors[tied]]),
+        np.concatenate([np.arange(10), (tied + 1) % 10]),
+        np.full(14, -1),
+    )
+    for queries_at_once, released_at_once in ((1024, 2048), (3, 4), (1, 1)):
+        monkeypatch.setattr("unface.release.retrieval._QUERIES_AT_ONCE", queries_at_once)
+        monkeypatch.setattr("unface.release.retrieval._RELEASED_AT_ONCE", released_at_once)
+        (found,) = retrieval_risk(queries, released, (1,), sizes=(10,))
+        assert found.share.numerator == 10 - len(tied), "a tie counts against the query"
+
+
+def test_a_store_is_read_in_batches_in_which_ids_stay_with_their_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = unit(stream(12, "batches").standard_normal((7, 4)))
+    names = [f"row {n}" for n in range(7)]
+
+    class Collection:
+        name, rows, dim, erased_with = "made", 7, 4, "ab"
+        changed = missing = False
+
+        def batches(self, columns: object) -> Any:
+            for rows in (slice(0, 3), slice(3, 5), slice(5, 7)):
+                lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors[rows].reshape(-1)), 4)
+                if self.missing and rows.start == 3:
+                    lists = pa.array([vectors[3].tolist(), None], lists.type)
+                ids = names[rows] if not self.changed else names[rows][::-1]
+                people = pa.array([f"p{n // 2}" for n in range(7)][rows])
+                yield pa.RecordBatch.from_arrays([pa.array(ids), people, lists], ["id", "identity", "vector"])
+
+    collection = Collection()
+
+    @contextmanager
+    def opened(url: str, columns: Columns) -> Any:
+        assert url == "made:x"
+        yield collection
+
+    monkeypatch.setattr("unface.stores.open_collection", opened)
+    found = store_faces("made:x", Columns())
+    assert (found.source, found.ids.tolist(), found.people.tolist()) == ("made", names, [0, 0, 1, 1, 2, 2, 3])
+    assert (found.names, found.labelled) == (("p0", "p1", "p2", "p3"), True)
+    assert found.space == Space(None, "ab", 4, True)
+    np.testing.assert_allclose(found.take(np.arange(7)), vectors, atol=1e-6)
+    collection.missing = True
+    with pytest.raises(UnfaceError, match=r"^made: a row has no vector; fill or drop such rows$"):
+        found.sha256()
+    collection.missing, collection.changed = False, True
+    with pytest.raises(UnfaceError, match=r"^made: its rows changed while it was read; stop writers and run it again$"):
+        found.sha256()
+
+
+def test_a_file_with_a_row_without_a_vector_is_refused_when_it_is_streamed(tmp_path: Path) -> None:
+    kind = pa.list_(pa.float32(), 2)
+    pq.write_table(pa.table({"vector": pa.array([[1.0, 2.0], None], kind)}), tmp_path / "set.parquet")
+    faces = parquet_faces(tmp_path / "set.parquet", Columns(identity=None))
+    with pytest.raises(UnfaceError, match=r"set\.parquet: a row has no vector; fill or drop such rows$"):
+        faces.sha256()
+
+
+def test_notes_about_the_sets_and_copies_of_vectors_are_in_the_result() -> None:
+    rng = stream(13, "noted")
+    vectors = [unit(rng.standard_normal((rows, 6))) for rows in (30, 24, 36)]
+    vectors[0][:3], vectors[0][3] = vectors[1][[0, 1, 5]], vectors[2][4]
+    drawn, training, holdout = (
+        EmbeddingSet.from_arrays(
+            one, [f"{name}{n // 2}" for n in range(len(one))], source=name, ids=[f"{name}-{n}" for n in range(len(one))]
+        )
+        for one, name in zip(vectors, "sth", strict=True)
+    )
+    known = replace(training, space=Space("sface", "00", 6, False))
+    done = release(drawn, known, holdout, plan=Plan(far=(1e-2,), k=(1,)))
+    said = [(one.severity, one.text) for one in done.result.findings if one.about == "sets"]
+    assert [severity for severity, _ in said] == ["note", "note", "warning", "warning"]
+    assert said[0][1].startswith("t and s: one does not say which encoder made it")
+    assert [text for _, text in said[2:]] == [
+        "3 synthetic faces have exactly the vector of a training picture",
+        "1 synthetic face has exactly the vector of a holdout picture",
+    ]
+    exact = done.result.exact
+    assert (exact.faces, exact.people, exact.holdout) == (3, 2, 1)
+    rows = [row for row in done.exposed.rows if row[1] == "exact copy"]
+    assert rows == [
+        ("t0", "exact copy", "0", "1.0000", "2", "s-0 s-1"), ("t2", "exact copy", "0", "1.0000", "1", "s-2"),
+    ]  # fmt: skip
+
+
+def test_the_papers_accuracy_is_the_mean_over_both_classes_at_gamma() -> None:
+    """Members have a sibling right beside them, synthetic faces nobody."""
+    rng = stream(14, "separate")
+    people = np.repeat(np.arange(30), 2)
+    bases = rng.standard_normal((60, 20))
+    training, held = (
+        unit(np.repeat(some, 2, axis=0) + 0.01 * rng.standard_normal((60, 20))) for some in (bases[:30], bases[30:])
+    )
+    drawn = unit(rng.standard_normal((60, 20)))
+    (found,) = paper_score({"face": PaperSet(training, drawn, held)}, people, people, k=1)
+    assert found.accuracy > 0.9
+    assert found.flagged < 0.15
+    assert found.average_precision > 0.95

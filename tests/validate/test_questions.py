@@ -449,3 +449,12 @@ def test_a_disk_that_is_full_is_said_with_the_ledgers_name(tmp_path: Path) -> No
     path.touch()
     with path.open("rb") as file, pytest.raises(OutputError, match=r"ledger\.jsonl: cannot be written"):
         Ledger(path, file, []).count(0, ["x"])
+
+
+def test_a_connection_that_ends_in_the_middle_loses_the_answer_and_says_why() -> None:
+    with wired((200, b"{}", {"Content-Length": "50"})) as (_, url):
+        target = HttpTarget(url + "/{person}", HttpForm(timeout=0.3))
+        with pytest.raises(Lost, match=r"/\{person\}: no answer within 0\.3 s$"):
+            target.score("p", pictures(1))
+    with wired() as (_, url), pytest.raises(Lost, match=r"/\{person\}: .*(closed|reset)"):
+        HttpTarget(url + "/{person}", HttpForm()).score("p", pictures(1))
