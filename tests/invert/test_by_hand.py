@@ -31,6 +31,7 @@ from unface.invert.decoder import _generated as generated
 from unface.invert.decoder import _people as people_of
 from unface.invert.decoder import read_preset as read_decoder
 from unface.invert.diffmi import DiffMI, apgd, checkpoints_of, normal_noises
+from unface.invert.diffmi import _finds_face as finds_face
 from unface.invert.diffmi import read_preset as read_diffmi
 from unface.invert.indirect import Bob, Translate, near_orthogonal
 from unface.invert.material import assign, spaces_of
@@ -1093,3 +1094,40 @@ def test_the_same_seed_gives_everybody_the_same_role_in_every_version() -> None:
     values = median(stream(0, "golden").standard_normal(9))
     assert values is not None
     assert (round(values.low, 6), round(values.high, 6)) == (-1.381043, 1.065711)
+
+
+def test_faces_are_looked_for_on_pictures_of_at_least_256_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.validate.test_material import BrightFaces
+
+    sizes: list[tuple[int, ...]] = []
+
+    class Looks(BrightFaces):
+        def detect(self, image: NDArray[np.uint8]) -> Any:
+            sizes.append(image.shape)
+            return super().detect(image)
+
+    monkeypatch.setattr("unface.invert.diffmi.load_detector", Looks)
+    detect = finds_face()
+    for side, seen in ((64, 256), (100, 300), (256, 256), (300, 300)):
+        pictures = np.zeros((2, side, side, 3), np.uint8)
+        pictures[1] = 200
+        assert detect(pictures).tolist() == [False, True]
+        assert sizes == 2 * [(seen, seen, 3)]
+        sizes.clear()
+
+
+def test_the_attacker_holds_what_the_case_says() -> None:
+    case = toy_case(people=3)
+    second = View(ToyEncoder(channels="BGR"))
+    threat = replace(case, second=second).threat("raw", None, None, 7)
+    assert (threat.space, threat.encoder, threat.seed) == ("raw", "tiny", 7)
+    assert threat.view is case.view
+    assert threat.prior is case.prior
+    assert threat.train is case.train
+    assert threat.second is second
+    erased = replace(case, second=second).threat("isp", projection(2), threat, 7)
+    assert erased.second is second
+    assert erased.pools is threat.pools
+    assert erased.view is not None
+    assert erased.view.projection is not None
+    assert replace(case, view=None).threat("isp", projection(2), None, 0).view is None
