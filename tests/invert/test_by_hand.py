@@ -24,7 +24,7 @@ from tests.probe.small import Told
 from unface.errors import UnfaceError
 from unface.invert import Invert, Ledger, Need, Reconstructions, Targets, Threat, Train, load_attack, require
 from unface.invert.alsuv import PRESETS, Alsuv, Search, read_preset, style_prior
-from unface.invert.decoder import Decoder, Network, trained
+from unface.invert.decoder import Decoder, Network, refined, trained
 from unface.invert.decoder import Preset as DecoderPreset
 from unface.invert.decoder import _bytes as in_bytes
 from unface.invert.decoder import _generated as generated
@@ -898,6 +898,11 @@ def test_a_whole_run_tells_its_progress_and_judges(tmp_path: Path) -> None:
     assert (result.prior.name, result.prior.size) == ("toy", SIZE)
     assert [one.name for one in result.spaces] == ["raw", "isp"]
     assert [len(one.controls) for one in result.cells] == [2, 2]
+    threat = case.threat("raw", None, None, 0)
+    faces = PoolFaces(threat, case, 10)
+    for one, (name, removed) in zip(result.cells, spaces.items(), strict=True):
+        assert one.controls == faces.controls(case.threat(name, removed, threat, 0), removed)
+    assert result.cells[0].controls[0].cosine != result.cells[1].controls[0].cosine
     assert {one.space for one in result.changes} == {"isp"}
     itself = {"judge": case.people.seen["judge"][case.people.rows]}
     assert result.ceiling == Judged.of(itself, case.people, case.jury).ceiling()
@@ -1131,3 +1136,37 @@ def test_the_attacker_holds_what_the_case_says() -> None:
     assert erased.view is not None
     assert erased.view.projection is not None
     assert replace(case, view=None).threat("isp", projection(2), None, 0).view is None
+
+
+def test_refining_keeps_the_best_step_of_each_target_by_itself() -> None:
+    """At a rate that overshoots: the targets are at their best at different steps."""
+    threat, targets = world()
+    view = threat.view
+    assert view is not None
+    torch.manual_seed(3)
+    network = Network(DIM, 64, 64).eval().requires_grad_(False)
+    wanted, preset = torch.from_numpy(targets[:6]), DecoderPreset(refine=12, refine_rate=0.6)
+    given = wanted.clone().requires_grad_()
+    adam = torch.optim.Adam([given], lr=0.6)
+    inputs, reached = [], []
+    for _ in range(12):
+        cosines = (view(network(given)) * wanted).sum(dim=1)
+        inputs.append(given.detach().clone())
+        reached.append(cosines.detach())
+        (given.grad,) = torch.autograd.grad(-cosines.sum(), given)
+        adam.step()
+    best = torch.stack(reached).argmax(dim=0)
+    assert len(set(best.tolist())) > 1
+    expected = torch.stack(inputs)[best, torch.arange(6)]
+    ledger = Ledger()
+    assert torch.allclose(refined(network, view, wanted, preset, ledger), expected, atol=1e-4)
+    assert ledger.passes["encoder forward"] == ledger.passes["encoder backward"] == 72
+
+
+def test_of_an_odd_number_of_others_one_more_sets_thresholds_than_is_learned_from() -> None:
+    from tests.invert.test_material import seen_by
+
+    made = assign(seen_by("attacked"), {"judge": seen_by("judge")}, None, 19)
+    assert (made.facts.targets, made.facts.calibrate, made.facts.train) == (19, 21, 20)
+    assert [one.impostors for one in made.jury[0].thresholds][:1] == [63 * 60 // 2]
+    assert len(made.train.vectors) == 60
