@@ -91,6 +91,7 @@ def test_small_sets_are_held_and_large_ones_streamed_with_the_same_rows(
     stored = read_faces(f"npy:{npy}", Columns(identity=None), role="synthetic")
     assert isinstance(stored.vectors, Streamed)
     assert not stored.labelled
+    assert stored.ids.tolist() == [str(row) for row in range(6)], "rows without ids are numbered"
     np.testing.assert_array_equal(stored.take(np.arange(6)), held.take(np.arange(6)))
     monkeypatch.setattr("unface.release.read.memory_budget", lambda: 6 * 96)
     assert isinstance(read_faces(f"npy:{npy}", Columns(identity=None), role="synthetic").vectors, Held)
