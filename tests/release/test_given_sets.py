@@ -602,6 +602,7 @@ def test_a_store_is_read_in_batches_in_which_ids_stay_with_their_vectors(monkeyp
     class Collection:
         name, rows, dim, erased_with = "made", 7, 4, "ab"
         changed = missing = False
+        named = True
 
         def batches(self, columns: object) -> Any:
             for rows in (slice(0, 3), slice(3, 5), slice(5, 7)):
@@ -610,7 +611,8 @@ def test_a_store_is_read_in_batches_in_which_ids_stay_with_their_vectors(monkeyp
                     lists = pa.array([vectors[3].tolist(), None], lists.type)
                 ids = names[rows] if not self.changed else names[rows][::-1]
                 people = pa.array([f"p{n // 2}" for n in range(7)][rows])
-                yield pa.RecordBatch.from_arrays([pa.array(ids), people, lists], ["id", "identity", "vector"])
+                whole = pa.RecordBatch.from_arrays([pa.array(ids), people, lists], ["id", "identity", "vector"])
+                yield whole if self.named else whole.select(["identity", "vector"])
 
     collection = Collection()
 
@@ -625,7 +627,9 @@ def test_a_store_is_read_in_batches_in_which_ids_stay_with_their_vectors(monkeyp
     assert (found.names, found.labelled) == (("p0", "p1", "p2", "p3"), True)
     assert found.space == Space(None, "ab", 4, True)
     np.testing.assert_allclose(found.take(np.arange(7)), vectors, atol=1e-6)
-    collection.missing = True
+    collection.named = False
+    assert store_faces("made:x", Columns()).ids.tolist() == [str(row) for row in range(7)], "rows are numbered"
+    collection.named, collection.missing = True, True
     with pytest.raises(UnfaceError, match=r"^made: a row has no vector; fill or drop such rows$"):
         found.sha256()
     collection.missing, collection.changed = False, True
