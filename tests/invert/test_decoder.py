@@ -103,7 +103,7 @@ def test_gradients_through_the_network_and_the_encoder_are_those_of_finite_diffe
 
 def test_both_sizes_and_nothing_else() -> None:
     assert Network(8, 128, 64)(torch.zeros(2, 8)).shape == (2, 3, 128, 128)
-    with pytest.raises(UnfaceError, match="size is 32; expected 64 or 128"):
+    with pytest.raises(UnfaceError, match=r"^decoder: size is 32; expected 64 or 128$"):
         read_preset("size=32")
     with pytest.raises(UnfaceError, match="'depth=3' is not a setting and a number"):
         load_attack("decoder:depth=3")
@@ -113,5 +113,9 @@ def test_vectors_alone_do_not_train_it() -> None:
     threat, _ = world()
     assert threat.train is not None
     bare = replace(threat, train=replace(threat.train, pictures=None))
-    with pytest.raises(UnfaceError, match="needs pictures of train people in the prior's frame"):
+    with pytest.raises(
+        UnfaceError,
+        match=r"^attack 'decoder' needs pictures of train people in the prior's frame, which are not given here; "
+        "use alsuv$",
+    ):
         Decoder("steps=1").prepare(bare, Ledger())

@@ -163,7 +163,9 @@ def test_a_whole_cell_runs_with_a_small_unet() -> None:
 
 def test_other_priors_and_unknown_settings_are_refused() -> None:
     threat = Threat("raw", "tiny", View(ToyEncoder()), ToyPrior())
-    with pytest.raises(UnfaceError, match="searches the noise of a diffusion prior; toy is none, use alsuv"):
+    with pytest.raises(
+        UnfaceError, match=r"^attack .diffmi. searches the noise of a diffusion prior; toy is none, use alsuv with it$"
+    ):
         load_attack("diffmi").prepare(threat, Ledger())
     with pytest.raises(UnfaceError, match="'speed=3' is not true, straight-through, or a setting and a number"):
         read_preset("speed=3")

@@ -108,7 +108,11 @@ def test_at_most_a_third_are_targets_and_without_two_of_them_there_is_no_attack(
     attacked = seen_by("attacked")
     assert len(assign(attacked, {}, ("own", seen_by("own")), 100).attacked) == PEOPLE // 3
     nobody = seen_by("judge", blind=tuple(str(one) for one in attacked.ids if not str(one).startswith("p7/")))
-    with pytest.raises(UnfaceError, match=r"^attacked\.parquet: 60 people give 1 targets .* at least 2 are needed"):
+    with pytest.raises(
+        UnfaceError,
+        match=r"^attacked\.parquet: 60 people give 1 targets \(at most a third, a face for every judge\); "
+        "at least 2 are needed, so give more people$",
+    ):
         assign(attacked, {"judge": nobody}, None, 20)
 
 

@@ -156,7 +156,11 @@ def test_a_projection_of_another_space_is_refused_before_any_work(tmp_path: Path
 
 def test_vectors_without_pictures_leave_translate_alone(tmp_path: Path) -> None:
     case = replace(toy_case(train=300), view=None, prior=None, embed=None)
-    with pytest.raises(UnfaceError, match=r"'alsuv' needs .*; only translate works on vectors without pictures"):
+    with pytest.raises(
+        UnfaceError,
+        match=r"^attack 'alsuv' needs the encoder with gradients and a face prior, not given here; "
+        r"only translate works on vectors without pictures$",
+    ):
         invert(case, [Alsuv()], {"raw": None}, place_at(tmp_path / "a"))
     cell = invert(case, [load_attack("translate")], {"raw": None}, place_at(tmp_path / "b")).result.cells[0]
     assert cell.gives == "templates of judge"

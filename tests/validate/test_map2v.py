@@ -310,3 +310,17 @@ def test_a_whole_validation_with_it_and_a_target_that_changes_its_answers(
     assert result.asked.counted == 4 * (150 + 150) + 4, "each attack its budget, then a question about each once more"
     assert [one.severity for one in result.findings if one.about == "repeats"] == ([] if said is None else [said])
     assert result.valid == (said != "invalid")
+
+
+def test_a_larger_budget_draws_a_larger_pool_and_other_knowledge_another_one(tmp_path: Path) -> None:
+    attack, first, second = Map2V(Search(pool=30, steps=1)), knowledge(), knowledge()
+    pools = []
+    for number, (known, queries) in enumerate(((first, 10), (first, 10), (first, 20), (second, 20), (second, 99))):
+        with opened_ledger(tmp_path / f"{number}.jsonl", BINDING) as ledger:
+            oracle = Session(ToyTarget(np.zeros(DIM)), ledger, Pace()).person(0, "p0", queries)
+            attack.run(oracle, known, (queries,))
+        assert attack._pool is not None
+        assert len(attack._pool.latents) == min(queries, 30)
+        assert attack._pool.knowledge is known
+        pools.append(attack._pool)
+    assert pools[0] is pools[1], "drawn once for everybody"

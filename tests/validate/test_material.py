@@ -100,6 +100,7 @@ def test_the_attacker_asks_with_one_face_each_and_nobody_of_them_sets_a_threshol
         rows = [faces.pictures.index(picture) for picture in part.pictures]
         np.testing.assert_array_equal(part.vectors["own"], faces.vectors["own"][rows])
         assert [part.names[code] for code in part.identities] == [faces.pictures[row].name[:2] for row in rows]
+    assert asked.names == ("p1", "p3", "p8", "p2"), "in every version the same"
     assert asked.names != split_attacker(faces, 4, seed=2)[0].names
     assert len(split_attacker(faces, 100, seed=1)[0].names) == 6, "a third is left for thresholds"
 

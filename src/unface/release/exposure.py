@@ -33,8 +33,8 @@ class PersonScores:
     pictures: NDArray[np.int64]
 
     def of(self, pictures: int) -> NDArray[np.float32]:
-        """Over this many pictures, of the people who have as many."""
-        found: NDArray[np.float32] = self.best[self.pictures >= pictures, pictures - 1]
+        """Over this many pictures, of the people who have as many; nobody may."""
+        found: NDArray[np.float32] = self.best[self.pictures >= pictures, min(pictures, self.best.shape[1]) - 1]
         return found
 
 
