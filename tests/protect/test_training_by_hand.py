@@ -44,6 +44,7 @@ from unface.protect.recogniser import (
 )
 from unface.protect.replay import Replayed
 from unface.protect.server import ReconstructingServer, open_server, require_recognition, same_answers
+from unface.result.file import note
 from unface.seeds import stream
 
 Frames = NDArray[np.uint8]
@@ -284,7 +285,13 @@ def test_pictures_after_least_squares_stand_beside_a_guess_from_other_people() -
     alone = _Solved.of(cast(Any, Solves()), Portraits("set", "ab", pixels[:2], people[:2]), 0, Silent())
     assert (alone.guesses == 128).all()
     result = measure_certificate(
-        cast(Any, front), name="mine", variant="v", kind="piecewise linear", notes=("n",), given=given, progress=told
+        cast(Any, front),
+        name="mine",
+        variant="v",
+        kind="piecewise linear",
+        notes=(note("channels", "n"),),
+        given=given,
+        progress=told,
     )
     assert (result.front_end, result.variant, result.kind, result.size, result.inputs) == (
         "mine", "v", "piecewise linear", 2, 12,
@@ -304,7 +311,7 @@ def test_pictures_after_least_squares_stand_beside_a_guess_from_other_people() -
     assert shown_in.identity is None
     assert result.not_measured == ["whether people are still recognised; give --encoder"]
     assert [(one.severity, one.about, one.text) for one in result.findings] == [
-        ("note", "front end", "n"), ("note", "pictures", "2 pictures without a face left out"),
+        ("note", "channels", "n"), ("note", "pictures", "2 pictures without a face left out"),
     ]  # fmt: skip
     bare = measure_certificate(MatrixFrontEnd(np.eye(12), 2), name="mine", progress=Silent())
     assert (bare.kind, bare.pictures, bare.noise, bare.maps[0].name) == ("linear", None, None, "all pictures")
