@@ -97,7 +97,7 @@ def _validation(rule: ValidationRule, result: ValidationResult) -> Outcome:
         numbers = sorted({point.queries for attack in attacks for point in attack.at})
         there = f"{listed(map(str, numbers))} questions at FAR {listed(rate(far) for far in result.far)}"
         asked = f"{count(rule.queries, 'question')} at FAR {rate(rule.far)}"
-        return inconclusive(f"{asked} were not measured; there is {there}")
+        return inconclusive(f"success after {asked} was not measured; it was after {there}")
     return max(outcomes, key=lambda outcome: (outcome.verdict.gravity, outcome.strain))
 
 
