@@ -62,7 +62,7 @@ def study(encoder: Encoder, fit: ImageSet, test: ImageSet, detector: Detector, s
     """One encoder."""
     reader = reader_of(encoder)
     eraser = isp_of(encoder, reader, locate(fit, detector))
-    return attribute(locate(test, detector), reader, swap_face, projections={"isp": eraser}, seed=seed)
+    return attribute(locate(test, detector), reader, swap_face, projections={"ISP": eraser}, seed=seed)
 
 
 def isp_of(encoder: Encoder, reader: Reader, pictures: Iterable[LocatedPicture]) -> Projection:

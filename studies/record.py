@@ -27,7 +27,10 @@ DIGITS = 6  # of shares, of which pages show three at most; multiples of chance 
 
 
 class Tar(NamedTuple):
-    """Accepted mated pairs of all, the interval, and the multiple of the TAR of an attacker that knows nothing."""
+    """Accepted mated pairs of all, the interval, and the multiple of chance as the audit gave it.
+
+    Chance is the target FAR, in audits of before 0.2.0 the achieved one; pages divide by the target.
+    """
 
     accepted: int
     mated: int

@@ -59,7 +59,7 @@ def audit_sections(records: Records) -> Iterator[str]:
         yield from (*spaces_table(record), "", *left_out_table(record), *probes_table(record), "")
         for sweep in record.sweeps:
             yield from (f"Over {sweep.over}: k = {sweep.k}, FAR {rate(sweep.far)}, {sweep.resolution}", "")
-            yield from (*swept_table(sweep.points), "")
+            yield from (*swept_table(sweep.points, sweep.far), "")
 
 
 def spaces_table(record: Record) -> Iterator[str]:
@@ -101,13 +101,13 @@ def probes_table(record: Record) -> Iterator[str]:
             yield row([str(k), probe, *(cell(point) for point in points)])
 
 
-def swept_table(points: Iterable[Swept]) -> Iterator[str]:
+def swept_table(points: Iterable[Swept], far: float) -> Iterator[str]:
     """Ranks or numbers of identities, one line each."""
     yield from heading(["method", "rank", "fit identities", "TAR %", "× chance", "kept"])
     for point in points:
         useful = ", ".join(f"{measure} {percent(share)}" for measure, share in point.kept.items())
         counts = [str(point.rank), f"{point.fit_identities:,}"]
-        yield row([point.method, *counts, tar_cell(point.tar), f"{point.tar.times_chance:,.0f}", useful])
+        yield row([point.method, *counts, tar_cell(point.tar), multiple(point.tar, far), useful])
 
 
 # One table over many audits.
@@ -179,7 +179,7 @@ def sweep_tables(records: Records, audit: str, over: str) -> Iterator[str]:
     for sweep in _there(records.get(audit), audit).sweeps:
         if sweep.over == over:
             yield from (f"{audit}: k = {sweep.k}, FAR {rate(sweep.far)}, {sweep.resolution}", "")
-            yield from (*swept_table(sweep.points), "")
+            yield from (*swept_table(sweep.points, sweep.far), "")
 
 
 def rank_table(records: Records, audit: str) -> Iterator[str]:
@@ -188,12 +188,12 @@ def rank_table(records: Records, audit: str) -> Iterator[str]:
     points = {(point.method, point.rank): point for point in sweep.points}
     methods = {"isp": "ISP", "leace": "LEACE", "pca": "label-free PCA", "random": "random"}
     yield from heading(["rank", *(title for name in methods.values() for title in (name, "k-NN, linear kept"))])
-    yield row(["0 (raw)", _fine_cell(points["raw", 0].tar), "100, 100", *[""] * (2 * len(methods) - 2)])
+    yield row(["0 (raw)", _fine_cell(points["raw", 0].tar, sweep.far), "100, 100", *[""] * (2 * len(methods) - 2)])
     for rank in sorted({rank for _, rank in points if rank}):
         cells = []
         for point in (points[method, rank] for method in methods):
             useful = ", ".join(f"{100 * point.kept[measure]:.0f}" for measure in ("knn", "linear"))
-            cells += [_fine_cell(point.tar), useful]
+            cells += [_fine_cell(point.tar, sweep.far), useful]
         yield row([str(rank), *cells])
 
 
@@ -226,7 +226,7 @@ def tar_interval(records: Records, audit: str, space: str, far: float) -> str:
 
 def times_chance(records: Records, audit: str, space: str, far: float) -> str:
     """As a multiple of chance."""
-    return f"{_tar(records, audit, space, far).times_chance:,.0f}"
+    return multiple(_tar(records, audit, space, far), far)
 
 
 def tar_adjusted(records: Records, audit: str, space: str, far: float) -> str:
@@ -372,7 +372,12 @@ def plain_cell(point: Measured | None) -> str:
     """Value, interval, multiple of chance."""
     if point is None or point.tar is None:
         return "refused"
-    return f"{point.mark}{tar_cell(point.tar)} ×{point.tar.times_chance:,.0f}"
+    return f"{point.mark}{tar_cell(point.tar)} ×{multiple(point.tar, point.far)}"
+
+
+def multiple(tar: Tar, far: float) -> str:
+    """Of chance, which is the target FAR; audits of before 0.2.0 divided by the achieved one, and recorded that."""
+    return f"{tar.value / far:,.0f}"
 
 
 def tar_cell(tar: Tar) -> str:
@@ -405,9 +410,9 @@ def _adjusted_cell(point: Measured | None) -> str:
     return f"{point.mark}{bare(point.adjusted.value)} {_ends(*point.adjusted[1:])}"
 
 
-def _fine_cell(tar: Tar) -> str:
+def _fine_cell(tar: Tar, far: float) -> str:
     value, low, high = (f"{100 * share:.2f}" for share in (tar.value, tar.low, tar.high))
-    return f"{value} {unbroken(f'[{low}, {high}]')} ×{tar.times_chance:,.0f}"
+    return f"{value} {unbroken(f'[{low}, {high}]')} ×{multiple(tar, far)}"
 
 
 def _ends(low: float, high: float) -> str:

@@ -13,8 +13,8 @@ from benchmarks.record import COLUMNS, write_ratios
 from docs import figures
 from jinja2 import UndefinedError
 from studies.measured import HOME, Cell, Findings, Table, markdown, read_findings, written
-from studies.record import read_record, read_records, record_json, record_of
-from studies.tables import audit_sections, spaces_table
+from studies.record import Measured, Tar, read_record, read_records, record_json, record_of
+from studies.tables import audit_sections, plain_cell, spaces_table, times_chance
 
 from unface import AuditResult, Protocol, UnfaceError, audit, make_identities
 
@@ -148,6 +148,13 @@ def test_a_record_says_of_an_audit_what_the_audit_says(audited: AuditResult, tmp
     assert f"~{100 * point.tar.value:.1f} [" in line
     assert f"×{point.tar.value / point.chance:.0f} |" in line
     assert list(audit_sections(from_audit)) == list(audit_sections(read_records(tmp_path)))
+
+
+def test_multiples_divide_by_the_target_rate_also_where_an_older_audit_divided_by_another() -> None:
+    older = Tar(accepted=50, mated=1000, low=0.04, high=0.06, times_chance=7.0)
+    assert plain_cell(Measured("cosine", 1, 1e-3, "", True, older, None)).endswith(" ×50")
+    # 1,624 of 68,640 pairs; by the FAR that was achieved, 244.
+    assert times_chance(read_records(), "sscd-int8_celeba9k_apart", "isp", 1e-4) == "237"
 
 
 def test_a_record_names_nobody_and_no_place(audited: AuditResult) -> None:

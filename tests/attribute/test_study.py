@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from studies import attribution
-from studies.measured import markdown
+from studies.measured import markdown, read_findings
 
 from tests.attribute.averages import Averages
 from tests.attribute.scenes import exact_swap, mixture, people
@@ -57,3 +57,12 @@ def test_isp_takes_the_means_of_people_apart() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     means = projection.apply_linear(vectors).reshape(5, 3, -1).mean(axis=1)
     assert np.ptp(means, axis=0).max() < 1e-5 < np.ptp(vectors.reshape(5, 3, -1).mean(axis=1), axis=0).max()
+
+
+def test_spaces_are_named_as_in_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attribution, "locate", lambda pictures, detector: pictures)
+    monkeypatch.setattr(attribution, "swap_face", exact_swap)
+    encoder, pictures = Averages(card("mobilenet-v2"), []), people(6, 2)
+    found = attribution.study(encoder, pictures[:6], pictures[6:], None, 0)  # type: ignore[arg-type]
+    named = {row[1] for row in attribution.table([found]).rows}
+    assert named == {row[1] for row in read_findings("attribution").tables["spaces"].rows}
