@@ -1,11 +1,13 @@
 """If these fail, a gate or a diff decides rightly and then says another number, or none."""
 
 from tests.gate.made import audited, erased, raw
+from tests.gate.test_certificate import certificate
 from tests.gate.test_release import gated, result, view
 from tests.gate.test_too_few import ruled
 from tests.report.made_validation import validation
-from unface.gate import Trend, Verdict, compare
+from unface.gate import Trend, Verdict, compare, decide, make_policy
 from unface.gate.rules import _distinguishable
+from unface.result.file import Finding
 
 
 def test_a_number_of_questions_that_was_not_asked_names_those_that_were() -> None:
@@ -40,3 +42,24 @@ def test_a_number_that_the_new_result_lacks_is_missing_for_that_reason_and_the_j
     assert {row.why for row in lost} == {"the new result does not have it"}
     told = diff.as_dict()
     assert (told["summary"], told["verdict"], told["exit_code"]) == (diff.summary, "inconclusive", 4)
+
+
+def test_a_gate_counts_warnings_and_names_what_it_judged_by_hash() -> None:
+    warned = result(findings=[Finding(severity="warning", about="people", text="were clustered")])
+    judged = gated(warned, exposed_max=0.01)
+    assert (judged.warnings, judged.source, judged.source_sha256) == (
+        1,
+        warned.synthetic.name,
+        warned.synthetic.sha256,
+    )
+    assert gated(result(), exposed_max=0.01).warnings == 0
+    made = certificate()
+    assert made.pictures is not None
+    policy = make_policy({"require": [{"recognised_max": 0.5}]}, lambda table, key: f"{table}: {key}")
+    assert decide(made, policy).source_sha256 == made.pictures.sha256
+    assert decide(made.model_copy(update={"pictures": None}), policy).source_sha256 == ""
+
+
+def test_a_rule_about_another_file_names_the_command_that_writes_it() -> None:
+    found = ruled(validation(), exposed_max=0.5)
+    assert (found.verdict, "'unface release' wrote" in found.reason) == (Verdict.INCONCLUSIVE, True)
