@@ -169,7 +169,7 @@ class HttpTarget:
                 raise Refused(
                     f"{self.name}: the answer has no {self._form.score_path!r} (there is {keys}); correct --score-path"
                 )
-        return number_of(value, self.name)
+        return number_of(value, self.name, decisions_only=self.decisions_only)
 
 
 class _Holding(HTTPConnection):
