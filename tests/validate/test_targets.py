@@ -151,3 +151,10 @@ def test_a_decision_is_no_score_unless_decisions_are_expected() -> None:
     with pytest.raises(Refused, match="a decision"):
         number_of(np.bool_(False), "toy")
     assert (number_of(True, "toy", decisions_only=True), number_of(1, "toy")) == (1.0, 1.0)
+
+
+def test_a_port_that_is_none_is_named_as_such() -> None:
+    with pytest.raises(
+        UnfaceError, match="holds a password or a port above 65535; correct the URL, and put a password"
+    ):
+        open_target("http://127.0.0.1:99999/{person}")
