@@ -11,7 +11,7 @@ import pytest
 
 from tests.auditing.audits import FEW, PEOPLE, RANK, Steps, bare, bare_refusal, complete, looped, refusal, renamed
 from tests.auditing.made import audited, controls, secret_people
-from unface import audit, make_identities
+from unface import UnfaceError, audit, make_identities
 from unface.auditing import Maps, Protocol, Sweeps, Transfer
 from unface.data import EmbeddingSet
 from unface.probe import USUAL_PROBES
@@ -141,7 +141,7 @@ def test_the_order_of_rows_decides_nothing() -> None:
 CODE = """
 import sys
 from dataclasses import replace
-from unface import audit, make_identities
+from unface import UnfaceError, audit, make_identities
 from unface.auditing import Maps, Protocol, Sweeps
 
 result = audit(
@@ -184,3 +184,11 @@ def test_the_people_of_these_tests_leak() -> None:
     head = looped().headline
     assert head is not None
     assert (head.raw.times_chance or 0) > 10
+
+
+def test_vectors_that_are_all_the_same_are_refused_and_not_found_to_be_safe() -> None:
+    """The default of a column nobody has filled: without this, no pair is ever linked and every limit holds."""
+    people = make_identities(60, 8, 8, between=1.2, seed=1)
+    same = replace(people, vectors=np.tile(people.vectors[:1], (len(people), 1)))
+    with pytest.raises(UnfaceError, match="all 480 vectors are the same, so nothing can be measured; check that the"):
+        audit(same, eraser=(), parts=(), protocol=Protocol(far=0.05, k=1, probe="cosine", seeds=1, bootstraps=50))

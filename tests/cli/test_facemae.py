@@ -77,6 +77,12 @@ def test_bad_options_are_one_line_and_leave_nothing(folders: Path, options: tupl
     assert not (folders / "model").exists()
 
 
+def test_no_model_is_written_among_pictures(folders: Path) -> None:
+    done = run("protect", "facemae", "train", folders / "train", "--out", folders / "publish", *QUICK)
+    assert (done.code, done.err) == (1, f"unface: {folders / 'publish'}: is not empty; choose another --out\n")
+    assert not list((folders / "publish").glob("*.safetensors"))
+
+
 def test_a_checkpoint_of_another_preset_and_an_unfinished_one_are_refused(folders: Path) -> None:
     train = ("protect", "facemae", "train", folders / "train", "--out", folders / "model", *QUICK)
     stopped = run(*train, "--seconds", 0)

@@ -133,6 +133,7 @@ def test_what_is_not_there_or_not_ours_is_one_line(tmp_path: Path) -> None:
         "folder: no .parquet files in this directory; give the one they are in, or encode pictures first"
     )
     assert refusal(tmp_path / "one.npy").startswith("one.npy: one .npy array; save it with its identities")
+    assert "or name it as a store, npy:one.npy" in refusal(tmp_path / "one.npy")
     assert refusal(tmp_path / "packed.parquet") == "packed.parquet: compressed by gzip; unpack it first"
     assert refusal(tmp_path / "face.jpg").startswith("face.jpg: a picture, not vectors; encode pictures first")
     assert refusal(tmp_path / "pipe") == "pipe: neither a file nor a directory"

@@ -76,3 +76,10 @@ def test_a_page_beside_an_unfinished_result_was_left_by_a_killed_run(tmp_path: P
     (tmp_path / "result.json").write_text("{}")
     with pytest.raises(UnfaceError, match=r"result\.json: exists already"):
         require_no_result(tmp_path, "result.json", "page.html", force=False)
+
+
+def test_a_link_that_leads_nowhere_is_refused_before_any_work(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UnfaceError) as caught:
+        require_folder(tmp_path / "link")
+    assert str(caught.value) == f"{tmp_path / 'link'}: is a link that leads nowhere; choose another --out"

@@ -229,3 +229,9 @@ def test_where_there_are_no_locks_files_are_written_and_left_ones_stay(
     (tmp_path / ".a.0123abcd.tmp").write_bytes(b"of a run that may be at work")
     write_file(tmp_path / "a", b"whole")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == [".a.0123abcd.tmp", "a"]
+
+
+def test_a_folder_that_was_made_for_files_that_could_not_be_written_is_removed(tmp_path: Path) -> None:
+    with pytest.raises(UnfaceError, match="cannot be written"):
+        write_files(tmp_path / "new" / "out", {"a" * 300: "too long a name"}, {})
+    assert list(tmp_path.iterdir()) == []

@@ -28,7 +28,7 @@ from unface.report.opening import (
 from unface.report.release import render_release
 from unface.report.table import print_audit
 from unface.report.validation import advice, render_validation
-from unface.result.audit import ContextAdjusted
+from unface.result.audit import ContextAdjusted, ErasedSource
 from unface.result.readings import Readable
 from unface.result.validation import Hardening
 
@@ -345,3 +345,13 @@ def test_vectors_of_an_unknown_encoder_are_said_to_be_erased() -> None:
     page = render_report(result.model_copy(update={"source": source}))
     assert "Tested: vectors erased by isp 24, of " in page
     assert "encoder unknown encoder" not in page
+
+
+def test_a_page_of_erased_vectors_says_so_and_does_not_advise_to_erase_them_again() -> None:
+    by = ErasedSource(kind="isp", rank=12, gated=False, projection_sha256=None, overlap=None)
+    opening = audit_opening(raw_audit().model_copy(update={"erased_by": by}), None)
+    assert "vectors erased by isp 12, of " in opening.tested
+    assert [grid.title for grid in opening.grids] == ["After erasure"]
+    assert not any("--eraser isp" in step for step in opening.steps)
+    assert any(step.endswith("To remove more, fit a higher --rank on the raw vectors.") for step in opening.steps)
+    assert any("--eraser isp" in step for step in audit_opening(raw_audit(), None).steps)

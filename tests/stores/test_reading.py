@@ -185,6 +185,7 @@ REFUSED = [
     ("&table=faces&column=shoot", {}, "column shoot is of type text; only vector and halfvec can be read"),
     ("&table=faces&column=seen2", {}, "no column seen2; it has id, identity, embedding,"),
     ("&table=faces", {"identity": "person"}, "no column person; it has id, identity, embedding,"),
+    ("&table=faces", {"identity": "person"}, ": name yours with --identity-column"),
     ("&table=faces", {"context": "shoot"}, "column shoot is text, not vectors"),
     ("&table=faces", {"vector": "seen"}, "the URL of a store says which vectors (column=, vector=); leave it out"),
     ("", {}, "the URL does not say which table; add ?table=NAME"),

@@ -22,7 +22,7 @@ def test_a_relative_an_absolute_and_a_quoted_path_name_the_file(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("faces.npy", "no scheme: not a store"),
+        ("faces.npy", "faces.npy: does not say which store; write faiss:, npy:"),
         ("mysql://host/db", "mysql: not a store"),
         ("npy:", "has no path"),
         ("npy:faces.npy?table=a", "unknown option table"),

@@ -106,7 +106,9 @@ def test_a_ledger_is_bound_to_its_faces_once_they_are_known(tmp_path: Path) -> N
         with opened_ledger(path, BINDING) as ledger:
             assert ledger.score(0, "x first") == 0.5
     assert sum(b'"queries_sha256": "c"' in line for line in path.read_bytes().splitlines()) == 1
-    with pytest.raises(UnfaceError, match="is the ledger of another set of query faces"):
+    with pytest.raises(
+        UnfaceError, match="is the ledger of another set of query faces: another --queries, or another --budget if"
+    ):
         opened_ledger(path, replace(BINDING, queries_sha256="other")).__enter__()
     with opened_ledger(path, early) as ledger:
         assert ledger.answered == 1, "before faces are drawn again, any may follow"

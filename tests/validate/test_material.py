@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from io import BytesIO
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
 from tests.encode.tiny import card
 from unface.data import ImageRef, ImageSet
 from unface.data.embeddings import Space
+from unface.errors import UnfaceError
 from unface.faces import Face
 from unface.models import Input
 from unface.validate.material import see, sha256_of, split_attacker, taken, without
@@ -114,3 +116,10 @@ def test_nobody_is_asked_with_whose_picture_or_name_is_enrolled() -> None:
     assert without(faces, named).names == ("p1", "p2", "p3", "p4")
     assert without(faces, same_bytes).names == ("p0", "p1", "p3", "p4")
     assert len({sha256_of(faces), sha256_of(named), sha256_of(without(faces, named))}) == 3
+
+
+def test_people_who_are_all_enrolled_leave_nobody_to_ask_with() -> None:
+    faces = crowd(9, 3)
+    with pytest.raises(UnfaceError) as caught:
+        split_attacker(without(faces, faces), 4, seed=1)
+    assert str(caught.value) == "--queries: 0 people in it are not enrolled; give pictures of at least 3 other people"

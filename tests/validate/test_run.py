@@ -276,3 +276,50 @@ def test_judges_that_do_not_know_a_real_second_photo_make_the_result_invalid() -
     assert [one.severity for one in unrecognised([ceiling(0.0), ceiling(0.3, far=0.5)])] == ["invalid"]
     assert unrecognised([ceiling(0.0), ceiling(0.2)]) == []
     assert unrecognised([]) == []
+
+
+class AlwaysTheSame(Service):
+    """A service that is out of order, or was never given the people: one answer to every question about some."""
+
+    def __init__(self, made: World, answer: float, people: int = 12, *, decisions_only: bool = False) -> None:
+        super().__init__(made)
+        self.answer, self.dull, self.decisions_only = answer, made.enrolled.names[:people], decisions_only
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        scores = super().score(person, pictures)
+        return np.full(len(pictures), self.answer) if person in self.dull else scores
+
+
+def answers_of(service: Service, folder: Path) -> tuple[ValidationResult, list[tuple[str, str]]]:
+    result = validate(case(service), Plan(40), folder / "ledger.jsonl").result
+    return result, [(one.severity, one.text) for one in result.findings if one.about == "answers"]
+
+
+def test_a_service_that_gives_one_answer_to_everything_is_no_pass(tmp_path: Path) -> None:
+    result, (finding,) = answers_of(AlwaysTheSame(made(), 0.5), tmp_path)
+    assert finding == (
+        "invalid",
+        "the target gave the same answer to every question about each of 12 people, so no attack could learn "
+        "anything; check that they are enrolled and that the answer holds the score, then use another --out",
+    )
+    rule = {"attack": "worst", "far": 1e-3, "queries": 40, "success_max": 0.9}
+    policy = make_policy({"require": [rule]}, lambda table, key: key)
+    assert decide(result, policy).verdict == "inconclusive"
+
+
+def test_people_about_whom_every_answer_is_the_same_are_counted(tmp_path: Path) -> None:
+    result, (finding,) = answers_of(AlwaysTheSame(made(), 0.0, people=3), tmp_path)
+    assert result.valid
+    assert finding == (
+        "warning",
+        "about 3 of 12 people the target gave the same answer to every question; check that they are enrolled",
+    )
+    assert not [one for one in finished()[0].result.findings if one.about == "answers"]
+
+
+@pytest.mark.parametrize(("answer", "severity"), [(1.0, "invalid"), (0.0, "warning")])
+def test_a_service_that_accepts_everybody_shows_nothing_and_one_that_rejects_everybody_may(
+    tmp_path: Path, answer: float, severity: str
+) -> None:
+    _, (finding,) = answers_of(AlwaysTheSame(made(), answer, decisions_only=True), tmp_path)
+    assert finding[0] == severity

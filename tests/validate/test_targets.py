@@ -14,7 +14,7 @@ from tests.validate.live import Face, pictures, served, similarity
 from unface.errors import UnfaceError
 from unface.validate import Picture, Refused
 from unface.validate.http import HttpTarget
-from unface.validate.targets import EncoderTarget, HttpForm, open_target
+from unface.validate.targets import EncoderTarget, HttpForm, number_of, open_target
 
 QUERIES = pictures(3)
 
@@ -143,3 +143,18 @@ def test_the_built_in_target_is_the_cosine_to_the_enrolled_picture_and_encodes_e
     assert decides.score("p", QUERIES).tolist() == [1, 1, 0], "at the threshold is accepted"
     with pytest.raises(UnfaceError, match=r"^toy: decides nothing by itself; leave --decisions-only out$"):
         EncoderTarget("toy", embed, decisions_only=True)
+
+
+def test_a_decision_is_no_score_unless_decisions_are_expected() -> None:
+    with pytest.raises(Refused, match=r"toy answered with true, a decision and no score; pass --decisions-only"):
+        number_of(True, "toy")
+    with pytest.raises(Refused, match="a decision"):
+        number_of(np.bool_(False), "toy")
+    assert (number_of(True, "toy", decisions_only=True), number_of(1, "toy")) == (1.0, 1.0)
+
+
+def test_a_port_that_is_none_is_named_as_such() -> None:
+    with pytest.raises(
+        UnfaceError, match="holds a password or a port above 65535; correct the URL, and put a password"
+    ):
+        open_target("http://127.0.0.1:99999/{person}")

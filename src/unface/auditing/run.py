@@ -121,6 +121,7 @@ def audit(
     methods = () if eraser == "none" else (eraser,) if isinstance(eraser, str) else eraser
     rule.require_keeper(methods or ())
     copied = None if copies is None else _read_beside(copies)
+    _require_different(given)
     given, known = _known_copies(given, copied)
     prepared = require_rates(prepare(given, protocol), protocol)
     other = None if fit_on is None else _read_beside(fit_on)
@@ -187,6 +188,17 @@ def _read(source: Source, protocol: Protocol) -> EmbeddingSet:
             bad_rows=protocol.bad_rows,
             sample=protocol.sample,
             seed=protocol.seed,
+        )
+
+
+def _require_different(given: EmbeddingSet) -> None:
+    """Refuse a column that nobody has filled: no attacker could link anything in it, and every limit would hold."""
+    first = given.vectors[0]
+    blocks = (given.vectors[at : at + 4096] for at in range(0, len(given), 4096))
+    if all(np.abs(block - first).max() <= 1e-6 * np.abs(first).max() for block in blocks):
+        raise UnfaceError(
+            f"all {len(given):,} vectors are the same, so nothing can be measured; check that the encoder saw the "
+            "pictures, and --vector-column"
         )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from unface.cli.options import BAD_ROWS, FORCE, QUIET, THREADS
+from unface.cli.options import FORCE, QUIET, THREADS
 from unface.errors import printable
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def apply(
         False, "--keep-dimension", help="Release as many dimensions as before, where the projection would keep fewer."
     ),
     vector_column: str = typer.Option("vector", "--vector-column", help="Column of vectors (npz: vectors)."),
-    bad_rows: str = BAD_ROWS,
+    bad_rows: str = typer.Option(
+        "fail", "--bad-rows", help="Rows with a null, NaN or Inf vector: fail, drop, or null. Zeros stay zeros."
+    ),
     verify: bool = typer.Option(False, "--verify", help="Read everything back and check that it is erased."),
     ray: str | None = typer.Option(None, "--ray", help="Ray cluster for folders and URLs: auto, HOST:PORT, …"),
     threads: int | None = THREADS,

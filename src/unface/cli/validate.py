@@ -43,7 +43,9 @@ def validate(
     authorised_by: str | None = typer.Option(
         None, "--authorised-by", help="Who allowed it; needed for a target elsewhere, and recorded."
     ),
-    people: int = typer.Option(50, "--people", min=2, help="How many people to generate for --enrol nobody."),
+    people: int = typer.Option(
+        50, "--people", min=2, help="How many people to generate for --enrol nobody; a limit of 5 % needs 59."
+    ),
     attack: list[str] = typer.Option(
         [],
         "--attack",
@@ -270,7 +272,8 @@ def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTar
         printable(
             f"Nothing was sent yet. Enrol {len(rows)} people in {opened.target.name}, each with one picture and under "
             f"the name in {out / 'enrol.csv'}.\nEnrol nobody else under these names, and no other picture of them.\n"
-            f"Then give the same command with --continue: it asks up to {total:,} questions, {budget} about each."
+            f"Then give the same command with --continue: it asks up to {total:,} questions, {budget} about each, "
+            "after one that shows whether the service answers."
         )
     )
 

@@ -41,7 +41,8 @@ def kind_of(path: Path) -> str:
         return "npz"
     if start == _NPY:
         raise UnfaceError(
-            f"{name}: one .npy array; save it with its identities: np.savez(path, vectors=…, identities=…)"
+            f"{name}: one .npy array; save it with its identities: np.savez(path, vectors=…, identities=…), "
+            f"or name it as a store, npy:{name}"
         )
     if not start:
         raise UnfaceError(f"{name}: the file is empty; expected Parquet or .npz")

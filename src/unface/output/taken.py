@@ -51,6 +51,8 @@ def require_folder(folder: Path) -> None:
     """Refuse a folder that cannot be written to, or cannot be made."""
     if folder.exists() and not folder.is_dir():
         raise UnfaceError(f"{folder}: is a file; --out takes a folder")
+    if folder.is_symlink() and not folder.exists():
+        raise UnfaceError(f"{folder}: is a link that leads nowhere; choose another --out")
     _require_writable(folder, folder, "--out")
 
 

@@ -65,8 +65,7 @@ def write_files(folder: Path, texts: Mapping[str, str], private: Mapping[str, st
 
     ``private`` files contain names of people. One that is None is removed if an earlier run left it.
     """
-    with _failure_in_one_line(folder, "--out"), ExitStack() as stack:
-        folder.mkdir(parents=True, exist_ok=True)
+    with _failure_in_one_line(folder, "--out"), folder_for_output(folder), ExitStack() as stack:
         unfinished: dict[str, Path] = {}
         for name, text in (*private.items(), *texts.items()):
             if text is None:

@@ -18,7 +18,7 @@ from unface.output.write import write_file
 
 BLOCK = 20
 """Steps; the loss curve has one point for each block."""
-_STATE = "state.safetensors"
+STATE = "state.safetensors"
 
 
 class Steps(ABC):
@@ -76,11 +76,11 @@ class Steps(ABC):
             "unsaid": [float(loss) for loss in self._unsaid],
             "identity": self._identity,
         }
-        write_file(folder / _STATE, save(plain, {"progress": json.dumps(progress)}))
+        write_file(folder / STATE, save(plain, {"progress": json.dumps(progress)}))
 
     def resume(self, folder: Path) -> None:
         """Continue the saved run of the same recipe on the same pictures; nothing where there is none."""
-        path = folder / _STATE
+        path = folder / STATE
         if not path.exists():
             return
         try:
@@ -94,7 +94,7 @@ class Steps(ABC):
             self._continue(progress, tensors)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError, RuntimeError, OverflowError) as error:
             # RuntimeError: shapes that do not fit, or JSON that is nested too deeply.
-            raise UnfaceError(f"{folder.name}/{_STATE}: cannot be read ({type(error).__name__}); remove it") from None
+            raise UnfaceError(f"{folder.name}/{STATE}: cannot be read ({type(error).__name__}); remove it") from None
 
     def _continue(self, progress: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         step, seconds = progress["step"], float(progress["seconds"])

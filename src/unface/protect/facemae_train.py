@@ -26,7 +26,7 @@ from unface.errors import UnfaceError
 from unface.output.lock import run_lock
 from unface.output.place import place_at
 from unface.output.write import write_file
-from unface.prior.steps import BLOCK, Steps
+from unface.prior.steps import BLOCK, STATE, Steps
 from unface.progress import Progress, Silent
 from unface.protect.baselines import MaskedFaces, contents_of
 from unface.protect.facemae import (
@@ -303,8 +303,11 @@ def samples_png(training: Training, frames: NDArray[np.uint8]) -> bytes:
 
 
 def require_preset(folder: Path, name: str) -> None:
-    """Refuse a checkpoint of another preset; a folder without one is fine."""
-    if (folder / MODEL).exists():
+    """Refuse a checkpoint of another preset, and a folder that holds anything else."""
+    inside = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    if MODEL not in inside and any(not name.startswith((".", "_")) for name in inside - {CURVE, SAMPLES, STATE}):
+        raise UnfaceError(f"{folder}: is not empty; choose another --out")
+    if MODEL in inside:
         preset = _header(folder)["recipe"]["preset"]
         if preset != name:
             raise UnfaceError(f"{folder.name}: is a checkpoint of preset {preset}, not {name}; choose another --out")

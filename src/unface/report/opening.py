@@ -116,6 +116,8 @@ def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
     unknown, _, erased = (result.source.encoder or "").partition("unknown encoder after ")
     encoder = f"{unknown} " if unknown else ""
     released = f" erased by {erased}," if erased else ""
+    if result.erased_by is not None and " after " not in encoder:
+        released = f" {result.erased_by.name},"
     tested = (
         f"Tested: {encoder}vectors{released} of {_photos(result)} ({result.source.name}). Can somebody who holds these "
         "vectors find out which photos show the same person?"
@@ -126,7 +128,8 @@ def audit_opening(result: AuditResult, decision: GateResult | None) -> Opening:
     else:
         how_bad = matched_words(head, after)
         what = f"photo pairs of one person are matched, at {one_in(head.far)}"
-        grids.append(Grid("Before erasure" if after else "The vectors as they are", head.raw.tar.value, what))
+        alone = "The vectors as they are" if result.erased_by is None else "After erasure"
+        grids.append(Grid("Before erasure" if after else alone, head.raw.tar.value, what))
         point = None if after is None else head.of(after)
         if point is not None and point.tar is not None:
             assert after is not None
@@ -264,7 +267,12 @@ def _audit_steps(
     if head is None:
         steps.append("Add people, or ask for a higher rate with --far.")
     elif after is None and head.raw.above_chance and not passed:
-        steps.append("Treat these vectors as personal data. See what an eraser would leave: audit with --eraser isp.")
+        more = (
+            "See what an eraser would leave: audit with --eraser isp."
+            if result.erased_by is None
+            else "To remove more, fit a higher --rank on the raw vectors."
+        )
+        steps.append(f"Treat these vectors as personal data. {more}")
     elif point is not None and point.above_chance and not passed:
         steps.append(
             "Do not call the erased vectors anonymous. Remove more and audit again (options --rank, --target), or do "

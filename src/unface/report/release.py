@@ -137,10 +137,9 @@ def advice(result: ReleaseResult) -> list[str]:
         ]
     listed = f" and in {EXPOSED_FILE}" if result.exposure.exposed.numerator else ""
     return [
-        f"Remove the synthetic pictures listed below{listed}, then run this again. That removes what was found, not "
-        "its cause.",
-        "Train the generator on more people, for fewer steps, or without repeated pictures. The usual cause is "
-        "memorised pictures.",
+        f"Look at the synthetic pictures listed below{listed}. The usual cause is memorised pictures: train the "
+        "generator on more people, for fewer steps, or without repeated pictures.",
+        "Draw a new set and test that one. Removing only the listed pictures leaves those that were just not listed.",
         "Check the next version with a gate: set exposed_max and copies_max in a policy.",
     ]
 

@@ -63,6 +63,8 @@ def erased_by(projection: Projection) -> str:
 def require_raw(projection: Projection, given: Space | None) -> None:
     """A file that names its space must name the projection's; one that says nothing is taken at its user's word."""
     if given is not None and is_named(given):
+        if given.weights_sha256 == projection.sha256:
+            raise UnfaceError("projection: erased these vectors already; give the raw ones, or leave them as they are")
         projection.require_space(given)
 
 

@@ -427,7 +427,10 @@ class LanceStore:
         except ImportError:
             raise UnfaceError("LanceDB tables need the package 'pylance'; pip install 'unface[stores]'") from None
         if not self._folder.is_dir():
-            raise UnfaceError(f"{self._where}: the database has no folder {self._folder.name!r}; check both names")
+            database = self._folder.parent
+            if not database.is_dir():
+                raise UnfaceError(f"{self._where}: there is no folder {database}; correct the URL")
+            raise UnfaceError(f"{self._where}: {database} has no folder {self._folder.name!r}; check both names")
         with self._lance_errors():
             return lance.dataset(self._folder, version=version)
 

@@ -73,7 +73,8 @@ class _Table:
         self._half = self._vector.kind == "halfvec"
         self._mark = mark_of(next(comment for name, *_, comment, _ in rows if name == column))
         self._key = [quoted for _, quoted, *_, key in rows if key]
-        self._identity = None if asked.identity is None else self._column(asked.identity)
+        advice = ": name yours with --identity-column"
+        self._identity = None if asked.identity is None else self._column(asked.identity, advice)
         own_id = asked.id != Columns.id or (asked.id in self._known and not self._key)
         self._id = self._column(asked.id).quoted if own_id else None
         self._columns = Columns(column, asked.identity, asked.id, asked.context)
@@ -158,9 +159,9 @@ class _Table:
             while found := cursor.fetchmany(rows):
                 yield found
 
-    def _column(self, name: str) -> _Known:
+    def _column(self, name: str, advice: str = "") -> _Known:
         if name not in self._known:
-            raise MissingColumn(f"{self._where}: no column {name}; it has {', '.join(self._known)}", name)
+            raise MissingColumn(f"{self._where}: no column {name}; it has {', '.join(self._known)}{advice}", name)
         return self._known[name]
 
 

@@ -80,9 +80,10 @@ def open_store(url: str, *, lossy_ok: bool = False) -> Store:
             # Not urlunsplit, which drops the slashes before an empty host.
             uri = f"{scheme}://{parts.netloc}{parts.path}?{urlencode(options.unused, quote_via=quote)}".rstrip("?")
             return PostgresStore(uri, table, column or "embedding", reject_raw=reject == "yes")
-    raise UnfaceError(
-        f"{scheme or 'no scheme'}: not a store; give faiss:, npy:, lancedb:, qdrant:, qdrant+https:// or postgresql://"
-    )
+    known = "faiss:, npy:, lancedb:, qdrant:, qdrant+https:// or postgresql://"
+    if not scheme:
+        raise UnfaceError(f"{without_secrets(url)}: does not say which store; write {known} before it")
+    raise UnfaceError(f"{scheme}: not a store; give {known}")
 
 
 @contextmanager

@@ -35,7 +35,10 @@ class HttpTarget:
 
     def __init__(self, url: str, form: HttpForm, *, decisions_only: bool = False) -> None:
         if is_unescaped(url):
-            raise UnfaceError(f"{without_secrets(url)}: holds a password; put it into --header-env instead")
+            raise UnfaceError(
+                f"{without_secrets(url)}: holds a password or a port above 65535; correct the URL, and put a password "
+                "into --header-env"
+            )
         parts = urlsplit(url)
         if parts.username or parts.password:
             raise UnfaceError(f"{without_secrets(url)}: holds a user or password; put it into --header-env instead")
@@ -169,7 +172,7 @@ class HttpTarget:
                 raise Refused(
                     f"{self.name}: the answer has no {self._form.score_path!r} (there is {keys}); correct --score-path"
                 )
-        return number_of(value, self.name)
+        return number_of(value, self.name, decisions_only=self.decisions_only)
 
 
 class _Holding(HTTPConnection):

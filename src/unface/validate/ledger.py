@@ -216,7 +216,7 @@ def _require_same(path: Path, lines: Sequence[bytes], head: Mapping[str, object]
         "target": "target",
         "target_sha256": "target (the same address, asked in another way)",
         "enrolled_sha256": "enrolment: other people or other pictures",
-        "queries_sha256": "set of query faces",
+        "queries_sha256": "set of query faces: another --queries, or another --budget if these are generated",
         "authorised_by": "--authorised-by",
     }
     for key, what in names.items():

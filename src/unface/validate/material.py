@@ -14,12 +14,15 @@ from unface.errors import UnfaceError
 from unface.faces import Detector
 from unface.judge import Recogniser, face_frames
 from unface.progress import Progress, Silent
+from unface.result.words import count
 from unface.seeds import stream
 from unface.threads import available_cores
 from unface.validate.ports import Faces, Picture
 
 _BATCH = 32
 FEWEST_PEOPLE = 2
+FEWEST_ASKED_WITH = 3
+"""Two thirds of them are asked with; the others set thresholds."""
 
 
 def sha256_of(faces: Faces) -> str:
@@ -150,6 +153,12 @@ def split_attacker(faces: Faces, budget: int, seed: int) -> tuple[Faces, Faces]:
 
     With too few people to leave a third for thresholds, fewer are asked with.
     """
+    if len(faces.names) < FEWEST_ASKED_WITH:
+        left = count(len(faces.names), "person", "people")
+        are = "is" if len(faces.names) == 1 else "are"
+        raise UnfaceError(
+            f"--queries: {left} in it {are} not enrolled; give pictures of at least {FEWEST_ASKED_WITH} other people"
+        )
     order = stream(seed, "validate", "attacker").permutation(len(faces.names))
     asked = min(budget, 2 * len(order) // 3)
     first = [int(faces.rows(int(person))[0]) for person in order[:asked]]

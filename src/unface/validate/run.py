@@ -288,7 +288,12 @@ def _concluded(
         shuffled=controls,
         ceiling=ceiling,
         hardening=hardening,
-        findings=[*unrecognised(ceiling), *again, *_findings(case, plan, session, results, controls, kept, queries)],
+        findings=[
+            *unrecognised(ceiling),
+            *_unvaried(answers, decisions_only=decisions_only),
+            *again,
+            *_findings(case, plan, session, results, controls, kept, queries),
+        ],
         not_measured=_not_measured(case, plan, attacks, hardening, queries),
         run=clock.run(),
     )
@@ -340,6 +345,32 @@ def unrecognised(ceiling: Sequence[Ceiling]) -> list[Finding]:
         "more than chance: the judges do not recognise these people, so a failed attack says nothing"
     )
     return [Finding(severity="invalid", about="ceiling", text=text)]
+
+
+def _unvaried(answers: NDArray[np.float64], *, decisions_only: bool) -> list[Finding]:
+    """People whose questions all have one answer, from (people, questions): a failed attack then says nothing.
+
+    Rejecting every face is what a strict service does too; accepting every face is not.
+    """
+    same = np.array([len(np.unique(row[np.isfinite(row)])) == 1 for row in answers])
+    if decisions_only and same.all():
+        if np.nanmin(answers) > 0:
+            text = "the target accepted every face as every person, so no attack could learn anything"
+            return [Finding(severity="invalid", about="answers", text=f"{text}; check that it compares at all")]
+        if np.nanmax(answers) <= 0:
+            text = "the target rejected every question, as it would if nobody were enrolled"
+            return [warning("answers", f"{text}; check that a photo of an enrolled person is accepted")]
+    if decisions_only or not same.any():
+        return []
+    people = f"{len(same):,} people"
+    if same.all():
+        text = (
+            f"the target gave the same answer to every question about each of {people}, so no attack could learn "
+            "anything; check that they are enrolled and that the answer holds the score, then use another --out"
+        )
+        return [Finding(severity="invalid", about="answers", text=text)]
+    text = f"about {int(same.sum()):,} of {people} the target gave the same answer to every question"
+    return [warning("answers", f"{text}; check that they are enrolled")]
 
 
 def _findings(

@@ -130,7 +130,9 @@ class FunctionTarget:
             raise Refused(f"{self.name} raised {type(error).__name__}: {reason(error)}") from None
         if len(answer) != len(pictures):
             raise Refused(f"{self.name} gave {len(answer)} scores for {len(pictures)} pictures")
-        return np.array([number_of(one, self.name) for one in answer], dtype=np.float64)
+        return np.array(
+            [number_of(one, self.name, decisions_only=self.decisions_only) for one in answer], dtype=np.float64
+        )
 
 
 class CommandTarget:
@@ -214,10 +216,12 @@ class EncoderTarget:
         return np.stack([self._seen[picture.sha256] for picture in pictures])
 
 
-def number_of(value: object, where: str) -> float:
-    """A score as a float; true and false are decisions. NaN and infinity pass, and end the run as such."""
+def number_of(value: object, where: str, *, decisions_only: bool = False) -> float:
+    """A score or a decision as a float. NaN and infinity pass, and end the run as such."""
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, bool) and not decisions_only:
+        raise Refused(f"{where} answered with {json.dumps(value)}, a decision and no score; pass --decisions-only")
     if not isinstance(value, bool | int | float):
         shown = json.dumps(value, default=str)[:40]
         raise Refused(f"{where} answered with {shown}, which is not a number")

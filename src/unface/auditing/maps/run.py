@@ -26,7 +26,8 @@ def tsne_map(space: str, vectors: NDArray[np.float32], test: RoleRows, seed: int
     shown = vectors[test.rows[mask]].astype(np.float64)
     if perplexity < 2 or len(np.unique(shown, axis=0)) < 4:
         return None
-    drawn = TSNE(perplexity=perplexity, method="exact", init="random", max_iter=_ITERATIONS, random_state=seed)
+    state = seed % 2**32  # all that scikit-learn takes
+    drawn = TSNE(perplexity=perplexity, method="exact", init="random", max_iter=_ITERATIONS, random_state=state)
     with one_blas_thread():
         points = np.round(drawn.fit_transform(shown), 2)
     return Map(
