@@ -290,11 +290,11 @@ def test_an_audit_refuses_a_small_file_that_declares_more_than_its_budget(tmp_pa
 
 
 def test_an_audit_of_vectors_that_all_tie_stays_within_its_budget(tmp_path: Path) -> None:
-    """12,000 rows in some kilobytes: every row is a candidate as the nearest neighbour of 1,000 queries."""
-    rows = 12_000
-    same = np.ones(8 * rows, np.float32)
+    """Two vectors in turn, in some kilobytes: half of all rows are candidates as the nearest of 1,000 queries."""
+    rows = 16_000
+    in_turn = np.tile(np.eye(2, 8, dtype=np.float32).reshape(-1), rows // 2)
     identities = pa.array(np.arange(rows) % (rows // 20))
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array(same), 8)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(in_turn), 8)
     pq.write_table(pa.table({"vector": vectors, "identity": identities}), tmp_path / "faces.parquet")
     words = ["--memory", "256M", "audit", "faces.parquet", "--out", "audit", "--probe", "cosine", "--far", "1e-4"]
     child = subprocess.run(
@@ -305,6 +305,7 @@ def test_an_audit_of_vectors_that_all_tie_stays_within_its_budget(tmp_path: Path
         check=False,
     )
     assert child.stderr.count("\n") <= 1
+    assert "so nothing can be measured" not in child.stderr  # refused before anything is compared
     assert int(child.stdout.split()[-1]) << 10 < 480 << 20
 
 
