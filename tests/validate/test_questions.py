@@ -160,10 +160,10 @@ def test_too_many_questions_are_told_with_how_long_to_wait(status: int, said: st
 
 
 @pytest.mark.parametrize(
-    ("path", "score"), [("0", 0.5), ("1.a", 0.25), ("2.0.0", 1.0), ("3", None), ("-1", None), ("1.0", None)]
+    ("path", "score"), [("0", 0.5), ("1.a", 0.25), ("2.0.0", 0.75), ("3", None), ("-1", None), ("1.0", None)]
 )
 def test_a_path_of_keys_and_positions_leads_to_the_score(path: str, score: float | None) -> None:
-    with wired((200, b'[0.5, {"a": 0.25}, [[true]]]')) as (_, url):
+    with wired((200, b'[0.5, {"a": 0.25}, [[0.75]]]')) as (_, url):
         target = HttpTarget(url + "/{person}", HttpForm(score_path=path))
         if score is None:
             with pytest.raises(Refused, match=f"no '{path}'"):
@@ -191,14 +191,21 @@ def test_a_form_that_says_too_little_or_too_much_is_refused(url: str, form: Http
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(True, 1.0), (np.float32(0.5), 0.5), (np.bool_(False), 0.0), (2**53 - 1, 2.0**53 - 1), (2**53, np.inf)],
+    [(np.float32(0.5), 0.5), (2**53 - 1, 2.0**53 - 1), (2**53, np.inf)],
 )
-def test_a_score_may_be_a_decision_or_a_number_of_numpys(value: object, number: float) -> None:
+def test_a_score_may_be_a_number_of_numpys(value: object, number: float) -> None:
     assert number_of(value, "there") == number
     assert isinstance(number_of(value, "there"), float)
     with pytest.raises(Refused, match=r'^there answered with "x{39}, which is not a number$'):
         number_of("x" * 99, "there")
     assert number_of(-(2**60), "there") == np.inf
+
+
+@pytest.mark.parametrize(("value", "number"), [(True, 1.0), (np.bool_(False), 0.0)])
+def test_a_decision_is_a_number_only_where_decisions_are_expected(value: object, number: float) -> None:
+    assert number_of(value, "there", decisions_only=True) == number
+    with pytest.raises(Refused, match=r"^there answered with (true|false), a decision and no score"):
+        number_of(value, "there")
 
 
 def test_a_target_by_its_text_and_what_cannot_be_one() -> None:

@@ -241,7 +241,7 @@ def test_the_gate_holds_the_upper_end_against_the_limit() -> None:
 @pytest.mark.parametrize(
     ("rule", "why"),
     [
-        ({"success_max": 0.1, "far": 1e-2, "queries": 33}, "33 questions at FAR 0.01 were not measured"),
+        ({"success_max": 0.1, "far": 1e-2, "queries": 33}, "success after 33 questions at FAR 0.01 was not measured"),
         ({"success_max": 0.1, "far": 1e-2, "queries": BUDGET, "attack": "map"}, "attack 'map' was not run"),
         ({"tar_max": 0.1, "far": 1e-2}, "this file is a validation"),
     ],
