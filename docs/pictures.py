@@ -142,10 +142,7 @@ def architecture() -> str:
     width, height = LEFT + SIDE + 50, TOP + SIDE + 16
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
-            "<title>Which room of unface imports which</title>",
-            f"<style>{LOOKS}</style>",
-            f'<rect class="paper" width="{width}" height="{height}"/>',
+            *canvas(width, height, "Which room of unface imports which", LOOKS),
             *stairs(),
             *names(),
             *dots(),
@@ -217,12 +214,8 @@ def erasure() -> str:
     def x(share: float) -> float:
         return left + width * (math.log10(max(share, 1e-4)) + 4) / 4
 
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 40} {height}" role="img">',
-        "<title>Share of photo pairs linked at FAR 1e-4, raw and after erasure</title>",
-        f"<style>{LINKED_LOOKS}</style>",
-        f'<rect class="paper" width="{left + width + 40}" height="{height}"/>',
-    ]
+    title = "Share of photo pairs linked at FAR 1e-4, raw and after erasure"
+    lines = canvas(left + width + 40, height, title, LINKED_LOOKS)
     for at, (space, name) in enumerate(MARKS.items()):
         lines += [mark(space, left + 8 + 150 * at, 20, name), f'<text x="{left + 22 + 150 * at}" y="25">{name}</text>']
     for power, label in zip(range(-4, 1), ("0.01 % (chance)", "0.1 %", "1 %", "10 %", "100 %"), strict=True):
@@ -262,12 +255,8 @@ def frontier() -> str:
     width, height, left, top = 400, 280, 62, 84
     across, down = width + 90, height + 96
     side = left + across * 2, top + down * (-(-len(encoders) // 2))
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side[0]} {side[1]}" role="img">',
-        "<title>People linked by albums at FAR 1e-4 against harder copies missed, by encoder and eraser</title>",
-        f"<style>{FRONTIER_LOOKS}</style>",
-        f'<rect class="paper" width="{side[0]}" height="{side[1]}"/>',
-    ]
+    title = "People linked by albums at FAR 1e-4 against harder copies missed, by encoder and eraser"
+    lines = canvas(side[0], side[1], title, FRONTIER_LOOKS)
     for at, (eraser, name) in enumerate(ERASERS.items()):
         lines += [mark(eraser, left + 8 + 160 * at, 22, ""), f'<text x="{left + 20 + 160 * at}" y="27">{name}</text>']
     for at, (encoder, strengths) in enumerate(encoders.items()):
@@ -385,11 +374,9 @@ def _meet(one: Box, other: Box) -> bool:
 def release() -> str:
     """Left: how far a generator exposes its training people, by pictures and passes. Right: planted people found."""
     top, bottom, width, height = 70, 330, 350, 400
+    title = "Exposure of training people by training pictures, and share of planted people that are listed"
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 {height}" role="img">',
-        "<title>Exposure of training people by training pictures, and share of planted people that are listed</title>",
-        f"<style>{LINKED_LOOKS} .join {{ fill: none; stroke: #8c959f }}</style>",
-        f'<rect class="paper" width="1000" height="{height}"/>',
+        *canvas(1000, height, title, LINKED_LOOKS + " .join { fill: none; stroke: #8c959f }"),
         '<text x="60" y="24">AUC: training people nearer to drawn faces than others</text>',
         '<text x="560" y="24">Planted people who are listed, by the share planted</text>',
     ]
@@ -472,12 +459,8 @@ def inversion() -> str:
             shares.setdefault((one["attack"], one["encoder"]), {}).setdefault(one["space"], (value, said))
     left, top, row_height, width = 270, 44, 32, 108
     height, side = top + row_height * len(shares) + 10, left + width * len(SPACES) + 10
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {side} {height}" role="img">',
-        "<title>Reconstructions that pass for the person on other photos, in percent, by attack and space</title>",
-        f"<style>{HEAT_LOOKS}</style>",
-        f'<rect class="paper" width="{side}" height="{height}"/>',
-    ]
+    title = "Reconstructions that pass for the person on other photos, in percent, by attack and space"
+    lines = canvas(side, height, title, HEAT_LOOKS)
     for at, name in enumerate(SPACES.values()):
         lines.append(f'<text x="{left + width * (at + 0.5):.0f}" y="{top - 16}" text-anchor="middle">{name}</text>')
     for down, ((attack, encoder), cells) in enumerate(shares.items()):
@@ -509,12 +492,8 @@ def protection() -> str:
     def y(accuracy: float) -> float:
         return top + height * (0.84 - accuracy) / 0.18
 
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 130} {top + height + 52}" role="img">',
-        "<title>Accuracy of a recogniser trained on a release, against how many people an attacker finds in it</title>",
-        f"<style>{LINKED_LOOKS}</style>",
-        f'<rect class="paper" width="{left + width + 130}" height="{top + height + 52}"/>',
-    ]
+    title = "Accuracy of a recogniser trained on a release, against how many people an attacker finds in it"
+    lines = canvas(left + width + 130, top + height + 52, title, LINKED_LOOKS)
     for share in (0, 0.25, 0.5, 0.75, 1):
         lines.append(f'<path class="line" d="M{x(share):.0f} {top}V{top + height}"/>')
         lines.append(f'<text x="{x(share):.0f}" y="{top + height + 20}" text-anchor="middle">{share:.0%}</text>')
@@ -537,6 +516,16 @@ def protection() -> str:
         anchor = 'text-anchor="end" ' if right < 0 else ""
         lines.append(f'<text {anchor}x="{x(risk) + right:.1f}" y="{y(accuracy) + down:.1f}">{label}</text>')
     return "\n".join([*lines, "</svg>\n"])
+
+
+def canvas(width: int, height: int, title: str, looks: str) -> list[str]:
+    """How every picture begins: its size, what it shows, and the paper."""
+    return [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
+        f"<title>{title}</title>",
+        f"<style>{looks}</style>",
+        f'<rect class="paper" width="{width}" height="{height}"/>',
+    ]
 
 
 def mark(space: str, x: float, y: float, title: str) -> str:

@@ -1,7 +1,7 @@
 """FaceMAE against its own recogniser: utility and risk of a protected face set, row by row, as far as the time goes.
 
     python -m studies.facemae KEEP PICTURES --pairs LFW,pairs.txt [--device cuda] [--seconds 570]
-    python -m studies.facemae KEEP [--record WHERE]
+    python -m studies.facemae KEEP [--record WHERE [--join]]
 
 PICTURES holds CelebA's aligned pictures as <person>/<picture>. People are taken in the order of sha256(name): the first
 train autoencoders, the next are released, the next are the attacker's own. KEEP holds faces, models, recognisers and
@@ -9,6 +9,7 @@ one file for each finished row: the same call continues with the next one, and s
 one KEEP. Rows come in this order: FaceMAE, plain MAE, masks and originals at 75 %, one recogniser each; attackers;
 two more seeds; mask ratios 50, 90 and 30 %; other baselines; ablations; other recognisers. Without PICTURES, the
 finished rows (KEEP/rows alone is enough) become KEEP/protection.json and its page, which list what was not reached.
+``--only WORD …`` makes the rows whose names contain a word, and ``--join`` adds them to the record that is there.
 A seed decides a recogniser and the masks it learns from; an autoencoder is trained once. All autoencoders start from
 one that has learned pixels at 75 %: from random weights, FaceMAE's loss stays at that of strangers for 16 passes.
 """

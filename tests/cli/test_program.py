@@ -60,6 +60,11 @@ def test_the_memory_budget_may_stand_after_the_command(said: tuple[str, ...], tm
     assert unface("gate", tmp_path, "--", *said).err.startswith("Usage: ")  # after -- it is no option
 
 
+def test_a_memory_budget_without_a_size_says_so_and_takes_no_other_word_for_it(tmp_path: Path) -> None:
+    done = unface("gate", tmp_path, "--memory")
+    assert (done.code, "Option '--memory' requires an argument" in done.err) == (2, True)
+
+
 def test_help_names_every_verb() -> None:
     done = unface("--help")
     assert done.code == 0

@@ -30,7 +30,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass
 class Wire:
-    """A server that answers as it is told, and keeps every request as it came."""
+    """A server that sends given answers in turn and keeps all requests."""
 
     answers: list[tuple[int, bytes, dict[str, str]]]
     requests: list[tuple[str, str, dict[str, str], bytes]] = field(default_factory=list)
@@ -266,7 +266,7 @@ def test_a_pace_counts_questions_from_when_they_may_leave_not_from_when_they_wer
 
 
 class Scripted:
-    """Answers as it is told: a number of each picture, or what it raises."""
+    """Follows a script: a score for each picture, or an error to raise."""
 
     name, decisions_only, batch = "scripted", False, 3
 

@@ -54,6 +54,8 @@ def _memory_first(arguments: list[str]) -> list[str]:
     for at, word in enumerate(options):
         if word == "--memory" or word.startswith("--memory="):
             end = at + (2 if word == "--memory" else 1)
+            if end > len(options):
+                return [word]  # without a size: no other word may be taken for it
             return arguments[at:end] + arguments[:at] + arguments[end:]
     return arguments
 
