@@ -197,8 +197,8 @@ def _require_different(given: EmbeddingSet) -> None:
     blocks = (given.vectors[at : at + 4096] for at in range(0, len(given), 4096))
     if all(np.abs(block - first).max() <= 1e-6 * np.abs(first).max() for block in blocks):
         raise UnfaceError(
-            f"all {len(given):,} vectors are the same, so nothing can be measured; check that the encoder saw the "
-            "pictures, and --vector-column"
+            f"{given.source}: all {len(given):,} vectors are the same, so nothing can be measured; check that the "
+            "encoder saw the pictures, and --vector-column"
         )
 
 

@@ -139,7 +139,7 @@ def advice(result: ReleaseResult) -> list[str]:
     return [
         f"Look at the synthetic pictures listed below{listed}. The usual cause is memorised pictures: train the "
         "generator on more people, for fewer steps, or without repeated pictures.",
-        "Draw a new set and test that one. Removing only the listed pictures leaves those that were just not listed.",
+        "Draw a new set and test that one. Removing the listed pictures alone leaves similar ones that no test listed.",
         "Check the next version with a gate: set exposed_max and copies_max in a policy.",
     ]
 
