@@ -28,7 +28,7 @@ def run() -> list[Ratio]:
     gpu = torch.cuda.is_available()
     prior = load_prior(device="cuda" if gpu else "cpu", accept_licence=True, head=not gpu)
     view = View(load_encoder(ENCODER, accept_licence=True), device=prior.device)
-    targets, steps = (25, 100) if gpu else (1, 4)
+    targets, steps = (25, 100) if gpu else (1, 12)
     if not gpu:
         return [compared(prior, view, "fp32", targets, steps)[0]]
     found = {name: compared(prior, view, name, targets, steps) for name in ("fp32", "bf16", "bf16 compiled")}

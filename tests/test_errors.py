@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from tests.stores.contract import projection
-from unface.errors import UnfaceError, redact, secrets_of, without_secrets
+from unface.errors import UnfaceError, reason, redact, secrets_of, without_secrets
 from unface.scale import Receipt
 
 
@@ -44,3 +44,12 @@ def test_a_receipt_hides_it_too() -> None:
     receipt = Receipt.of(projection(), "milvus://me:private@host/faces", notes=notes, **outcome)
     assert b"private" not in receipt.content()
     assert "private" not in receipt.sentence()
+
+
+def test_a_long_reason_ends_after_a_word() -> None:
+    told = reason(ValueError("connection  to server\nfailed " * 20))
+    assert told.startswith("connection to server failed connection")
+    assert told.endswith((" connection …", " to …", " server …", " failed …"))
+    assert len(told) <= 162
+    assert reason(ValueError("x" * 160)) == "x" * 160
+    assert reason(ValueError("x" * 161)) == "x" * 160 + " …"

@@ -9,6 +9,7 @@ import unicodedata
 from pathlib import Path
 
 HIDDEN = "…"
+_LONGEST_REASON = 160
 UNESCAPED = (
     "the address holds a character that must be escaped (%40 for @, %3A for :, %2F for /, %3F for ?, %23 for #),"
     " or its port is no number"
@@ -106,7 +107,9 @@ def _is_port(text: str | None) -> bool:
 def reason(error: Exception) -> str:
     """The message of a library or the operating system, cleaned for use inside one line."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    words = " ".join(text.split())[:160]
+    words = " ".join(text.split())
+    if len(words) > _LONGEST_REASON:
+        words = (words[:_LONGEST_REASON].rpartition(" ")[0] or words[:_LONGEST_REASON]) + " …"
     return "".join(letter if letter.isprintable() else "?" for letter in words) or type(error).__name__
 
 

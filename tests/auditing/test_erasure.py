@@ -151,7 +151,7 @@ def test_vectors_of_which_nothing_is_left_are_counted() -> None:
     erasure = space(with_axes(), "projection").erasure
     assert erasure is not None
     assert erasure.degenerate == 5
-    assert "5 vectors have nothing left after erasure; they become zero and match nobody" in about(
+    assert "nothing is left of 5 vectors after erasure; what becomes zero matches nobody" in about(
         with_axes(), "projection"
     )
 

@@ -257,3 +257,14 @@ def test_without_onnx_nothing_is_fitted_for_it(faces: Path, tmp_path: Path, monk
     done = unface("fit", faces, "--out", tmp_path / "p", "--onnx", tmp_path / "p.onnx")
     assert line_of(done) == "--onnx: needs onnx, not installed; run pip install 'unface[onnx]'"
     assert [path.name for path in tmp_path.iterdir()] == ["faces.parquet"]
+
+
+def test_the_file_to_write_may_be_named_as_everywhere_else(faces: Path, fitted: Path, tmp_path: Path) -> None:
+    assert unface("apply", fitted, faces, "--out", tmp_path / "named.parquet").code == 0
+    assert unface("apply", fitted, faces, tmp_path / "third.parquet").code == 0
+    assert pq.read_table(tmp_path / "named.parquet").equals(pq.read_table(tmp_path / "third.parquet"))
+    twice = unface("apply", fitted, faces, tmp_path / "a.parquet", "--out", tmp_path / "b.parquet")
+    assert line_of(twice) == "--out: OUT is given already; name it once"
+    beside = unface("apply", fitted, "--store", "faiss:x.faiss", "--out", tmp_path / "b.parquet")
+    assert line_of(beside) == "--store: replaces vectors where they are; leave out SRC, OUT and --ray"
+    assert not (tmp_path / "a.parquet").exists()

@@ -192,3 +192,13 @@ def test_the_installed_program_ends_with_the_same_codes(good: Path) -> None:
     assert run("--policy", EXAMPLE) == 0
     assert run("--tar-max", 0.005, "--far", 1e-4) == 3
     assert run("--tar-max", 0.5, "--far", 1e-6) == 4
+
+
+@pytest.mark.parametrize("verb", ["gate", "report"])
+def test_a_folder_without_a_result_is_told_what_may_be_in_it(tmp_path: Path, verb: str) -> None:
+    done = unface(verb, tmp_path, *(["--tar-max", 0.1, "--far", 1e-4] if verb == "gate" else []))
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"unface: {tmp_path}: no result is in this folder; expected audit.json, validation.json, release.json, "
+        "inversion.json, certificate.json or protection.json\n"
+    )

@@ -78,7 +78,7 @@ def test_celeba_as_distributed_takes_identities_from_its_list(tmp_path: Path, la
     }
     images = read_images(layout(tmp_path, files))
     assert [(image.id[-10:], image.identity) for image in images] == [("000001.jpg", "2880"), ("000002.jpg", "2937")]
-    assert images.notes == ("1 pictures left out: not in the list of identities",)
+    assert images.notes == ("1 picture left out: not in the list of identities",)
 
 
 def test_celebas_list_beside_its_zip_is_found_and_any_other_can_be_given(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_other_files_are_left_out_and_counted(tmp_path: Path) -> None:
     }
     images = read_images(as_zip(tmp_path, files))
     assert len(images) == 2
-    assert images.notes == ("2 files left out: no picture by their suffix",)
+    assert images.notes == ("2 files left out: no picture by the suffix",)
 
 
 @pytest.mark.parametrize("member", ["../up.jpg", "a/../../up.jpg", "/etc/up.jpg", "C:/up.jpg", "..\\up.jpg"])
@@ -187,7 +187,7 @@ def test_pictures_in_nobodys_folder_are_an_error_of_its_own(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({"1.jpg": b"x", "2.jpg": b"x"}, "2 pictures are in no identity's folder, the first is '1.jpg'"),
+        ({"1.jpg": b"x", "2.jpg": b"x"}, "2 pictures in no identity's folder, the first is '1.jpg'"),
         ({"a/readme.md": b"x"}, "no pictures; expected <identity>/<image>.jpg"),
         ({"c/1.jpg": b"", "identity_CelebA.txt": b"1.jpg 2 3\n"}, "line 1 has 3 words; expected '<image> <identity>'"),
         ({"c/1.jpg": b"", "identity_CelebA.txt": b"1.jpg 2\n1.jpg 3"}, "line 2 gives '1.jpg' a second identity"),

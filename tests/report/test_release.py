@@ -55,3 +55,9 @@ def test_the_list_of_people_is_named_only_where_there_is_one() -> None:
     assert "exposed.csv" in first
     assert "train the generator" in first, "the cause is fixed, not the list"
     assert second.startswith("Draw a new set and test that one.")
+
+
+def test_a_policy_is_recommended_only_where_none_has_decided() -> None:
+    for found in (result(view()), result(view(listed=40))):
+        assert "exposed_max" in advice(found)[-1]
+        assert advice(found, decided=True) == advice(found)[:-1]

@@ -28,6 +28,7 @@ def test_a_share_in_percent_has_two_significant_digits(value: float, said: str) 
 def test_a_share_of_a_damaged_file_is_still_a_short_text() -> None:
     assert in_percent(-0.05) == "-5.0"
     assert in_percent(1e-300) == "0.000000000000"
+    assert percent(float("nan")) == "nan %"
 
 
 def test_an_interval_is_in_percent_without_saying_so() -> None:

@@ -44,7 +44,7 @@ def test_bad_rows_are_left_out_or_lose_their_vector_and_the_others_are_erased(
         receipt = sanitise_file(projection(), source, out / "a.parquet", verify=True, on_bad=on_bad)
     good = np.setdiff1d(np.arange(len(PEOPLE)), BAD)
     assert (receipt.rows, receipt.bad_rows, receipt.on_bad_rows) == (len(good), 3, on_bad)
-    ending = "were left out" if on_bad == "drop" else "have a null in the place of their vector"
+    ending = "left out" if on_bad == "drop" else "written with a null in its place"
     assert f"; 3 rows with a null, NaN or Inf vector {ending}" in receipt.sentence()
     before, after = pq.read_table(source), pq.read_table(out / "a.parquet")
     if on_bad == "drop":

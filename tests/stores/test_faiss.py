@@ -170,6 +170,8 @@ def test_what_cannot_be_rebuilt_is_refused_by_name(path: Path) -> None:
     assert "faces.index: not a FAISS index" in refused(path)
     path.unlink()
     assert refused(path) == "faces.index: no such file or directory"
+    with pytest.raises(UnfaceError, match=rf"^{path.parent.name}: is a folder; name a file in it$"):
+        sanitise_store(PROJECTION, FaissStore(path.parent))
 
 
 def test_lists_on_disk_are_refused(path: Path) -> None:

@@ -172,9 +172,9 @@ def test_rows_without_a_vector_are_refused_by_their_ids(folder: Path) -> None:
     lance.write_dataset(
         pa.table({"id": ["empty"], "vector": [None], "row": [-1]}, schema=schema), path(folder), mode="append"
     )
-    with pytest.raises(UnfaceError, match=r"1 rows have no vector; fill or delete them"):
+    with pytest.raises(UnfaceError, match=r"1 row without a vector; fill or delete such rows"):
         LanceStore(str(folder), TABLE).inspect()
-    with pytest.raises(UnfaceError, match=r"1 rows have no vector \(first id 'empty'\)"):
+    with pytest.raises(UnfaceError, match=r"1 row without a vector \(first id 'empty'\)"):
         LanceStore(str(folder), TABLE, id_column="id").inspect()
 
 

@@ -210,7 +210,7 @@ def test_rows_that_wait_for_the_swap_are_erased_too_and_counted(
         erase(written), abs=1e-6
     )
     assert (receipt.rows, receipt.arrived, receipt.raw_purged) == (ROWS, 5, purge)
-    assert any(note.startswith("5 rows were written with raw vectors") for note in receipt.notes)
+    assert any(note.startswith("5 rows arrived with raw vectors") for note in receipt.notes)
     if purge:
         assert database.leftovers() == []
         assert not any(database.in_files(vector) for vector in raw[[0, 3, *range(ROWS, ROWS + 5)]])
@@ -541,7 +541,7 @@ def test_rows_that_arrived_raw_before_an_earlier_run_ended_are_erased_by_the_sam
     database.run(f"ALTER TABLE unface_staged_0 RENAME TO {staged}")  # of a run killed while it replaced rows
     receipt = sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"), purge=purge)
     assert (receipt.rows, receipt.arrived, receipt.raw_purged) == (ROWS + 3, 3, purge)
-    assert receipt.notes[0].startswith("3 rows were written with raw vectors")
+    assert receipt.notes[0].startswith("3 rows arrived with raw vectors")
     assert database.vectors() == pytest.approx(erase(np.concatenate([raw, more])), abs=1e-6)
     if purge:
         assert not database.in_files(more[1])

@@ -137,7 +137,7 @@ def test_a_table_is_read_by_its_url(database: Database) -> None:
     assert found.labels["around"].tolist() == [[1, 2]] * len(PEOPLE)
     assert found.source == "postgresql:///postgres?table=faces"
     assert found.notes == (
-        "1 rows have no vector (NULL) and were not read",
+        f"not read, because the vector is NULL: 1 of {len(PEOPLE) + 1} rows",
         "column 'extra' left out: jsonb is not a label",
     )
     some = unface.read_embeddings(url_of(database), sample=6)

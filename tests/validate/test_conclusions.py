@@ -1,5 +1,6 @@
 """If these fail, a validation warns of what is not there, or keeps silent about what makes its numbers worth less."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from unface.validate.run import (
     Validated,
     _ask_in_stages,
     _complete,
+    _empty_answers,
     _findings,
     _not_measured,
     _reached,
@@ -318,3 +320,38 @@ def test_people_of_whom_nothing_was_recovered_have_no_template_in_the_file(tmp_p
     saved = read_embeddings(path)
     assert sorted(saved.names) == sorted([done.names[0], done.names[2]])
     assert (kept.pictures, kept.faces) == ((), None)
+
+
+def told(answers: Sequence[Sequence[float]], own: float | None, *, decisions_only: bool = False) -> tuple[str, str]:
+    """Severity and subject of the only thing said, where somebody's own picture had this answer."""
+    first = None if own is None else (1, own)
+    found = _empty_answers(np.array(answers, dtype=np.float64), first, decisions_only=decisions_only)
+    assert len(found) <= 1, "one thing at a time"
+    return (found[0].severity, found[0].about) if found else ("", "")
+
+
+def test_a_person_is_known_if_few_other_faces_score_as_high_as_their_own_picture() -> None:
+    """The second person's 40 answers are 0.01, 0.02 … 0.40: at most two of them, 5 %, may be as high."""
+    others = [0.01 * (1 + at) for at in range(40)]
+    answers = [[0.9, *others[1:]], others]
+    assert told(answers, 0.39) == ("", ""), "0.39 and 0.40 are as high, an equal one among them"
+    assert told(answers, 0.385) == ("", "")
+    assert told(answers, 0.375) == ("invalid", "enrolment")
+    assert told([answers[0], [*others[:-1], math.nan]], 0.385) == ("", ""), "no answer, nothing to count"
+    assert told(answers, None) == ("", "")
+
+
+def test_of_decisions_the_own_picture_is_accepted_or_the_result_is_invalid() -> None:
+    rejected, mixed, accepted = [[0, 0], [0, 0]], [[0, 1], [0, 0]], [[1, 1], [1, 1]]
+    assert told(rejected, None, decisions_only=True) == ("warning", "answers")
+    assert told(rejected, 1, decisions_only=True) == ("", ""), "a strict service, which knows its people"
+    for answers in (rejected, mixed):
+        assert told(answers, 0, decisions_only=True) == ("invalid", "enrolment")
+    assert told(mixed, 1, decisions_only=True) == told(mixed, None, decisions_only=True) == ("", "")
+    assert told(accepted, 1, decisions_only=True) == ("invalid", "answers")
+
+
+def test_answers_that_never_change_are_invalid_for_everybody_and_a_warning_for_some() -> None:
+    assert told([[0.5, 0.5], [0.5, 0.5]], 0.5) == ("invalid", "answers")
+    assert told([[0.5, 0.5], [0.5, 0.6]], 0.9) == ("warning", "answers")
+    assert told([[0.5, 0.4], [0.5, 0.6]], 0.9) == ("", "")

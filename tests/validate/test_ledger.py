@@ -128,7 +128,7 @@ def test_of_a_target_that_never_answered_another_first_question_is_asked_each_ti
                 session.first(people)
                 asked.append((ledger.counted, ledger.answered, session.ended is None))
     assert asked == [(1, 0, False), (2, 0, False), (3, 1, True), (3, 1, True), (3, 1, True)]
-    assert face.seen == [("p2", people["p1"].content)], "somebody else's picture"
+    assert face.seen == [("p2", people["p2"].content)], "the picture they are enrolled with"
 
 
 def test_two_runs_never_share_a_ledger(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_every_picture_is_seen_once_by_every_recogniser_and_what_is_left_out_is_
     images = ImageSet((*people[:3], black, *people[3:], again, broken), "people")
     seen = see(images, {"a": one, "b": other}, BrightFaces(), task="look", threads=2)
     assert (seen.without_face, seen.unreadable) == (("dark/0",), ("broken/0",))
-    assert seen.notes == ["1 pictures left out: no face found", "1 pictures left out: cannot be read"]
+    assert seen.notes == ["1 picture left out: no face found", "1 picture left out: cannot be read"]
     faces = seen.faces
     assert [picture.name for picture in faces.pictures] == [image.id for image in people]
     assert [faces.names[person] for person in faces.identities] == [image.identity for image in people]

@@ -22,7 +22,8 @@ from unface.result.numbers import Interval, Share
 from unface.result.validation import Ceiling, ValidationResult
 from unface.seeds import stream
 from unface.validate import Picture, Refused
-from unface.validate.run import HEADLINE_FAR, Case, Plan, Validated, unrecognised, validate
+from unface.validate.oracle import Pace
+from unface.validate.run import HEADLINE_FAR, Case, Plan, Validated, ask_first, unrecognised, validate
 from unface.validate.targets import OpenedTarget
 
 BUDGET = 160
@@ -39,14 +40,17 @@ class Service:
         self.limit, self.asked = limit, list[tuple[str, str]]()
         first = [made.enrolled.rows(at)[0] for at in range(len(made.enrolled.names))]
         self._people = dict(zip(made.enrolled.names, made.enrolled.vectors["target"][first], strict=True))
-        names = [picture.name for picture in made.asked.pictures]
-        self._faces = dict(zip(names, made.asked.vectors["target"], strict=True))
+        self._faces = {
+            picture.sha256: vector
+            for faces in (made.asked, made.enrolled)
+            for picture, vector in zip(faces.pictures, faces.vectors["target"], strict=True)
+        }
 
     def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
         if self.limit is not None and len(self.asked) + len(pictures) > self.limit:
             raise Refused("banned")
         self.asked += [(person, picture.name) for picture in pictures]
-        return np.array([float(self._faces[picture.name] @ self._people[person]) for picture in pictures])
+        return np.array([float(self._faces[picture.sha256] @ self._people[person]) for picture in pictures])
 
 
 @cache
@@ -315,6 +319,33 @@ def test_people_about_whom_every_answer_is_the_same_are_counted(tmp_path: Path) 
         "about 3 of 12 people the target gave the same answer to every question; check that they are enrolled",
     )
     assert not [one for one in finished()[0].result.findings if one.about == "answers"]
+
+
+class Backwards(Service):
+    """A service that answers with a distance, which unface takes for a score."""
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        return np.abs(np.round(1 - super().score(person, pictures), 6))
+
+
+def asked_first(service: Service, folder: Path) -> list[tuple[str, str]]:
+    """What is said about answers and enrolment where the first question was asked as by the command line."""
+    whole = case(service)
+    ask_first(whole.opened, whole.enrolled, None, folder / "ledger.jsonl", Pace())
+    result = validate(whole, Plan(40), folder / "ledger.jsonl").result
+    assert result.asked.counted == 12 * 40 + 1, "the first question is counted too"
+    return [(one.severity, one.text) for one in result.findings if one.about in ("answers", "enrolment")]
+
+
+def test_a_service_that_does_not_know_the_enrolled_picture_is_no_pass(tmp_path: Path) -> None:
+    assert asked_first(Service(made()), tmp_path / "sound") == []
+    ((severity, text),) = asked_first(Backwards(made()), tmp_path / "backwards")
+    assert severity == "invalid"
+    assert text == (
+        "the very picture that a person is enrolled with scored 0, and 100.0 % of the other faces as high, so a failed "
+        "attack says nothing; check that these people are enrolled and that a higher score means more alike, then use "
+        "another --out"
+    )
 
 
 @pytest.mark.parametrize(("answer", "severity"), [(1.0, "invalid"), (0.0, "warning")])

@@ -20,6 +20,7 @@ def apply(
         None, metavar="SRC", help="Parquet or .npz file, a folder of Parquet files, or its URL; identities not needed."
     ),
     out: str | None = typer.Argument(None, metavar="OUT", help="The file, folder or URL to write, of the same kind."),
+    named_out: str | None = typer.Option(None, "--out", metavar="OUT", help="The same as OUT."),
     store: str | None = typer.Option(
         None, "--store", metavar="URL", help="A store in place: faiss:, npy:, lancedb:, qdrant:, postgresql:."
     ),
@@ -55,7 +56,7 @@ def apply(
         loaded = loaded.in_same_dimension()
     if store is not None:
         given = {
-            "SRC, OUT and --ray": source or ray,
+            "SRC, OUT and --ray": source or named_out or ray,
             "--vector-column and --threads": vector_column != "vector" or threads,
         }
         _refuse_beside_store(given, bad_rows)
@@ -66,8 +67,7 @@ def apply(
         return
     if purge or lossy_ok or dry_run or receipt is not None:
         raise UnfaceError("--purge, --lossy-ok, --dry-run and --receipt are about a store; name it with --store")
-    if source is None or out is None:
-        raise UnfaceError("apply: nothing to apply it to; give SRC and OUT, or --store URL")
+    source, out = _named_once(source, out, named_out)
     if "://" not in source and not Path(source).is_dir():
         if ray is not None:
             raise UnfaceError("--ray: works on folders and URLs, file by file; leave it out for one file")
@@ -105,6 +105,18 @@ def apply(
             ).sentence()
     if not quiet:
         say(done)
+
+
+def _named_once(source: str | None, out: str | None, named_out: str | None) -> tuple[str, str]:
+    """SRC, and OUT as it was given: in its place or with --out."""
+    from unface.errors import UnfaceError
+
+    if out is not None and named_out is not None:
+        raise UnfaceError("--out: OUT is given already; name it once")
+    to = out or named_out
+    if source is None or to is None:
+        raise UnfaceError("apply: nothing to apply it to; give SRC and OUT, or --store URL")
+    return source, to
 
 
 def _require_file(out: str, projection: Path, source: Path, *, force: bool) -> None:

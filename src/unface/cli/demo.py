@@ -1,5 +1,6 @@
 """``unface demo``: the whole loop on people who do not exist, by real encoders, from vectors that come with unface."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,8 @@ def demo(
 
     No network, no weights, no torch.
     """
+    # Before NumPy is loaded: these matrices are small, and threads of BLAS would mostly wait for each other.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from unface.auditing import Albums, Protocol, Translate, audit
     from unface.cli.show import keep, progress_bars, show_side_by_side
     from unface.data import EMBEDDED_ENCODERS, nobody, things

@@ -44,7 +44,7 @@ def validate(
         None, "--authorised-by", help="Who allowed it; needed for a target elsewhere, and recorded."
     ),
     people: int = typer.Option(
-        50, "--people", min=2, help="How many people to generate for --enrol nobody; a limit of 5 % needs 59."
+        60, "--people", min=2, help="How many people to generate for --enrol nobody; a limit of 5 % needs 59."
     ),
     attack: list[str] = typer.Option(
         [],
@@ -273,7 +273,7 @@ def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTar
             f"Nothing was sent yet. Enrol {len(rows)} people in {opened.target.name}, each with one picture and under "
             f"the name in {out / 'enrol.csv'}.\nEnrol nobody else under these names, and no other picture of them.\n"
             f"Then give the same command with --continue: it asks up to {total:,} questions, {budget} about each, "
-            "after one that shows whether the service answers."
+            "after one that shows whether the service answers and knows who is enrolled."
         )
     )
 
@@ -295,6 +295,7 @@ def _show(
     from unface.gate import decide
     from unface.report.validation import print_validation, render_validation
     from unface.result.validation import ValidationResult
+    from unface.result.words import count
     from unface.validate.ledger import LEDGER_FILE
 
     result = done.result
@@ -308,7 +309,8 @@ def _show(
     verdict = None if stopped else decision  # an error says more than a verdict on what there is
     show_decided(partial(print_validation, result), verdict, path, beside, json=json, quiet=quiet)
     if stopped:
+        asked = count(result.asked.counted, "question")
         raise UnfaceError(
-            f"{result.target.name}: stopped answering after {result.asked.counted:,} questions ({result.asked.ended}); "
+            f"{result.target.name}: stopped answering after {asked} ({result.asked.ended}); "
             f"{path} holds what there is, and the same command with --force continues"
         )

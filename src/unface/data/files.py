@@ -94,5 +94,6 @@ def unopened(path: Path, error: Exception) -> UnfaceError:
     known: dict[type[Exception], str] = {
         FileNotFoundError: "no such file or directory",
         PermissionError: "permission denied; check who may read it",
+        IsADirectoryError: "is a folder; name a file in it",
     }
     return UnfaceError(f"{short_name(path)}: {known.get(type(error)) or f'cannot be opened ({reason(error)})'}")

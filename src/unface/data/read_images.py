@@ -21,6 +21,7 @@ from unface.data.images import BadPicture, ImageRef, ImageSet
 from unface.data.parquet import opened_parquet, read_columns, row_batches
 from unface.errors import UnfaceError
 from unface.memory import memory_budget, require_memory
+from unface.result.words import count
 
 IDENTITY_LIST = "identity_CelebA.txt"
 _PICTURES = frozenset({".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"})
@@ -223,14 +224,14 @@ def _parquet_images(path: Path, *, image: str, identity: str, id: str) -> Iterat
     owners, ids = (_names(table.column(name), f"{source}: {name!r}") for name in (identity, named[-1]))
     pieces = _Pieces(path, image)
     start = 0
-    for number, (count, rows) in enumerate(shapes):
-        for row in range(count):
+    for number, (pictures, rows) in enumerate(shapes):
+        for row in range(pictures):
             owner = owners[start + row]
             called = ids[start + row] if len(named) == 2 else f"{path.stem}/{start + row}"
             if owner is None or called is None or owner == "" or called == "":
                 raise UnfaceError(f"{source}: row {start + row} has no {identity!r} or no {id!r}; drop it")
             yield ImageRef(str(called), str(owner), partial(pieces.read, number, row, rows))
-        start += count
+        start += pictures
 
 
 def _names(column: pa.ChunkedArray, what: str) -> list[object]:
@@ -346,8 +347,8 @@ def _owners(paths: Iterable[str], listed: Mapping[str, str] | None, source: str)
             loose.append(path)
     if listed is None and loose:
         raise NoIdentities(
-            f"{source}: {len(loose)} pictures are in no identity's folder, the first is {loose[0]!r}; arrange them as"
-            f" <identity>/<image>, or give a list of lines '<image> <identity>' as CelebA's {IDENTITY_LIST}"
+            f"{source}: {count(len(loose), 'picture')} in no identity's folder, the first is {loose[0]!r}; arrange them"
+            f" as <identity>/<image>, or give a list of lines '<image> <identity>' as CelebA's {IDENTITY_LIST}"
         )
     if not owners:
         what = "none of the pictures is in the list of identities" if loose else "no pictures"
@@ -364,9 +365,9 @@ def _left_out(paths: Iterable[str], kept: Mapping[str, str]) -> tuple[str, ...]:
     )
     notes = []
     if counts["picture"]:
-        notes.append(f"{counts['picture']} pictures left out: not in the list of identities")
+        notes.append(f"{count(counts['picture'], 'picture')} left out: not in the list of identities")
     if counts["file"]:
-        notes.append(f"{counts['file']} files left out: no picture by their suffix")
+        notes.append(f"{count(counts['file'], 'file')} left out: no picture by the suffix")
     return tuple(notes)
 
 

@@ -32,6 +32,7 @@ from unface.result.history import PastResult
 from unface.result.release import EXPOSED_FILE, PaperResult, PermutationTest, ReleaseResult, RiskResult, ViewResult
 from unface.result.words import count, in_percent, interval, percent, rate
 
+_LIMITS = "set exposed_max and copies_max in a policy"
 _KINDS = {"same": "the same picture", "other": "another picture", "any": "a picture"}
 
 
@@ -75,7 +76,8 @@ def render_release(
     decision: GateResult | None = None,
 ) -> str:
     """The page; the same bytes for the same file and ``decision``, a policy's. With a history it has a trend."""
-    opening, steps = release_opening(result, decision, advice(result)), advice(result)
+    steps = advice(result, decided=decision is not None)
+    opening = release_opening(result, decision, steps)
     return render_page(
         "unface.report:release.html.jinja",
         result=result,
@@ -124,8 +126,8 @@ def print_release(result: ReleaseResult, console: Console) -> None:
         print_safely(console, remark)
 
 
-def advice(result: ReleaseResult) -> list[str]:
-    """What to do about it, the most effective first."""
+def advice(result: ReleaseResult, *, decided: bool = False) -> list[str]:
+    """What to do about it, the most effective first; where a policy has ``decided``, none is recommended."""
     if result.decision == "not comparable":
         return [
             "Draw the holdout from the same source as training: same cameras, same crop, other people. Run it again."
@@ -133,14 +135,14 @@ def advice(result: ReleaseResult) -> list[str]:
     if result.decision == "no evidence":
         return [
             "Repeat this with a second encoder, and with a larger holdout, which can list a smaller number of people.",
-            "Keep release.json with the set, and check it with a gate: set exposed_max and copies_max in a policy.",
+            *([] if decided else [f"Keep release.json with the set, and check it with a gate: {_LIMITS}."]),
         ]
     listed = f" and in {EXPOSED_FILE}" if result.exposure.exposed.numerator else ""
     return [
         f"Look at the synthetic pictures listed below{listed}. The usual cause is memorised pictures: train the "
         "generator on more people, for fewer steps, or without repeated pictures.",
         "Draw a new set and test that one. Removing the listed pictures alone leaves similar ones that no test listed.",
-        "Check the next version with a gate: set exposed_max and copies_max in a policy.",
+        *([] if decided else [f"Check the next version with a gate: {_LIMITS}."]),
     ]
 
 

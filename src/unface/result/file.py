@@ -198,6 +198,9 @@ def find_result(path: Path) -> tuple[Path, Kind]:
                     return file, kind
         except (OSError, ValueError):
             continue
+    if path.is_dir() and not (path / AUDIT.file).exists():
+        names = [kind.file for kind in KINDS.values()]
+        raise UnfaceError(f"{path}: no result is in this folder; expected {', '.join(names[:-1])} or {names[-1]}")
     return (path / AUDIT.file if path.is_dir() else path), AUDIT
 
 

@@ -22,7 +22,7 @@ def in_percent(value: float) -> str:
 
 def decimals(percentage: float) -> int:
     """That show two significant digits below ten; never more than a dozen."""
-    if percentage == 0 or abs(percentage) >= 10:
+    if percentage == 0 or abs(percentage) >= 10 or math.isnan(percentage):
         return 1
     return min(max(1, 1 - math.floor(math.log10(abs(percentage)))), 12)
 

@@ -15,6 +15,7 @@ from unface.data.embeddings import OnBadRows
 from unface.erase import Projection
 from unface.errors import UnfaceError, without_user_info
 from unface.output.write import write_file
+from unface.result.words import count
 
 # What rounding to the stored type leaves of a vector of length one, with room for the sum over dimensions.
 _ROUNDING = {"float16": 4e-3, "float32": 4e-6, "float64": 4e-6}
@@ -108,7 +109,7 @@ class Receipt(BaseModel):
 
     def sentence(self) -> str:
         """For the terminal."""
-        done = f"{self.where}: {self.rows:,} vectors, {self.rank} of {self.dim} dimensions removed ({self.kind})"
+        done = f"{self.where}: {count(self.rows, 'vector')}, {self.rank} of {self.dim} dimensions removed ({self.kind})"
         if self.not_faces is not None:
             done += f"; {self.not_faces:,} are not faces and stay as they are"
         if self.released_dim is not None:
@@ -116,8 +117,8 @@ class Receipt(BaseModel):
         if self.degenerate:
             done += f"; {self.degenerate:,} have nothing left and are zero"
         if self.bad_rows:
-            became = "were left out" if self.on_bad_rows == "drop" else "have a null in the place of their vector"
-            done += f"; {self.bad_rows:,} rows with a null, NaN or Inf vector {became}"
+            became = "left out" if self.on_bad_rows == "drop" else "written with a null in its place"
+            done += f"; {count(self.bad_rows, 'row')} with a null, NaN or Inf vector {became}"
         if self.verified is not None and self.released_dim is None:
             done += f"; read back: at most {self.verified.largest_left:.1g} left along what was removed"
         if self.recall_before is not None and self.recall_after is not None:

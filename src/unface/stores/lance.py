@@ -22,6 +22,7 @@ from unface.data.embeddings import Columns
 from unface.errors import MissingColumn, UnfaceError, reason
 from unface.output.write import write_file
 from unface.progress import Progress, Silent
+from unface.result.words import count
 from unface.stores.ports import Erase, Holding, IsErased, released_dim
 from unface.stores.recall import compared, index_recall
 
@@ -480,14 +481,14 @@ class LanceStore:
         if self._id_column is not None:
             self._require_column(data, self._id_column)
         missing = f"`{self._column}` IS NULL"
-        count = data.count_rows(filter=missing)
-        if not count:
+        empty = data.count_rows(filter=missing)
+        if not empty:
             return
         first = ""
         if self._id_column is not None:
             row_id = data.to_table(columns=[self._id_column], filter=missing, limit=1).column(0)[0]
             first = f" (first {self._id_column} {row_id.as_py()!r})"
-        raise UnfaceError(f"{self._where}: {count:,} rows have no vector{first}; fill or delete them")
+        raise UnfaceError(f"{self._where}: {count(empty, 'row')} without a vector{first}; fill or delete such rows")
 
     def _metadata(self, data: "LanceDataset") -> dict[str, str]:
         metadata = data.schema.field(self._column).metadata or {}

@@ -217,7 +217,7 @@ class PostgresStore:
                 unmatched = _count_unmatched(connection, column)
                 if unmatched:
                     raise UnfaceError(
-                        f"{self._where}: {unmatched:,} rows were added, removed or changed since staging;"
+                        f"{self._where}: rows were added, removed or changed since staging ({unmatched:,});"
                         " stop writers and run it again"
                     )
                 _copy_raw_vectors(connection, column)

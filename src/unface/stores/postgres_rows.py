@@ -98,7 +98,7 @@ class _Table:
         dim = self._vector.mod
         if dim == -1:
             dim = count(self._connection, f"SELECT array_length(numbers, 1) FROM ({text}) first")
-        notes = (f"{missing:,} rows have no vector (NULL) and were not read",) if missing else ()
+        notes = (f"not read, because the vector is NULL: {missing:,} of {rows + missing:,} rows",) if missing else ()
         return Collection(
             self._where, self._columns, rows, dim, self._people, self._batches, self._mark, (*notes, *self._notes)
         )

@@ -17,6 +17,7 @@ from unface.data.embeddings import Columns
 from unface.erase import Projection
 from unface.errors import UnfaceError
 from unface.progress import Progress, Silent
+from unface.result.words import count
 from unface.scale import released_vectors
 from unface.scale.receipt import Check, Receipt, Verified
 from unface.scale.released import require_dim
@@ -152,7 +153,7 @@ def _receipt(projection: Projection, held: Holding, check: Check, arrived: int, 
     notes = purged or []
     if arrived:
         notes = [
-            f"{arrived:,} rows were written with raw vectors since the swap began and were erased after it;"
+            f"{count(arrived, 'row')} arrived with raw vectors since the swap began, erased after it;"
             " erase vectors before they are written from now on",
             *notes,
         ]

@@ -57,7 +57,7 @@ class Seen:
     def notes(self) -> list[str]:
         """For results: counts, no names."""
         found = {"no face found": self.without_face, "cannot be read": self.unreadable}
-        return [f"{len(names)} pictures left out: {why}" for why, names in found.items() if names]
+        return [f"{count(len(names), 'picture')} left out: {why}" for why, names in found.items() if names]
 
 
 def see(

@@ -57,16 +57,18 @@ class Session:
         return Asking(self, number, name, budget)
 
     def first(self, people: Mapping[str, Picture]) -> None:
-        """One question ahead of all others, about somebody with the picture of somebody else who is enrolled.
+        """One question ahead of all others: about somebody, with the very picture that they are enrolled with.
 
         It shows whether the target answers at all. None is asked of a target that has answered before.
         """
-        names, pictures = list(people), list(people.values())
-        for number, name in enumerate(names):
-            picture = pictures[number - 1]
+        for number, (name, picture) in enumerate(people.items()):
             if not (self.ledger.answered or self.ledger.was_asked(number, picture.sha256 + _FIRST)):
                 self.send(number, name, [picture], _FIRST)
                 return
+
+    def own_score(self, number: int, picture: Picture) -> float:
+        """The answer to that first question; NaN where another person was asked about."""
+        return self.ledger.score(number, picture.sha256 + _FIRST)
 
     def repeat(self, number: int, name: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
         """(n,) second answers to questions that were asked before, each a question of its own; NaN where there is none.

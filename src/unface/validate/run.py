@@ -40,6 +40,8 @@ _UNLIKE = 3
 _REPEATS = 5
 _SAME_ANSWER = 1e-3
 """Change of an answer, as a share of how much scores of different faces differ, that is rounding."""
+_AS_HIGH = 0.05
+"""Share of other faces that may score as high as the picture somebody is enrolled with."""
 _SHUFFLED_LIMIT = 5
 """Times the false-accept rate that shuffled answers may reach before the result is invalid."""
 
@@ -290,7 +292,7 @@ def _concluded(
         hardening=hardening,
         findings=[
             *unrecognised(ceiling),
-            *_unvaried(answers, decisions_only=decisions_only),
+            *_empty_answers(answers, _own_score(session, case, kept), decisions_only=decisions_only),
             *again,
             *_findings(case, plan, session, results, controls, kept, queries),
         ],
@@ -347,30 +349,58 @@ def unrecognised(ceiling: Sequence[Ceiling]) -> list[Finding]:
     return [Finding(severity="invalid", about="ceiling", text=text)]
 
 
-def _unvaried(answers: NDArray[np.float64], *, decisions_only: bool) -> list[Finding]:
-    """People whose questions all have one answer, from (people, questions): a failed attack then says nothing.
+def _own_score(session: Session, case: Case, kept: NDArray[np.int64]) -> tuple[int, float] | None:
+    """The answer to the first question, asked with the picture that somebody is enrolled with: (who of kept, score)."""
+    for at, person in enumerate(kept):
+        own = session.own_score(int(person), case.enrolled.pictures[case.enrolled.rows(int(person))[0]])
+        if np.isfinite(own):
+            return at, own
+    return None
+
+
+def _empty_answers(
+    answers: NDArray[np.float64], own: tuple[int, float] | None, *, decisions_only: bool
+) -> list[Finding]:
+    """Whether (people, questions) answers tell people apart: where they do not, a failed attack says nothing.
 
     Rejecting every face is what a strict service does too; accepting every face is not.
     """
     same = np.array([len(np.unique(row[np.isfinite(row)])) == 1 for row in answers])
-    if decisions_only and same.all():
-        if np.nanmin(answers) > 0:
-            text = "the target accepted every face as every person, so no attack could learn anything"
-            return [Finding(severity="invalid", about="answers", text=f"{text}; check that it compares at all")]
-        if np.nanmax(answers) <= 0:
-            text = "the target rejected every question, as it would if nobody were enrolled"
-            return [warning("answers", f"{text}; check that a photo of an enrolled person is accepted")]
-    if decisions_only or not same.any():
-        return []
     people = f"{len(same):,} people"
-    if same.all():
+    if decisions_only and same.all() and np.nanmin(answers) > 0:
+        text = "the target accepted every face as every person, so no attack could learn anything"
+        return [Finding(severity="invalid", about="answers", text=f"{text}; check that it compares at all")]
+    if same.all() and not decisions_only:
         text = (
             f"the target gave the same answer to every question about each of {people}, so no attack could learn "
             "anything; check that they are enrolled and that the answer holds the score, then use another --out"
         )
         return [Finding(severity="invalid", about="answers", text=text)]
+    if own is not None and (unknown := _not_known(answers[own[0]], own[1], decisions_only=decisions_only)):
+        return [unknown]
+    if decisions_only and own is None and same.all() and np.nanmax(answers) <= 0:
+        text = "the target rejected every question, as it would if nobody were enrolled"
+        return [warning("answers", f"{text}; check that a photo of an enrolled person is accepted")]
+    if decisions_only or not same.any():
+        return []
     text = f"about {int(same.sum()):,} of {people} the target gave the same answer to every question"
     return [warning("answers", f"{text}; check that they are enrolled")]
+
+
+def _not_known(others: NDArray[np.float64], own: float, *, decisions_only: bool) -> Finding | None:
+    """What to say if the picture that a person is enrolled with has no higher score than other faces."""
+    as_high = float(np.mean(others[np.isfinite(others)] >= own))
+    if own > 0 if decisions_only else as_high <= _AS_HIGH:
+        return None
+    answer, checks = "was rejected", "that these people are enrolled"
+    if not decisions_only:
+        answer = f"scored {own:.3g}, and {percent(as_high)} of the other faces as high"
+        checks += " and that a higher score means more alike"
+    text = (
+        f"the very picture that a person is enrolled with {answer}, so a failed attack says nothing; "
+        f"check {checks}, then use another --out"
+    )
+    return Finding(severity="invalid", about="enrolment", text=text)
 
 
 def _findings(

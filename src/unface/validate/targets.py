@@ -27,6 +27,7 @@ from unface.functions import imported_function, registered
 from unface.validate.ports import Lost, Picture, Refused, Target
 
 _LARGEST_ANSWER = 1 << 16
+_LARGEST_SCORE = 1e12
 _BATCH = 64
 
 
@@ -225,7 +226,9 @@ def number_of(value: object, where: str, *, decisions_only: bool = False) -> flo
     if not isinstance(value, bool | int | float):
         shown = json.dumps(value, default=str)[:40]
         raise Refused(f"{where} answered with {shown}, which is not a number")
-    return float(value) if not isinstance(value, int) or abs(value) < 1 << 53 else math.inf
+    if _LARGEST_SCORE < abs(value) < math.inf:
+        raise Refused(f"{where} answered with a number beyond {_LARGEST_SCORE:g}, which is no score")
+    return float(value)
 
 
 def _is_loopback(url: str) -> bool:

@@ -119,7 +119,8 @@ def _findings(result: AuditResult) -> list[Finding]:
         if erasure is None:
             continue
         if erasure.degenerate:
-            text = f"{erasure.degenerate:,} vectors have nothing left after erasure; they become zero and match nobody"
+            gone = count(erasure.degenerate, "vector")
+            text = f"nothing is left of {gone} after erasure; what becomes zero matches nobody"
             findings.append(warning(space.name, text))
         if erasure.fit_identities is None:
             findings += _fit_overlap(space.name, erasure.overlap)
