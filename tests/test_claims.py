@@ -96,7 +96,9 @@ HELD: dict[str, Callable[[], bool]] = {
         {
             targets
             for name, targets in cells("inversion", "success", "targets").items()
-            if name.startswith("photographs") and " alsuv " in name and not name.endswith("random")
+            if name.startswith(("photographs arcface-mbf alsuv ", "photographs sscd-int8 alsuv ", "photographs dinov2"))
+            and " alsuv " in name
+            and not name.endswith("random")
         }
         == {200}
     ),
