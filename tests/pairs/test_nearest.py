@@ -100,3 +100,16 @@ def test_the_torch_screen_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
     scores[np.arange(5), np.arange(5)] = -np.inf
     monkeypatch.setattr("unface.pairs.nearest.open_screen", lambda space, device: TorchScreen(space, "cpu"))
     same(nearest_between(space, own=own), expected(scores))
+
+
+def test_of_two_pieces_the_better_counts_and_of_equal_ones_the_earlier_row_in_either_order() -> None:
+    """Better, worse, equal and later, equal and earlier, nothing against something, nothing at all."""
+    low = -np.inf
+    one = Nearest(np.array([0.5, 0.5, 0.5, 0.5, low, low], np.float32), np.array([4, 4, 4, 4, -1, -1]))
+    two = Nearest(np.array([0.6, 0.4, 0.5, 0.5, 0.1, low], np.float32), np.array([9, 9, 9, 1, 9, -1]))
+    for merged in (one.merged(two), two.merged(one)):
+        assert merged.rows.tolist() == [9, 4, 4, 1, 9, -1]
+        assert merged.scores.tolist() == np.array([0.6, 0.5, 0.5, 0.5, 0.1, low], np.float32).tolist()
+    found = Nearest(np.array([low], np.float32), np.array([3]))
+    assert Nearest.nothing(1).merged(found).rows.tolist() == [3], "a score of −Inf that was found is found"
+    assert Nearest.nothing(2).scores.dtype == np.float32

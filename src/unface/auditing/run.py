@@ -61,12 +61,14 @@ from unface.result.file import Clock, Finding, Given, note, warning
 from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
 from unface.result.words import count
+from unface.threads import one_blas_thread
 
 # Measured, beside those of the file: the set as given, curated, erased, and in double precision where it is fitted.
 _BYTES_OF_A_NUMBER = 28
 _SEVERITIES = ("invalid", "warning", "note")
 
 
+@one_blas_thread()
 def audit(
     source: Source,
     *,
