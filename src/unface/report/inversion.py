@@ -273,7 +273,10 @@ def _reached_table(result: InversionResult) -> Table:
 def _judge_table(result: InversionResult) -> Table:
     rows = []
     for judge in result.judges:
-        thresholds = ", ".join(f"{one.cosine:.3f} at {rate(one.far)}" for one in judge.thresholds)
+        thresholds = ", ".join(
+            f"{one.cosine:.3f} at {rate(one.far)}{' (coarse)' if one.resolution == 'coarse' else ''}"
+            for one in judge.thresholds
+        )
         error = judge.equal_error
         paper = "–" if error is None else f"{error.cosine:.3f}, FAR {percent(error.far)}"
         rows.append(
