@@ -92,7 +92,7 @@ def test_two_encoders_and_a_projection_leave_three_files(tmp_path: Path, faces: 
     fii = found["encoders"][0]["spaces"][0]["fii"]["index"]
     assert f"{fii['value']:+.3f}".replace("-", "−") in done.out
     assert "cells: 8 of 9 pictures used, 4 people; FII on 8 pairs, CPI and B* on" in " ".join(done.out.split())
-    assert "left out pictures: 1 no face" in done.out
+    assert "left out pictures: 1 (no face)" in done.out
     # The page is that of the file alone, without a picture
     page = (out / "attribution.html").read_text(encoding="utf-8")
     assert page == render_attribution(AttributionResult.model_validate_json(text))

@@ -36,11 +36,12 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_model_is_trained_and_a_release_made_of_other_people(folders: Path) -> None:
     done = run("protect", "facemae", "train", folders / "train", "--out", folders / "model", *QUICK)
     assert (done.code, done.err) == (0, "")
-    assert done.out == f"{folders / 'model'}: 8 of 8 steps on 16 faces, 8 people\n"
+    assert done.out == f"{folders / 'model'}: 8 of 8 steps, on 16 faces of 8 people\n"
     options = ("--model", folders / "model", "--out", folders / "out", "--licence", "CC0", "--detector", "none")
     made = run("protect", "facemae", "deploy", folders / "publish", *options)
     assert (made.code, made.err) == (0, "")
-    assert made.out == f"{folders / 'out'}: 16 pictures of 8 people\n"
+    secret = "the secret that fixes the masks; keep it, and do not publish it"
+    assert made.out == f"{folders / 'out'}: 16 pictures of 8 people\n{folders / 'out.mask-seed'}: {secret}\n"
     assert len(read_images(folders / "out")) == 16
     assert json.loads((folders / "out" / "manifest.json").read_text())["people_shared_with_training"] == "not found"
     assert (folders / "out.mask-seed").stat().st_mode & 0o077 == 0

@@ -56,6 +56,7 @@ def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(
     result = InversionResult.load(tmp_path / "out" / "inversion.json")
     assert [cell.space for cell in result.cells] == ["raw", "mine", "random 100"]
     assert [one.name for one in result.judges] == ["sface"]
+    assert result.people.source == people.name, "what was given, not the file that keeps the vectors"
     assert {"not converged", "controls", "judges", "people"} == {one.about for one in result.findings}
     assert max(len(line) for line in done.out.splitlines() if str(tmp_path) not in line) <= 80
     assert "Passes for the person" in done.out

@@ -274,7 +274,7 @@ def test_every_method_meets_every_attacker(learned: list[tuple[int, int, int]]) 
     (left_out,) = [one.text for one in found.findings if one.about == "pictures"]
     assert left_out.startswith("1 left out: ")
     assert [one.text for one in found.findings if one.about == "seeds"] == [
-        "2 of them; intervals do not cover how recognisers differ"
+        "2 recognisers learned from each set; intervals do not cover how recognisers differ"
     ]
 
 

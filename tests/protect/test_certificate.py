@@ -171,6 +171,8 @@ def test_a_certificate_survives_its_file(tmp_path: object) -> None:
     assert CertificateResult.load(result.save(str(tmp_path))) == result
     assert result.decision == "hides almost nothing"
     assert result.verdict.startswith("This front end hides almost nothing: all but 3 of the 432 dimensions")
+    whole = [one.model_copy(update={"rank": result.inputs}) for one in result.maps]
+    assert "nothing: all 432 dimensions of a" in result.model_copy(update={"maps": whole}).verdict
     assert result.pictures is not None
     assert result.pictures.psnr.value > result.pictures.guess_psnr.value + 5
     assert result.maps[0].noise_psnr == pytest.approx(59, abs=1.5)

@@ -85,6 +85,9 @@ def test_every_loss_falls_after_the_warm_up(toy: Faces, loss: str) -> None:
     learning.run(learning.steps)
     assert (learning.steps, learning.warm_up, len(learning.losses)) == (180, 36, 9)
     assert learning.losses[-1] < 0.8 * learning.losses[2]
+    pixels, after = learning.staged_losses()
+    begun = 0 if loss == "mse" else 2  # 36 steps on pixels end in the second block of 20
+    assert (len(pixels), pixels + after) == (begun, learning.losses)
 
 
 def test_a_run_can_start_from_a_model_of_the_same_pictures(toy: Faces, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tests.gate.test_protection import protection
 from unface.gate import decide, make_policy
-from unface.report.protection import print_protection, render_protection
+from unface.report.protection import advice, print_protection, render_protection
 from unface.result.file import AUDIT, find_result
 from unface.result.protection import ProtectionResult
 
@@ -62,6 +62,20 @@ def test_each_count_says_what_was_counted() -> None:
         "15,000 released pictures of 3,000 people, from which recognisers learn; attackers look for 500 of these "
         "people, with thresholds from 400 others."
     ) in text.getvalue()
+
+
+def test_a_release_that_hides_people_is_not_recommended_before_the_rest_is_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ProtectionResult, "links", False)
+    made = protection()
+    assert advice(made)[0].startswith("Repeat this with more people")
+    useless = made.audited.model_copy(update={"utility": []})
+    methods = [useless if one.audited else one for one in made.methods]
+    missing = ["an attacker who fine-tunes on pairs of their own; give --attacker-people"]
+    first, second, *_ = advice(made.model_copy(update={"methods": methods, "not_measured": missing}))
+    assert "audit with --attacker-people" in first
+    assert "A model that learned too little hides people too" in second
 
 
 def test_the_file_is_read_back(tmp_path: Path) -> None:

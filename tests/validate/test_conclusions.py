@@ -324,7 +324,7 @@ def test_people_of_whom_nothing_was_recovered_have_no_template_in_the_file(tmp_p
 
 def told(answers: Sequence[Sequence[float]], own: float | None, *, decisions_only: bool = False) -> tuple[str, str]:
     """Severity and subject of the only thing said, where somebody's own picture had this answer."""
-    first = None if own is None else (1, own)
+    first = None if own is None else np.array([math.nan, own])
     found = _empty_answers(np.array(answers, dtype=np.float64), first, decisions_only=decisions_only)
     assert len(found) <= 1, "one thing at a time"
     return (found[0].severity, found[0].about) if found else ("", "")

@@ -14,7 +14,7 @@ from unface.data.embeddings import Space
 from unface.errors import UnfaceError
 from unface.faces import Face
 from unface.models import Input
-from unface.validate.material import see, sha256_of, split_attacker, taken, without
+from unface.validate.material import require_enough_to_ask_with, see, sha256_of, split_attacker, taken, without
 from unface.validate.ports import Faces, Picture
 
 
@@ -116,6 +116,24 @@ def test_nobody_is_asked_with_whose_picture_or_name_is_enrolled() -> None:
     assert without(faces, named).names == ("p1", "p2", "p3", "p4")
     assert without(faces, same_bytes).names == ("p0", "p1", "p3", "p4")
     assert len({sha256_of(faces), sha256_of(named), sha256_of(without(faces, named))}) == 3
+
+
+def folder(people: int, each: int) -> ImageSet:
+    names = [f"p{person:03}" for person in range(people) for _ in range(each)]
+    return ImageSet(tuple(ImageRef(f"{name}/{at}", name, bytes) for at, name in enumerate(names)), "folder")
+
+
+def test_too_few_people_to_set_a_threshold_with_are_refused_before_anybody_is_enrolled() -> None:
+    """25 people with a picture each make 300 pairs, 3 of them above the threshold of 0.01."""
+    with pytest.raises(UnfaceError, match=r"--queries: holds 72 people not enrolled; give at least 73, so that 25 are"):
+        require_enough_to_ask_with(folder(72, 1), None, 500, 1e-2)
+    require_enough_to_ask_with(folder(73, 1), None, 500, 1e-2)
+    faces = crowd(73, 1)
+    assert len(split_attacker(faces, 500, seed=0)[1].names) == 25
+    with pytest.raises(UnfaceError, match="holds 1 person not enrolled"):
+        require_enough_to_ask_with(folder(3, 1), folder(2, 1), 20, 1e-2)
+    require_enough_to_ask_with(folder(45, 1), None, 20, 1e-2)
+    require_enough_to_ask_with(folder(30, 4), None, 500, 1e-2)
 
 
 def test_people_who_are_all_enrolled_leave_nobody_to_ask_with() -> None:

@@ -21,7 +21,7 @@ from unface.result.file import AUDIT, Finding, find_result
 from unface.result.numbers import Interval, Share
 from unface.result.validation import Ceiling, ValidationResult
 from unface.seeds import stream
-from unface.validate import Picture, Refused
+from unface.validate import Lost, Picture, Refused
 from unface.validate.oracle import Pace
 from unface.validate.run import HEADLINE_FAR, Case, Plan, Validated, ask_first, unrecognised, validate
 from unface.validate.targets import OpenedTarget
@@ -333,7 +333,7 @@ def asked_first(service: Service, folder: Path) -> list[tuple[str, str]]:
     whole = case(service)
     ask_first(whole.opened, whole.enrolled, None, folder / "ledger.jsonl", Pace())
     result = validate(whole, Plan(40), folder / "ledger.jsonl").result
-    assert result.asked.counted == 12 * 40 + 1, "the first question is counted too"
+    assert result.asked.counted == 12 * 41, "the questions with enrolled pictures are counted too"
     return [(one.severity, one.text) for one in result.findings if one.about in ("answers", "enrolment")]
 
 
@@ -342,10 +342,65 @@ def test_a_service_that_does_not_know_the_enrolled_picture_is_no_pass(tmp_path: 
     ((severity, text),) = asked_first(Backwards(made()), tmp_path / "backwards")
     assert severity == "invalid"
     assert text == (
-        "the very picture that a person is enrolled with scored 0, and 100.0 % of the other faces as high, so a failed "
-        "attack says nothing; check that these people are enrolled and that a higher score means more alike, then use "
-        "another --out"
+        "the service does not know 12 of 12 enrolled people: the very picture that they are enrolled with scored no "
+        "higher than other faces (one scored 0, and 100.0 % of other faces as high). A failed attack on them says "
+        "nothing; check that these people are enrolled and that a higher score means more alike, then use another --out"
     )
+
+
+class KnowsSome(Service):
+    """A service in which some people were never enrolled: about them it compares with somebody else."""
+
+    def __init__(self, unknown: Sequence[int]) -> None:
+        super().__init__(made())
+        names = made().enrolled.names
+        for at in unknown:
+            self._people[names[at]] = -self._people[names[at]]
+
+
+def test_a_service_that_knows_only_the_first_person_is_no_pass(tmp_path: Path) -> None:
+    ((severity, text),) = asked_first(KnowsSome(range(1, 12)), tmp_path / "most")
+    assert severity == "invalid"
+    assert text.startswith("the service does not know 11 of 12 enrolled people:")
+    ((severity, text),) = asked_first(KnowsSome([11]), tmp_path / "one")
+    assert severity == "invalid", "a twelfth is more than a twentieth"
+
+
+class DeafAtFirst(Backwards):
+    """Its first answers are lost, as those of a service that is still starting."""
+
+    def __init__(self, lost: int) -> None:
+        super().__init__(made())
+        self.left = lost
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        self.left -= 1
+        if self.left >= 0:
+            raise Lost("no answer within 30 s")
+        return super().score(person, pictures)
+
+
+def test_a_first_answer_that_is_lost_does_not_hide_that_nobody_is_known(tmp_path: Path) -> None:
+    ((severity, text),) = asked_first(DeafAtFirst(1), tmp_path / "once")
+    assert severity == "invalid"
+    assert text.startswith("the service does not know 11 of 11 enrolled people:")
+    deaf = case(DeafAtFirst(12))
+    for _ in range(2):
+        with pytest.raises(UnfaceError, match="5 questions in a row had no answer"):
+            ask_first(deaf.opened, deaf.enrolled, None, tmp_path / "never" / "ledger.jsonl", Pace())
+    ask_first(deaf.opened, deaf.enrolled, None, tmp_path / "never" / "ledger.jsonl", Pace())
+    result = validate(deaf, Plan(40), tmp_path / "never" / "ledger.jsonl").result
+    assert result.verdict == (
+        "These numbers cannot be used: the target did not answer when asked with enrolled pictures, so whether it "
+        "knows these people is unknown."
+    )
+    words = Page(render_validation(result)).words
+    assert "Set a limit" not in words, "there is no suggested policy to begin with"
+    assert "Then validate again. Do not quote any number of this page." in words
+    assert "chance 0" not in words.split("What questions buy")[0], "no large 0.0 % that looks like a pass"
+    rule = {"attack": "worst", "far": 1e-3, "queries": 40, "success_max": 0.9}
+    (judged,) = decide(result, make_policy({"require": [rule]}, lambda table, key: key)).rules
+    assert judged.reason.startswith("the validation is invalid: the target did not answer when asked with enrolled")
 
 
 @pytest.mark.parametrize(("answer", "severity"), [(1.0, "invalid"), (0.0, "warning")])

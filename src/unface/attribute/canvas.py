@@ -14,7 +14,7 @@ MOST_PADDING = 0.15
 NO_FACE = "no face"
 NO_LANDMARKS = "landmarks that span no face"
 AT_BORDER = "face at the border"
-TOO_LARGE = f"face too large to reach FCR {FCR}"
+TOO_LARGE = "face too large to be cut to a third of the picture"
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ SAME_CONTEXT = 0.9
 """Correlation of two context signatures from which on two pictures of a person count as one shoot."""
 
 ONE_PICTURE = "the only usable picture of its identity"
-NO_FCR = "no picture of its identity has its FCR within 2 %"
-ONE_SHOOT = "pictures of its identity with its FCR are all of one shoot"
-NO_DONOR = "nobody else's picture has its FCR within 2 %"
+NO_FCR = "no other picture of the person shows a face of the same size, within 2 %"
+ONE_SHOOT = "pictures of the person with a face of the same size are all of one shoot"
+NO_DONOR = "no picture of somebody else shows a face of the same size, within 2 %"
 
 
 @dataclass(frozen=True)

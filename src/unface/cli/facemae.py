@@ -1,6 +1,7 @@
 """``unface protect facemae``: train a masked autoencoder, and publish faces that it made from masked pictures."""
 
 import json as jsonlib
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from unface.errors import UnfaceError, printable
 
 if TYPE_CHECKING:
     from unface.faces import Detector
+    from unface.protect.facemae_train import Training
 
 facemae = typer.Typer(help="Publish a face set that was made from masked pictures (FaceMAE).", no_args_is_help=True)
 
@@ -66,6 +68,7 @@ def train(
     from unface.protect.facemae_frames import read_faces
     from unface.protect.facemae_train import Recipe, Training, load_facemae, require_preset
     from unface.protect.facemae_train import train as run
+    from unface.result.words import count
 
     recipe = Recipe(preset, loss_of(loss), beta, Masking(mask_ratio, hidden_of(hide)), epochs, seed=seed)
     require_folder(out)
@@ -93,18 +96,24 @@ def train(
         training = Training(recipe, faces, features, device, begun)
         done = run(training, out, seconds=seconds, samples=shown, progress=progress)
     if not quiet:
-        data = training.data
-        typer.echo(
-            f"{out}: {training.step} of {training.steps} steps on {data['pictures']} faces, {data['people']} people"
-        )
-        if len(training.losses) > 1:
-            typer.echo(
-                f"loss {training.losses[0]:.4f} at first, {training.losses[-1]:.4f} at last; curve: training.json"
-            )
-        if faces.left_out:
-            typer.echo("left out: " + ", ".join(f"{count} {reason}" for reason, count in faces.left_out.items()))
+        seen = f"{count(len(faces.frames), 'face')} of {count(len(training.people), 'person', 'people')}"
+        typer.echo(printable(f"{out}: {training.step} of {count(training.steps, 'step')}, on {seen}"))
+        _say_losses(training)
+        _say_left_out(faces.left_out)
         if not done:
             typer.echo("not finished; give the same command again to continue")
+
+
+def _say_losses(training: "Training") -> None:
+    first, after = training.staged_losses()
+    if len(after) > 1:
+        before = f" (before that {first[-1]:.4f} on pixels alone)" if first else ""
+        typer.echo(f"loss {after[0]:.4f} at first, {after[-1]:.4f} at last{before}; curve: training.json")
+
+
+def _say_left_out(left_out: Mapping[str, int]) -> None:
+    if left_out:
+        typer.echo("left out: " + ", ".join(f"{number:,} ({why})" for why, number in left_out.items()))
 
 
 @facemae.command()
@@ -136,6 +145,7 @@ def deploy(
     from unface.prior import require_device
     from unface.protect import facemae_deploy
     from unface.protect.facemae_train import load_facemae
+    from unface.result.words import count
 
     facemae_deploy.require_free(out)
     require_device(device)
@@ -144,7 +154,8 @@ def deploy(
     trained = load_facemae(model, device)
     images = read_images(source)
     found = _detector(detector, accept_licence)
-    key = facemae_deploy.mask_seed(mask_seed or out.with_name(f"{out.name}.mask-seed"))
+    secret = mask_seed or out.with_name(f"{out.name}.mask-seed")
+    key = facemae_deploy.mask_seed(secret)
     with progress_bars(quiet=quiet or json) as progress:
         manifest = facemae_deploy.deploy(
             images, trained, out, key=key, licence=licence, detector=found, threads=threads, progress=progress
@@ -156,9 +167,10 @@ def deploy(
     if json:
         typer.echo(jsonlib.dumps(manifest, indent=2, ensure_ascii=False))
     elif not quiet:
-        typer.echo(printable(f"{out}: {manifest['pictures']} pictures of {manifest['people']} people"))
-        if manifest["left_out"]:
-            typer.echo("left out: " + ", ".join(f"{count} {why}" for why, count in manifest["left_out"].items()))
+        people = count(manifest["people"], "person", "people")
+        typer.echo(printable(f"{out}: {count(manifest['pictures'], 'picture')} of {people}"))
+        typer.echo(printable(f"{secret}: the secret that fixes the masks; keep it, and do not publish it"))
+        _say_left_out(manifest["left_out"])
 
 
 @facemae.command()

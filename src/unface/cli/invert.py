@@ -339,7 +339,7 @@ def _case(
         for (name, one), folder in zip(by_name.items(), encoders, strict=True)
     }
     material = assign(
-        sets[encoder],
+        replace(sets[encoder], source=pictures.source),  # what was given, not the file that keeps the vectors
         {name: sets[name] for name in judges},
         None if own is None else (own, sets[own]),
         targets,

@@ -121,6 +121,7 @@ def validate(
         recognisers = _Recognisers(accept_licence, threads, seed, progress)
         opened = open_target(target, decisions_only=decisions_only, form=form, embed=recognisers.built_in)
         require_authorised(opened, authorised_by)
+        _require_enough(queries, enrol, budget)
         asks = isinstance(opened.target, Enrollable) or go_on or is_begun(out / LEDGER_FILE)
         if asks:
             reach(opened)
@@ -206,6 +207,18 @@ def _pairs(given: list[str], option: str) -> dict[str, str]:
     return pairs
 
 
+def _require_enough(queries: str, enrol: str, budget: int) -> None:
+    """Before anybody is enrolled for a run that could measure nothing."""
+    from unface.data import read_images
+    from unface.judge.template import FARS
+    from unface.validate.material import require_enough_to_ask_with
+    from unface.validate.nobody import NOBODY
+
+    if queries != NOBODY:
+        enrolled = None if enrol == NOBODY else read_images(Path(enrol))
+        require_enough_to_ask_with(read_images(Path(queries)), enrolled, budget, max(FARS))
+
+
 def _seen(
     folder: Path,
     seeing: "dict[str, Recogniser]",
@@ -267,13 +280,13 @@ def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTar
     ]
     listing = Listing(("person", "picture"), rows, "people to enrol").csv()
     write_files(out, {}, {"enrol.csv": listing})
-    total = budget * len(rows)
+    total = (budget + 1) * len(rows)
     typer.echo(
         printable(
             f"Nothing was sent yet. Enrol {len(rows)} people in {opened.target.name}, each with one picture and under "
             f"the name in {out / 'enrol.csv'}.\nEnrol nobody else under these names, and no other picture of them.\n"
-            f"Then give the same command with --continue: it asks up to {total:,} questions, {budget} about each, "
-            "after one that shows whether the service answers and knows who is enrolled."
+            f"Then give the same command with --continue: it asks up to {total:,} questions, {budget} about each "
+            "person and, before these, one with their enrolled picture, which shows whether the service knows them."
         )
     )
 

@@ -133,7 +133,9 @@ def _coarse_judge(rule: ValidationRule | InversionRule, result: ValidationResult
     thresholds = [one for judge in result.judges for one in judge.thresholds if one.far == rule.far]
     if rule.coarse == "allow" or all(one.resolution != "coarse" for one in thresholds):
         return None
-    return inconclusive(f"FAR {rate(rule.far)} is coarse for a judge; give more people, or set coarse = 'allow'")
+    where = " in --queries" if isinstance(result, ValidationResult) else ""
+    few = f"too few people set the judges' thresholds for FAR {rate(rule.far)} (it is coarse)"
+    return inconclusive(f"{few}; give more people{where}, or set coarse = 'allow'")
 
 
 def _release(rule: ReleaseRule, result: ReleaseResult) -> Outcome:

@@ -120,7 +120,7 @@ def decide(result: Readable, policy: Policy) -> GateResult:
         case _:
             raise UnfaceError(f"no rule is about a file of {result.schema_}; give a result that 'unface gate' takes")
     name = what.split()[1]
-    unusable = None if usable else inconclusive(f"the {name} is invalid: a control failed")
+    unusable = None if usable else inconclusive(f"the {name} is invalid{_why_invalid(result.findings)}")
     rules = []
     for rule in policy.require:
         outcome = evaluate_file(rule, result)
@@ -194,11 +194,14 @@ def maker(rule: Rule) -> str:
     return "unface audit"
 
 
+def _why_invalid(findings: Sequence[Finding]) -> str:
+    return next((f": {finding.text}" for finding in findings if finding.severity == "invalid"), "")
+
+
 def _unusable(result: AuditResult) -> Outcome | None:
     """Why no rule can be evaluated on this audit, if that is so."""
     if not result.valid:
-        why = next((f": {finding.text}" for finding in result.findings if finding.severity == "invalid"), "")
-        return inconclusive(f"the audit is invalid{why}")
+        return inconclusive(f"the audit is invalid{_why_invalid(result.findings)}")
     if result.protocol.variant == "paper":
         return inconclusive("the paper variant's intervals are spreads over seeds, which under-cover; audit without it")
     return None

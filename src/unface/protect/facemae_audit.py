@@ -41,7 +41,7 @@ from unface.result.protection import (
     ReleaseFacts,
     SecondRelease,
 )
-from unface.result.words import percent, signed_points
+from unface.result.words import count, percent, signed_points
 
 FACEMAE, ORIGINALS, MASKS, MEAN_COLOUR, LOW_PASS, PLAIN, NOBODY = (
     "FaceMAE", "originals", "masks", "mean-colour masks", "low-pass", "plain MAE", "people who do not exist",
@@ -383,7 +383,8 @@ def findings(result: ProtectionResult, left_out: Mapping[str, int], plan: Plan) 
             )
         )
     if len(plan.seeds) < 3:
-        found.append(note("seeds", f"{len(plan.seeds)} of them; intervals do not cover how recognisers differ"))
+        learned = f"{count(len(plan.seeds), 'recogniser')} learned"
+        found.append(note("seeds", f"{learned} from each set; intervals do not cover how recognisers differ"))
     found += [note("pictures", f"{number:,} left out: {why}") for why, number in left_out.items()]
     return found
 

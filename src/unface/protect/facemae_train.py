@@ -230,6 +230,11 @@ class Training(Steps):
         write_file(folder / CURVE, (json.dumps(self.summary(), indent=2) + "\n").encode())
         self.save_state(folder)  # last: a run that finds it has nothing to write again
 
+    def staged_losses(self) -> tuple[list[float], list[float]]:
+        """Losses on pixels, with which a run begins, and by the recipe; they cannot be compared with each other."""
+        pixels = 0 if self.recogniser is None else -(-self.pixels_until // BLOCK)
+        return self.losses[:pixels], self.losses[pixels:]
+
     def summary(self) -> dict[str, Any]:
         """What ``training.json`` says; no names, no paths."""
         return {

@@ -90,7 +90,11 @@ _STEPS = {
 
 
 def print_attribution(result: AttributionResult, console: Console) -> None:
-    """The paper's table in two halves, which fit eighty columns; then denominators and what was left out."""
+    """What it says; the paper's table in two halves, which fit eighty columns; denominators and what was left out."""
+    opening = _opening(result)
+    print_safely(console, Text(opening.how_bad, style="bold"))
+    print_safely(console, Text(opening.footnote or opening.tested, style="dim"))
+    console.print()
     for part in (slice(0, HALF), slice(HALF, None)):
         print_safely(console, _table(result, part))
         console.print()

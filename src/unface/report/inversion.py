@@ -39,7 +39,7 @@ def render_inversion(result: InversionResult, decision: GateResult | None = None
         result=result,
         opening=inversion_opening(result, decision),
         far=far,
-        headline=[] if far is None else _headline_cells(result, far),
+        headline=[] if far is None or not result.valid else _headline_cells(result, far),
         figures=[figure for figure in figures if figure is not None],
         success=None if far is None else _success_table(result, far),
         controls=None if far is None else _control_table(result, far),
@@ -273,7 +273,10 @@ def _reached_table(result: InversionResult) -> Table:
 def _judge_table(result: InversionResult) -> Table:
     rows = []
     for judge in result.judges:
-        thresholds = ", ".join(f"{one.cosine:.3f} at {rate(one.far)}" for one in judge.thresholds)
+        thresholds = ", ".join(
+            f"{one.cosine:.3f} at {rate(one.far)}{' (coarse)' if one.resolution == 'coarse' else ''}"
+            for one in judge.thresholds
+        )
         error = judge.equal_error
         paper = "–" if error is None else f"{error.cosine:.3f}, FAR {percent(error.far)}"
         rows.append(

@@ -20,6 +20,7 @@ from unface.result.words import count, one_in, percent, rate
 
 _NO_POLICY = "No policy set"
 _UNDECIDED = "No limit is set, so this result neither passes nor fails."
+_SET_A_LIMIT = "Set a limit: begin with the suggested policy. Choose it by what a match would cost the person."
 _MOST_STEPS = 3
 _MOST_ENCODERS = 4  # drawn as squares on one screen
 # Limits of a suggested policy. They are places to start from; no standard names them.
@@ -289,7 +290,7 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
     people = count(result.enrolled.people, "enrolled person", "enrolled people")
     sees = "decisions" if result.target.decisions_only else "scores"
     tested = (
-        f"Tested: {result.target.name}, a face system, with {result.asked.counted:,} comparisons of other faces with "
+        f"Tested: {result.target.name}, a face system, with {result.asked.counted:,} comparisons of faces with "
         f"{people}. Can somebody who sees only its {sees} rebuild the face template of an enrolled person?"
     )
     headline = result.headline if result.valid else None
@@ -314,7 +315,8 @@ def validation_opening(result: ValidationResult, decision: GateResult | None, ad
         if point.other is None:
             lines.append('pictures = "same"')
         suggestion = "\n".join(lines)
-    steps = advice if result.valid else _broken(result.findings)
+    again = "Then validate again. Do not quote any number of this page."
+    steps = advice if result.valid else [*_broken(result.findings), again]
     steps = [*_decided(decision, "put this system into service as it is"), *steps]
     footnote = _TEMPLATE + _false_match(headline.point.far if headline and grids else None)
     return _opening(result, decision, suggestion, "validation.json", (tested, how_bad), grids, footnote, steps)
@@ -537,8 +539,8 @@ def _opening(
         text = f"{_UNDECIDED} {why}".strip()
     command = f"unface gate {file} --policy policy.toml"
     tested, how_bad = sentences
-    drawn, todo = tuple(grids), tuple(steps[:_MOST_STEPS])
-    return Opening(state, title, text, rules, suggestion, command, tested, how_bad, drawn, footnote, todo)
+    todo = [step for step in steps if suggestion or step != _SET_A_LIMIT][:_MOST_STEPS]
+    return Opening(state, title, text, rules, suggestion, command, tested, how_bad, tuple(grids), footnote, tuple(todo))
 
 
 def _about(decision: GateResult | None, space: str) -> bool:
@@ -563,7 +565,7 @@ def _would(result: Readable, suggestion: str) -> tuple[str, str]:
 def _decided(decision: GateResult | None, refused: str) -> list[str]:
     """What the verdict itself asks for; ``refused`` is what not to do where it did not pass."""
     if decision is None:
-        return ["Set a limit: begin with the suggested policy. Choose it by what a match would cost the person."]
+        return [_SET_A_LIMIT]
     if decision.verdict is Verdict.PASSED:
         return ["Keep this result with the release, and check it again after each change of data, model or settings."]
     first = next(rule for rule in decision.rules if rule.verdict is decision.verdict)

@@ -90,7 +90,16 @@ def advice(result: ProtectionResult) -> list[str]:
             "Treat this release as personal data: give it to people who could be given the originals.",
             "Hide more of each picture (--mask-ratio) and measure again; the curve shows what that costs.",
         ]
+    missing = []
+    if any("--attacker-people" in one for one in result.not_measured):
+        missing.append("Add the strongest attacker, who learns from protected pictures: audit with --attacker-people.")
+    if not result.audited.utility:
+        missing.append(
+            "Find out whether the release is good for anything: audit with --pairs. A model that learned too little "
+            "hides people too, because it shows nobody."
+        )
     return [
+        *missing,
         "Repeat this with more people and with other recognisers: what these attackers missed, another may find.",
         "Keep the mask seed secret and use it for every later release of these pictures.",
     ]
@@ -122,7 +131,7 @@ def _methods_table(result: ProtectionResult) -> Table:
             [
                 Cell(method.label, _learned_from(method), strong=method.audited),
                 Cell(NOT_MEASURED if found is None else _accuracy(found), _difference(method, result.originals)),
-                Cell(f"{seeds}"),
+                Cell(f"{seeds}" if seeds else "–"),
                 Cell("–" if worst is None else worst.name),
                 Cell("–" if worst is None else _share(worst.other)),
                 Cell(

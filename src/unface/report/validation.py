@@ -58,7 +58,7 @@ def render_validation(
         hardening=_hardening_table(result.hardening) if result.hardening else None,
         opening=opening,
         advice=[step for step in steps if step not in opening.steps],
-        headline=_headline_cells(result),
+        headline=_headline_cells(result) if result.valid else [],
         trend=trend_section(history, result),
     )
 

@@ -89,9 +89,10 @@ class CertificateResult(ToldFile):
         """The decision in plain words."""
         least, most = self.lost
         lost = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+        share = f"all but {lost} of the" if most else "all"
         noise = "it adds no noise" if self.noise_psnr is None else f"its noise leaves them at {self.noise_psnr:.0f} dB"
         said = (
-            f"This front end {self.decision}: all but {lost} of the {count(self.inputs, 'dimension')} of a picture can "
+            f"This front end {self.decision}: {share} {count(self.inputs, 'dimension')} of a picture can "
             f"be computed back, and {noise}."
         )
         if self.pictures is None or self.pictures.identity is None:

@@ -2,8 +2,10 @@
 
 import csv
 import json
+import re
 import time
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -51,6 +53,12 @@ def warning(about: str, text: str) -> Finding:
 def note(about: str, text: str) -> Finding:
     """A finding to keep in mind."""
     return Finding(severity="note", about=about, text=text)
+
+
+def why_unusable(findings: Sequence[Finding]) -> str:
+    """The first clause of the first finding that makes a result invalid; what follows it is how to put that right."""
+    text = next((finding.text for finding in findings if finding.severity == "invalid"), "a control failed")
+    return re.split("[;:]", text)[0]
 
 
 class LeftOut(Frozen):

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Run
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, why_unusable
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.readings import Reading, ToldFile
 from unface.result.validation import ALL_JUDGES, JudgeThreshold
@@ -216,7 +216,7 @@ class InversionResult(ToldFile):
     def verdict(self) -> str:
         """The headline in plain words."""
         if not self.valid:
-            return "These numbers cannot be used: a control failed. See the findings."
+            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         headline = self.headline
         far = None if headline is None else headline.point.far
         if headline is None or far is None:

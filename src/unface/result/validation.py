@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import Field, field_validator
 
-from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, ResultFile, Run
+from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, ResultFile, Run, why_unusable
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
 from unface.result.words import count, one_in, percent, rate
@@ -199,7 +199,7 @@ class ValidationResult(ResultFile):
     def verdict(self) -> str:
         """The headline in plain words."""
         if not self.valid:
-            return "These numbers cannot be used: a control failed. See the findings."
+            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         headline = self.headline
         share = None if headline is None else measured(headline.point)
         if headline is None or share is None:

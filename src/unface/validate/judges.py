@@ -99,7 +99,7 @@ def _judge(
     if not thresholds:
         raise UnfaceError(
             f"judge {name!r}: {len(codes):,} pictures of calibrate people are too few for a FAR of {rate(max(far))}; "
-            "give more people"
+            "give more people in --queries"
         )
     known = {picture.sha256: row for picture, row in zip(asked.pictures, asked.vectors[name], strict=True)}
     if name == attacker:

@@ -1,9 +1,11 @@
 """Pictures on disk become faces: each read once, its main face found once, seen by every recogniser that is asked."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import count as count_from
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +15,9 @@ from unface.encode import ahead, contents
 from unface.errors import UnfaceError
 from unface.faces import Detector
 from unface.judge import Recogniser, face_frames
+from unface.metrics.rates import identities_needed
 from unface.progress import Progress, Silent
-from unface.result.words import count
+from unface.result.words import count, rate
 from unface.seeds import stream
 from unface.threads import available_cores
 from unface.validate.ports import Faces, Picture
@@ -146,6 +149,21 @@ def without(faces: Faces, enrolled: Faces) -> Faces:
         if picture.sha256 in known or faces.names[int(person)] in enrolled.names
     }
     return taken(faces, np.flatnonzero(~np.isin(faces.identities, list(both))))
+
+
+def require_enough_to_ask_with(images: ImageSet, enrolled: ImageSet | None, budget: int, far: float) -> None:
+    """Refuse pictures that cannot set a threshold even at ``far``, before anybody is enrolled for them."""
+    known = set() if enrolled is None else {image.identity for image in enrolled}
+    pictures = Counter(image.identity for image in images if image.identity not in known)
+    people = len(pictures)
+    each = (sum(pictures.values()) / max(people, 1)) ** 2
+    setting = identities_needed(far, each or 1)
+    needed = next(n for n in count_from(setting) if n - min(budget, 2 * n // 3) >= setting)
+    if people < needed:
+        raise UnfaceError(
+            f"--queries: holds {count(people, 'person', 'people')} not enrolled; give at least {needed}, so that "
+            f"{setting} are left to set thresholds at a FAR of {rate(far)}"
+        )
 
 
 def split_attacker(faces: Faces, budget: int, seed: int) -> tuple[Faces, Faces]:

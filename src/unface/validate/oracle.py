@@ -57,18 +57,21 @@ class Session:
         return Asking(self, number, name, budget)
 
     def first(self, people: Mapping[str, Picture]) -> None:
-        """One question ahead of all others: about somebody, with the very picture that they are enrolled with.
+        """One question about everybody ahead of all others, with the very picture that they are enrolled with.
 
-        It shows whether the target answers at all. None is asked of a target that has answered before.
+        The first shows whether the target answers at all, all of them whether it knows these people.
         """
         for number, (name, picture) in enumerate(people.items()):
-            if not (self.ledger.answered or self.ledger.was_asked(number, picture.sha256 + _FIRST)):
+            if self.ended is None and not self.ledger.was_asked(number, picture.sha256 + _FIRST):
                 self.send(number, name, [picture], _FIRST)
-                return
 
     def own_score(self, number: int, picture: Picture) -> float:
-        """The answer to that first question; NaN where another person was asked about."""
+        """The answer to the first question about a person; NaN where there is none."""
         return self.ledger.score(number, picture.sha256 + _FIRST)
+
+    def own_was_asked(self, number: int, picture: Picture) -> bool:
+        """Whether the first question about a person was asked."""
+        return self.ledger.was_asked(number, picture.sha256 + _FIRST)
 
     def repeat(self, number: int, name: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
         """(n,) second answers to questions that were asked before, each a question of its own; NaN where there is none.

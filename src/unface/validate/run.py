@@ -41,7 +41,8 @@ _REPEATS = 5
 _SAME_ANSWER = 1e-3
 """Change of an answer, as a share of how much scores of different faces differ, that is rounding."""
 _AS_HIGH = 0.05
-"""Share of other faces that may score as high as the picture somebody is enrolled with."""
+"""Share of other faces that may score as high as the picture somebody is enrolled with, and of people unknown by that
+before the result is invalid."""
 _SHUFFLED_LIMIT = 5
 """Times the false-accept rate that shuffled answers may reach before the result is invalid."""
 
@@ -156,7 +157,10 @@ def reach(opened: OpenedTarget) -> None:
 
 
 def ask_first(opened: OpenedTarget, enrolled: Faces, authorised_by: str | None, ledger_path: Path, pace: Pace) -> None:
-    """One question, counted as any other, before faces are drawn or encoded: a wrong key or name is known at once."""
+    """One question about each person, counted as any other, before faces are drawn or encoded.
+
+    A wrong key or name is known at once: the first question that is refused is the last.
+    """
     require_authorised(opened, authorised_by)
     target = opened.target
     binding = Binding(target.name, opened.sha256, sha256_of(enrolled), None, authorised_by)
@@ -292,7 +296,7 @@ def _concluded(
         hardening=hardening,
         findings=[
             *unrecognised(ceiling),
-            *_empty_answers(answers, _own_score(session, case, kept), decisions_only=decisions_only),
+            *_empty_answers(answers, _own_scores(session, case, kept), decisions_only=decisions_only),
             *again,
             *_findings(case, plan, session, results, controls, kept, queries),
         ],
@@ -349,17 +353,16 @@ def unrecognised(ceiling: Sequence[Ceiling]) -> list[Finding]:
     return [Finding(severity="invalid", about="ceiling", text=text)]
 
 
-def _own_score(session: Session, case: Case, kept: NDArray[np.int64]) -> tuple[int, float] | None:
-    """The answer to the first question, asked with the picture that somebody is enrolled with: (who of kept, score)."""
-    for at, person in enumerate(kept):
-        own = session.own_score(int(person), case.enrolled.pictures[case.enrolled.rows(int(person))[0]])
-        if np.isfinite(own):
-            return at, own
-    return None
+def _own_scores(session: Session, case: Case, kept: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """(people,) answers to the first questions, asked with the enrolled pictures; None if none was asked."""
+    own = [(int(person), case.enrolled.pictures[case.enrolled.rows(int(person))[0]]) for person in kept]
+    if not any(session.own_was_asked(person, picture) for person, picture in own):
+        return None
+    return np.array([session.own_score(person, picture) for person, picture in own])
 
 
 def _empty_answers(
-    answers: NDArray[np.float64], own: tuple[int, float] | None, *, decisions_only: bool
+    answers: NDArray[np.float64], own: NDArray[np.float64] | None, *, decisions_only: bool
 ) -> list[Finding]:
     """Whether (people, questions) answers tell people apart: where they do not, a failed attack says nothing.
 
@@ -376,7 +379,7 @@ def _empty_answers(
             "anything; check that they are enrolled and that the answer holds the score, then use another --out"
         )
         return [Finding(severity="invalid", about="answers", text=text)]
-    if own is not None and (unknown := _not_known(answers[own[0]], own[1], decisions_only=decisions_only)):
+    if own is not None and (unknown := _not_known(answers, own, decisions_only=decisions_only)):
         return [unknown]
     if decisions_only and own is None and same.all() and np.nanmax(answers) <= 0:
         text = "the target rejected every question, as it would if nobody were enrolled"
@@ -387,20 +390,31 @@ def _empty_answers(
     return [warning("answers", f"{text}; check that they are enrolled")]
 
 
-def _not_known(others: NDArray[np.float64], own: float, *, decisions_only: bool) -> Finding | None:
-    """What to say if the picture that a person is enrolled with has no higher score than other faces."""
-    as_high = float(np.mean(others[np.isfinite(others)] >= own))
-    if own > 0 if decisions_only else as_high <= _AS_HIGH:
+def _not_known(answers: NDArray[np.float64], own: NDArray[np.float64], *, decisions_only: bool) -> Finding | None:
+    """What to say if the pictures that people are enrolled with have no higher scores than other faces."""
+    asked = [at for at in range(len(own)) if np.isfinite(own[at]) and np.isfinite(answers[at]).any()]
+    if not asked:
+        text = (
+            "the target did not answer when asked with enrolled pictures, so whether it knows these people is unknown"
+        )
+        return Finding(severity="invalid", about="enrolment", text=f"{text}; use another --out")
+    as_high = {at: float(np.mean(answers[at][np.isfinite(answers[at])] >= own[at])) for at in asked}
+    unknown = [at for at in asked if (own[at] <= 0 if decisions_only else as_high[at] > _AS_HIGH)]
+    if not unknown:
         return None
+    first = unknown[0]
     answer, checks = "was rejected", "that these people are enrolled"
     if not decisions_only:
-        answer = f"scored {own:.3g}, and {percent(as_high)} of the other faces as high"
+        answer = f"scored no higher than other faces (one scored {own[first]:.3g}, and {percent(as_high[first])} of "
+        answer += "other faces as high)"
         checks += " and that a higher score means more alike"
     text = (
-        f"the very picture that a person is enrolled with {answer}, so a failed attack says nothing; "
-        f"check {checks}, then use another --out"
+        f"the service does not know {len(unknown):,} of {count(len(asked), 'enrolled person', 'enrolled people')}: the "
+        f"very picture that they are enrolled with {answer}. A failed attack on them says nothing; check {checks}, "
+        "then use another --out"
     )
-    return Finding(severity="invalid", about="enrolment", text=text)
+    few = len(unknown) <= _AS_HIGH * len(asked)
+    return Finding(severity="warning" if few else "invalid", about="enrolment", text=text)
 
 
 def _findings(

@@ -258,7 +258,7 @@ def _features(apart: float) -> Markup:
 
 def _once(seen: float) -> str:
     if seen >= 1:
-        return "not before all of the background is seen"
+        return "only once all of the background is seen, or never"
     return f"once {percent(seen)} of the background is seen" if seen > 0 else "with no background in sight"
 
 

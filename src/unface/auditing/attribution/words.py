@@ -83,7 +83,7 @@ def left_out_words(quality: AttributionQuality) -> str:
     """Counted and named by reason, in one line."""
     parts = []
     for step, what in _COUNTED.items():
-        reasons = [f"{one.count:,} {one.reason}" for one in quality.left_out if one.step == step]
+        reasons = [f"{one.count:,} ({one.reason})" for one in quality.left_out if one.step == step]
         if reasons:
             parts.append(f"{what}: {', '.join(reasons)}")
     return "; ".join(parts) or "nothing"
