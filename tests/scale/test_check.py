@@ -10,6 +10,7 @@ from unface.data import Space
 from unface.erase.gate import Gate
 from unface.result.face_gate import GateCertificate
 from unface.result.numbers import Rate
+from unface.scale import released_space
 from unface.scale.receipt import Check
 
 ROOT_HALF = np.sqrt(0.5)
@@ -180,6 +181,7 @@ def test_each_vector_is_told_apart_raw_erased_no_face_zero_or_of_another_length(
     assert Check(removing(FIRST)).is_erased(RAW).tolist() == [True, False, False, True, True, False]
     assert Check(removing(FIRST, unit=False)).is_erased(RAW).tolist() == [True, False, False, True, True, True]
     assert Check(gated()).is_erased(RAW).tolist() == [True, False, True, True, True, False]
+    assert " after gated " in str(released_space(gated(), None).encoder), "what is released says that a gate decided"
     assert Check(gated(0.9)).is_erased(RAW).tolist() == [True, False, False, True, True, False]
     assert Check(removing(FIRST)).is_erased(RAW.astype(np.float32)).tolist() == [True, False, False, True, True, False]
 
