@@ -557,3 +557,81 @@ def test_the_worst_case_of_a_validation_is_named_by_the_attacks_that_were_chosen
     chosen = made.attacks[0].model_copy(update={"name": "worst case", "at": [at]})
     found = ruled(made.model_copy(update={"worst_case": chosen}), success_max=0.5, far=1e-2, queries=100)
     assert found.reason == "scores or best-of-n: the upper end, 6.0 %, is within the limit"
+
+
+def test_the_end_of_an_interval_at_its_own_level_decides_and_is_shown() -> None:
+    """Nobody of 58 people leaves 5 % possible at 95 %; at 99 % it takes 0.95 ** 90 = 0.0099."""
+    beyond = one(audited(raw(point(0.02, 0.006, 0.009))), **{**FAILS, "tar_max": 0.5})
+    assert beyond.measured is not None
+    assert (beyond.measured.high, beyond.reason) == (
+        0.02,
+        "lda at k = 4: the upper end, 2.0 %, is within the limit",
+    )
+
+    def nobody_of(number: int) -> str:
+        ends = Interval(0.0, 1 - 0.01 ** (1 / number), 0.99)
+        view = test_release.view()
+        seen = view.exposure.model_copy(update={"exposed": Share.counted(0, number, ends, number)})
+        made = test_release.result(view.model_copy(update={"exposure": seen}))
+        return ruled(made, exposed_max=0.05).reason
+
+    assert nobody_of(89) == (
+        f"89 people cannot show it: with none affected the upper end would be {100 * (1 - 0.01 ** (1 / 89)):.9g} %, "
+        "above 5 %; at least 90 are needed"
+    )
+    assert nobody_of(90) == "the upper end, 5.0 %, is within the limit"
+
+
+def test_of_several_ks_the_one_nearest_to_failing_or_farthest_beyond_is_told() -> None:
+    def at(*highs: float) -> str:
+        points = [point(0.008, 0.006, 0.009, k=k) for k in (1, 2, 4)]
+        changes = [change(-0.09, -0.1, high, k=k) for k, high in zip((1, 2, 4), highs, strict=True)]
+        return one(audited(raw(*points), erased("isp", *points, changes=changes)), beats="random", far=1e-4).reason
+
+    assert at(-0.02, -0.01, -0.03) == "lda at k = 2: the upper end, −1.0 points against random, is below 0"
+    assert at(0.01, 0.0, 0.03).startswith("lda at k = 4: TAR is lower than in random, but its interval reaches +3.0")
+    sets = [kept(0.95, low, 0.99, on=on) for low, on in ((0.93, "a"), (0.91, "b"), (0.92, "c"))]
+    space = erased("isp", utility=sets)
+    assert one(audited(raw(), space), utility="knn", retained_min=0.9).reason.startswith("on b: the lower end, 91.0 %")
+    assert one(audited(raw(), space), utility="knn", retained_min=0.9, on="c").reason.startswith("on c: ")
+
+
+def test_multiples_of_chance_need_a_chance() -> None:
+    for chance in (None, 0.0):
+        bare = point().model_copy(update={"chance": chance})
+        found = one(audited(raw(bare)), far=1e-4, times_chance_max=10)
+        assert (found.verdict, found.reason) == (
+            Verdict.INCONCLUSIVE,
+            "lda at k = 4 has no chance in the audit",
+        )
+        assert one(audited(raw(bare)), **PASSES).verdict is Verdict.PASSED
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("tar_max", 1, "1 is not a share above 0 and below 1, such as 0.01 for 1 %; 1 % is 0.01"),
+        ("tar_max", 100.0, "100.0 is not a share above 0 and below 1, such as 0.01 for 1 %; 100 % is 1"),
+        ("tar_max", 100.5, "100.5 is not a share above 0 and below 1, such as 0.01 for 1 %"),
+        ("tar_max", True, "true is not a share above 0 and below 1, such as 0.01 for 1 %"),
+        ("tar_max", "5", "'5' is not a share above 0 and below 1, such as 0.01 for 1 %"),
+        ("far", 2, "2 is not a false-accept rate above 0 and below 1, such as 1e-4; 2 % is 0.02"),
+        ("far", 0, "0 is not a false-accept rate above 0 and below 1, such as 1e-4"),
+        ("k", 0, "0 is not a whole number of support images, from 1"),
+        ("k", "x" * 58, f"'{'x' * 58}' is not a whole number of support images, from 1"),
+        ("k", "x" * 59, f"'{'x' * 56}... is not a whole number of support images, from 1"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_shown_with_what_is_expected(key: str, value: object, said: str) -> None:
+    with pytest.raises(UnfaceError) as caught:
+        policy({**FAILS, key: value})
+    assert str(caught.value) == f"rule 1: {key}: {said}"
+
+
+def test_a_verdict_is_never_broken_by_a_narrow_terminal(mixed: GateResult) -> None:
+    text = StringIO()
+    print_gate(mixed, Console(file=text, width=48, color_system=None))
+    assert [word for word in ("passed", "failed", "inconclusive") if f"  {word} " in text.getvalue()] == [
+        *("passed", "failed", "inconclusive")
+    ]
+    assert max(map(len, text.getvalue().splitlines())) <= 48

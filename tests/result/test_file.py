@@ -72,8 +72,8 @@ def test_every_kind_is_saved_found_and_loaded_by_its_own_name(tmp_path: Path, re
     assert kind.load(path).file_text() == text
     other = path.rename(out / "renamed.json")
     assert find_result(other) == (other, kind), "by what it holds"
-    read = read_result(other)
-    assert read == (kind.load(other), other)
+    again: tuple[object, Path] = read_result(other)
+    assert again == (kind.load(other), other)
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=FILES)
