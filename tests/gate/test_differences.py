@@ -163,7 +163,8 @@ def test_people_without_a_pair_in_one_result_are_not_compared_and_counts_must_be
     for old, new in ((twelve, without), (without, twelve)):
         assert compare(made, made, old, new).rows[0].people == 10
     other = {"raw": {**twelve["raw"], "person 0": (6, 10)}}
-    for old, new in ((twelve, other), (other, twelve), (twelve, {"raw": {}})):
+    nobody: dict[str, Counts] = {"raw": {}}
+    for old, new in ((twelve, other), (other, twelve), (twelve, nobody)):
         assert compare(made, made, old, new).rows[0].people is None
     (row,) = compare(made, made, twelve, twelve).rows
     assert row.difference is not None

@@ -135,6 +135,8 @@ def test_the_sentence_after_erasure_is_about_the_eraser_that_leaves_least_on_cal
     assert after(isp) == f"After ISP {said}"
     assert after(mine, isp) == after(isp, mine) == f"After ISP, the best of 2 erasers {said}"
     assert after() == ""
+    none_left = erased("leace", point(0.03, 0.02, 0.04, calibrate_tar=0.0))
+    assert after(isp, none_left).startswith("After LEACE, the best of 2 erasers "), "nothing is less than a little"
     gone = erased("isp", point(0.02, 0.01, 0.03, far=1e-3))
     assert after(gone) == "", "not measured at the headline's rate"
     head = Headline(point())

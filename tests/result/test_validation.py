@@ -75,6 +75,8 @@ def test_an_attack_that_was_chosen_on_other_people_is_quoted_before_the_largest_
     assert plain is not None
     assert (plain.attack, measured(plain.point)) == ("scores", share(0.3))
     assert validation().attacks[0].point(10, 1e-2, "one judge") is None
+    turned = validation(0.6)
+    assert turned.model_copy(update={"attacks": turned.attacks[::-1]}).worst(1e-2, 10) == plain, "not the first one"
 
 
 def test_a_validation_is_compared_by_the_worst_attack_at_each_rate_and_number_of_questions() -> None:
