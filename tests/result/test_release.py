@@ -21,11 +21,8 @@ from unface.result.release import (
 DO_NOT = "Do not publish this set as it is: "
 
 
-def test_p(p: float) -> PermutationTest:
+def permuted(p: float) -> PermutationTest:
     return PermutationTest(p=p, exact=True, permutations=None)
-
-
-test_p.__test__ = False  # type: ignore[attr-defined]
 
 
 def near(name: str, p: float, listed: int = 0, training: int = 1_500) -> ViewResult:
@@ -36,7 +33,7 @@ def near(name: str, p: float, listed: int = 0, training: int = 1_500) -> ViewRes
 def copied(p: float, far: float, number: int = 5) -> CopiesResult:
     one = view().copies[0]
     return one.model_copy(
-        update={"far": far, "test": test_p(p), "copies": share(number, 1000, 0, 0.01), "expected": 0.26}
+        update={"far": far, "test": permuted(p), "copies": share(number, 1000, 0, 0.01), "expected": 0.26}
     )
 
 
@@ -72,7 +69,7 @@ def test_a_single_trait_that_lists_more_people_is_named_if_its_test_passes_the_c
 
 
 def test_every_piece_of_evidence_is_said_in_words() -> None:
-    sure = view().membership.model_copy(update={"share": share(600, 1000, 0.5, 0.7), "test": test_p(0.00042)})
+    sure = view().membership.model_copy(update={"share": share(600, 1000, 0.5, 0.7), "test": permuted(0.00042)})
     views = (
         near("face", 0.5).model_copy(
             update={"membership": sure, "copies": [copied(0.009, 1e-3), copied(0.0081, 1e-4, 1), copied(0.02, 1e-5)]}
@@ -103,7 +100,7 @@ def test_every_piece_of_evidence_is_said_in_words() -> None:
 
 def test_exact_copies_count_beside_a_holdout_that_is_worth_nothing_and_p_values_do_not() -> None:
     one = ExactCopies(faces=1, people=1)
-    sure = view().membership.model_copy(update={"test": test_p(0.0001)})
+    sure = view().membership.model_copy(update={"test": permuted(0.0001)})
     leaky = view(listed=3).model_copy(update={"membership": sure})
     found = result(leaky, holds=False, exact=one)
     assert found.evidence == ["1 synthetic face is an exact copy of a picture of 1 training person"]
@@ -133,7 +130,7 @@ def test_no_evidence_says_what_could_not_have_been_seen() -> None:
     assert quiet(1001, holdout=facts("others", 1)) == f"{small} 1 person, and at least 19 are needed."
     at_limit = [copied(0.01, 1e-4)]
     assert result(view().model_copy(update={"copies": at_limit})).decision == "no evidence", "below 0.01, not at it"
-    edge = view().membership.model_copy(update={"test": test_p(0.01)})
+    edge = view().membership.model_copy(update={"test": permuted(0.01)})
     assert result(view().model_copy(update={"membership": edge})).decision == "no evidence"
 
 
