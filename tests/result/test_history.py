@@ -1,7 +1,10 @@
 """If these fail, a history loses or doubles a result, or the trend on a page shows other numbers than it holds."""
 
+import hashlib
 import json
+import os
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +16,7 @@ from tests.gate.made import INVALID, audited, erased, raw
 from unface.errors import UnfaceError
 from unface.report.html import render_report
 from unface.result.audit import AuditResult
-from unface.result.history import add_to_history, read_history
+from unface.result.history import PastReading, add_to_history, past_result, read_history
 
 GATE = ("--tar-max", 0.05, "--far", 1e-4)
 
@@ -83,3 +86,76 @@ def test_the_page_shows_the_trend_of_its_headline_and_leaves_invalid_results_out
     assert section.index("20.0 [19.0, 21.0]") < section.index("30.0 [29.0, 31.0]")
     assert "failed" in section
     assert re.findall(r"<text[^>]*>([12])</text>", section) == ["1", "2"], "each result has one number on the axis"
+
+
+def test_a_line_holds_what_was_measured_when_by_what_and_the_hash_of_its_file(tmp_path: Path) -> None:
+    refused = point(None, resolution="refused", worst=False, far=1e-5)
+    result = audited(raw(point(0.3, 0.29, 0.31), refused))
+    line = past_result(result, "passed")
+    assert line.sha256 == hashlib.sha256(result.save(tmp_path).read_bytes()).hexdigest()
+    assert line.model_dump(by_alias=True, exclude={"sha256", "readings"}) == {
+        "schema": "unface.history/1",
+        "kind": "unface.audit/2",
+        "subject": "faces.parquet",
+        "started": "2025-01-01T00:00:00+00:00",
+        "unface": "0",
+        "valid": True,
+        "verdict": "passed",
+    }
+    first, *others = line.readings
+    assert first == PastReading(
+        what="TAR", where="vectors", at="worst k, FAR 1e-4", headline=True, value=0.3, low=0.29, high=0.31, level=0.95
+    )
+    assert [one.at for one in others] == ["k = 4, FAR 1e-4"], "what was refused has no number"
+    assert past_result(result).verdict is None
+    assert not past_result(audited(raw(), findings=[INVALID])).valid
+
+
+def test_a_verdict_is_put_on_its_own_line_and_the_order_stays(tmp_path: Path) -> None:
+    history = tmp_path / "history.jsonl"
+    results = [of_tar(tar) for tar in (0.1, 0.2, 0.3)]
+    for number, one in enumerate(results, 1):
+        assert len(add_to_history(history, one)) == number
+    lines = add_to_history(history, results[1], "failed")
+    assert lines == read_history(history)
+    assert [(line.readings[0].value, line.verdict) for line in lines] == [(0.1, None), (0.2, "failed"), (0.3, None)]
+    text = history.read_text()
+    assert text.count("\n") == 3
+    assert text.startswith('{"schema":"unface.history/1","kind":"unface.audit/2",')
+    before = history.stat().st_ino
+    assert add_to_history(history, results[1]) == add_to_history(history, results[1], "failed") == lines
+    assert history.stat().st_ino == before, "nothing new is not written again"
+    history.write_text(f"\n  \n{text}\n")
+    assert read_history(history) == lines, "empty lines are none"
+    history.write_text(f"\n{text}x\n")
+    assert refusal(lambda: read_history(history)) == (
+        f"{history}: line 5 is not a line of unface.history/1; remove it or choose another --history"
+    )
+
+
+def test_what_cannot_be_read_or_written_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_history(tmp_path / "none.jsonl") == []
+    assert refusal(lambda: read_history(tmp_path)) == f"{tmp_path}: cannot be read (Is a directory)"
+    (tmp_path / "x").write_bytes(b"\xff\xfe")
+    assert refusal(lambda: read_history(tmp_path / "x")) == (
+        f"{tmp_path / 'x'}: is not UTF-8 text; --history takes a file of JSON lines"
+    )
+    nowhere, history = tmp_path / "none" / "h.jsonl", tmp_path / "h.jsonl"
+    assert refusal(lambda: add_to_history(nowhere, of_tar(0.3))) == (
+        f"{nowhere}: cannot be written (No such file or directory); choose another --history"
+    )
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert refusal(lambda: add_to_history(history, of_tar(0.3))) == (
+        f"{history}: cannot be written (No space left on device); choose another --history"
+    )
+    assert not history.exists()
+
+
+def refusal(act: Callable[[], object]) -> str:
+    with pytest.raises(UnfaceError) as caught:
+        act()
+    return str(caught.value)

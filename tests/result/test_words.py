@@ -2,7 +2,18 @@
 
 import pytest
 
-from unface.result.words import count, in_percent, interval, one_in, percent, rate, times
+from unface.result.words import (
+    count,
+    decimals,
+    factor,
+    in_percent,
+    interval,
+    one_in,
+    percent,
+    rate,
+    signed_points,
+    times,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +76,18 @@ def test_a_multiple_has_a_decimal_only_below_ten(value: float, said: str) -> Non
 def test_one_is_singular() -> None:
     assert [count(number, "pair") for number in (0, 1, 2, 1234)] == ["0 pairs", "1 pair", "2 pairs", "1,234 pairs"]
     assert [count(number, "identity", "identities") for number in (1, 2)] == ["1 identity", "2 identities"]
+
+
+def test_digits_change_at_ten_percent_and_end_at_a_dozen() -> None:
+    assert [decimals(one) for one in (0, 10, -10, 9.99, -9.99, 1, 0.99, 0.1, 0.099, 1e-20, float("nan"))] == [
+        *(1, 1, 1, 1, 1, 1, 2, 2, 3, 12, 1)
+    ]
+    assert [in_percent(value) for value in (-0.0042, 1.5)] == ["-0.42", "150.0"]
+
+
+def test_a_rate_below_one_in_a_hundred_is_a_power_of_ten_and_a_difference_has_its_sign() -> None:
+    assert [rate(far) for far in (0.0099, 0.01, 0.5, 1e-2 / 3, 1.5e-12)] == [
+        *("9.9e-3", "0.01", "0.5", "3.333333e-3", "1.5e-12")
+    ]
+    assert [signed_points(value) for value in (-0.038, 0.0012, 0.0, 0.5)] == ["−3.8", "+0.12", "+0.0", "+50.0"]
+    assert [factor(value) for value in (9.94, 10, 1234.5, 0.04)] == ["9.9", "10", "1,234", "0.0"]

@@ -168,7 +168,7 @@ def _exact(rule: ReleaseRule, result: ReleaseResult) -> Outcome | None:
         return None
     faces = count(result.exact.faces, "synthetic face is", "synthetic faces are")
     measured = Measurement(share, share, share, 0.95, limit, "share", far=far)
-    return Outcome(Verdict.FAILED, f"{faces} an exact copy of a training picture", measured, share)
+    return Outcome(Verdict.FAILED, f"{faces} an exact copy of a training picture", measured)
 
 
 def _copies(rule: CopiesRule, result: ReleaseResult) -> Outcome:
@@ -240,7 +240,7 @@ def _protection(rule: UtilityMinRule | RiskRule, result: ProtectionResult) -> Ou
     there = result.audited.utility
     found = next((one for one in there if rule.pairs in (None, one.name)), None)
     if found is None:
-        names = listed(one.name for one in there) if there else "none"
+        names = listed(one.name for one in there)
         return inconclusive(
             f"verification{'' if rule.pairs is None else f' on {rule.pairs}'} was not measured; there is {names}"
         )
@@ -248,9 +248,9 @@ def _protection(rule: UtilityMinRule | RiskRule, result: ProtectionResult) -> Ou
     measured = Measurement(value.value, value.low, value.high, value.level, limit, "share")
     said = amount(limit, "share")
     if value.low >= limit:
-        return Outcome(Verdict.PASSED, f"the lower end is at least {said}", measured, -value.low)
+        return Outcome(Verdict.PASSED, f"the lower end is at least {said}", measured)
     why = "even the value is below" if value.value < limit else "the lower end is below"
-    return Outcome(Verdict.FAILED, f"{why} {said}", measured, -value.low)
+    return Outcome(Verdict.FAILED, f"{why} {said}", measured)
 
 
 def _risk(rule: RiskRule, result: ProtectionResult) -> Outcome:

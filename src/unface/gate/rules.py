@@ -142,8 +142,11 @@ def _leakage(rule: LeakageRule, space: SpaceResult, k: int, limit: float, unit: 
     tar = point.context_adjusted if rule.context_adjusted else point.tar
     scale = point.chance if unit == "times chance" else 1.0
     who = f"{point.probe} at k = {k}"
-    if point.tar is None or tar is None or tar.value is None or not scale:
-        return inconclusive(f"{who} has no {'TAR' if scale else 'chance'} in the audit")
+    if not scale:
+        return inconclusive(f"{who} has no chance in the audit")
+    assert point.tar is not None
+    assert tar is not None
+    assert tar.value is not None
     measured = Measurement(
         tar.value / scale, tar.low / scale, tar.high / scale, tar.level, limit, unit, point.probe, k, point.far
     )

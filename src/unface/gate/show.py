@@ -42,7 +42,7 @@ def print_gate(result: GateResult, console: "Console") -> None:
         reasons.setdefault(rule.reason, []).append(number)
     for reason, numbers in reasons.items():
         text = reason if len(numbers) > 1 else why(result.rules[numbers[0] - 1])
-        print_safely(console, Text(f"{', '.join(map(str, numbers))}  {text}"), highlight=False)
+        print_safely(console, Text(f"{', '.join(map(str, numbers))}  {text}"))
     if result.warnings:
         print_safely(
             console, Text(f"!  the result has {count(result.warnings, 'warning')}; see its findings", style="yellow")
@@ -60,11 +60,11 @@ def print_decision(result: GateResult, console: "Console", of: str = "") -> None
     from rich.text import Text
 
     lead = f"{of}: " if of else ""
-    print_safely(console, Text(f"{lead}{result.summary}", style=_STYLE[result.verdict]), highlight=False)
+    print_safely(console, Text(f"{lead}{result.summary}", style=_STYLE[result.verdict]))
     for number, rule in enumerate(result.rules, 1):
         if rule.verdict is not Verdict.PASSED:
             text = f"  rule {number} {rule.verdict}: {rule.meaning}, {rule.limit}. {rule.reason}"
-            print_safely(console, Text(text), highlight=False)
+            print_safely(console, Text(text))
     console.print()
 
 
@@ -91,8 +91,8 @@ def print_diff(diff: Diff, console: "Console") -> None:
     if shown:
         print_safely(console, table)
     for line in below(diff):
-        print_safely(console, Text(line, style="dim"), highlight=False)
-    print_safely(console, Text(f"\n{diff.summary}", style=_EXIT[diff.exit_code]), highlight=False)
+        print_safely(console, Text(line, style="dim"))
+    print_safely(console, Text(f"\n{diff.summary}", style=_EXIT[diff.exit_code]))
 
 
 def worth_showing(diff: Diff) -> list[Difference]:

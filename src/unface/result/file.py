@@ -175,8 +175,8 @@ class ResultFile(Frozen):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            what = first["msg"].lower().removeprefix("value error, ")
-            said = f"{where}: {what}" if where else what
+            what = first["msg"].removeprefix("Value error, ")
+            said = f"{where}: {what[:1].lower()}{what[1:]}" if where else what
             raise UnfaceError(f"{path}: {said}; was the file changed by hand?") from None
 
     def save(self, folder: str | PathLike[str], page: str | None = None) -> Path:

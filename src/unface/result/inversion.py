@@ -230,7 +230,7 @@ class InversionResult(ToldFile):
                 f"From a stored {self.encoder.name} vector, an attacker makes a {made} that matches {target} "
                 f"{percent(share.value)} of the time, at {at}."
             )
-        if cell.converged is False:
+        if all(one.converged is False for one in self.cells if one.space == cell.space):
             return f"No attack recovered a face at {at}, but none converged either: this says nothing about privacy."
         return (
             f"No attack turned a stored {self.encoder.name} vector into a face that matches {target} more often than "

@@ -1,0 +1,263 @@
+"""If these fail, a result is not found, is taken for another kind, or a file is refused without saying why."""
+
+import json
+import re
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+
+from tests.gate import test_inversion, test_release
+from tests.gate.made import audited, raw
+from tests.gate.test_certificate import certificate
+from tests.gate.test_protection import protection
+from tests.report.made_validation import validation
+from unface import __version__
+from unface.errors import UnfaceError
+from unface.result.attribution import AttributionResult
+from unface.result.audit import AuditResult
+from unface.result.file import (
+    AUDIT,
+    KINDS,
+    Clock,
+    Listing,
+    ResultFile,
+    find_result,
+    note,
+    parsed_json,
+    read_json,
+    read_toml,
+    warning,
+)
+from unface.result.inversion import InversionResult
+from unface.result.readings import Reading, counts_beside, read_result
+from unface.result.release import ReleaseResult
+
+RESULTS: list[ResultFile] = [
+    audited(raw()),
+    validation(),
+    test_release.result(),
+    test_inversion.result(test_inversion.cell("alsuv", 30)),
+    certificate(),
+    protection(),
+]
+FILES = [kind.file for kind in KINDS.values()]
+TOO_LARGE = "holds a whole number of more than 64 bits; write a smaller one"
+
+
+def refusal(read: Any, *given: object) -> str:
+    with pytest.raises(UnfaceError) as caught:
+        read(*given)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=FILES)
+def test_every_kind_is_saved_found_and_loaded_by_its_own_name(tmp_path: Path, result: ResultFile) -> None:
+    kind, out = result.file_kind(), tmp_path / "new" / "out"
+    assert KINDS[result.schema_name()] is kind
+    assert kind.model is type(result)
+    path = result.save(str(out))
+    assert path == out / kind.file
+    assert [one.name for one in out.iterdir()] == [kind.file], "no page unless there is one"
+    text = path.read_text(encoding="utf-8")
+    assert text == result.file_text()
+    assert text.startswith('{\n  "schema": "' + result.schema_name() + '",\n')
+    assert text.endswith("\n}\n")
+    assert find_result(out) == find_result(path) == (path, kind)
+    read: tuple[object, Path] = read_result(out)
+    assert read == (type(result).load(str(path)), path)
+    assert kind.load(path).file_text() == text
+    other = path.rename(out / "renamed.json")
+    assert find_result(other) == (other, kind), "by what it holds"
+    again: tuple[object, Path] = read_result(other)
+    assert again == (kind.load(other), other)
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=FILES)
+def test_a_page_lies_beside_its_file_and_both_are_guarded(tmp_path: Path, result: ResultFile) -> None:
+    kind = result.file_kind()
+    result.require_new(tmp_path, force=False)
+    result.save(tmp_path, "<p>")
+    page = result.page_in(tmp_path)
+    assert page == tmp_path / kind.page
+    assert page.read_text(encoding="utf-8") == "<p>"
+    taken = "exists already; choose another --out or pass --force"
+    for there in (kind.file, kind.page):
+        assert refusal(lambda: result.require_new(tmp_path, force=False)) == f"{tmp_path / there}: {taken}"
+        result.require_new(tmp_path, force=True)
+        (tmp_path / there).unlink()
+    result.require_new(tmp_path, force=False)
+
+
+def test_a_file_of_another_kind_or_version_a_folder_and_a_changed_file_are_refused_in_one_line(tmp_path: Path) -> None:
+    path, load = test_release.result().save(tmp_path), ReleaseResult.load
+    made = "give the file that 'unface release' wrote"
+    assert refusal(load, tmp_path) == f"{tmp_path}: is a folder; give the file in it that 'unface release' wrote"
+    content = json.loads(path.read_text(encoding="utf-8"))
+
+    def said(changed: object) -> str:
+        path.write_text(json.dumps(changed), encoding="utf-8")
+        return refusal(load, path).removeprefix(f"{path}: ")
+
+    assert said([]) == said({}) == f"has no 'schema' key; {made}"
+    assert said(content | {"schema": "unface.release/9"}) == (
+        "has schema 'unface.release/9', this version reads 'unface.release/1'; run 'unface release' again"
+    )
+    nobody = content | {"training": content["training"] | {"people": None}}
+    assert said(nobody) == "training or holdout has no number of people; was the file changed by hand?"
+    rows = content | {"training": content["training"] | {"rows": "many"}}
+    assert said(rows) == (
+        "training.rows: input should be a valid integer, unable to parse string as an integer; "
+        "was the file changed by hand?"
+    )
+    path.write_text("{", encoding="utf-8")
+    assert refusal(load, path) == f"{path}: is not JSON; {made}"
+    named = json.loads(test_inversion.result(test_inversion.cell("alsuv", 30, "My ISP")).file_text()) | {"spaces": []}
+    path.write_text(json.dumps(named), encoding="utf-8")
+    assert refusal(InversionResult.load, path) == (
+        f"{path}: an attack is on space 'My ISP', which the file does not describe; was the file changed by hand?"
+    )
+    path.unlink()
+    assert refusal(load, path) == f"{path}: cannot be read (No such file or directory)"
+
+
+def test_what_is_no_other_kind_is_taken_for_an_audit(tmp_path: Path) -> None:
+    every = "audit.json, validation.json, release.json, inversion.json, certificate.json or protection.json"
+    assert refusal(find_result, tmp_path) == f"{tmp_path}: no result is in this folder; expected {every}"
+    for text in (b"{}", b"\xff\xfe", b'{"schema": "unface.audit/2"}', b" " * 200 + b'"unface.release/1"'):
+        (tmp_path / "audit.json").write_bytes(text)
+        assert find_result(tmp_path) == find_result(tmp_path / "audit.json") == (tmp_path / "audit.json", AUDIT)
+    assert find_result(tmp_path / "none.json") == (tmp_path / "none.json", AUDIT)
+    (tmp_path / "release.json").write_bytes(b"\xff\xfe")
+    found = validation().save(tmp_path)
+    assert find_result(tmp_path)[0] == found, "before the audit, and whatever the others hold"
+
+
+def test_a_comparison_needs_one_result_and_says_which_there_are(tmp_path: Path) -> None:
+    give = f"give one file: {', '.join(FILES)}"
+    assert refusal(read_result, tmp_path) == f"{tmp_path}: holds no result file; {give}"
+    audited(raw()).save(tmp_path)
+    protection().save(tmp_path)
+    assert refusal(read_result, tmp_path) == f"{tmp_path}: holds audit.json, protection.json; {give}"
+    path = tmp_path / "x.json"
+    for text, sentence in (
+        ("{", "is not JSON; give the file that a command of unface wrote"),
+        ("[]", "has no 'schema' key; give a file that a command of unface wrote"),
+        ('{"schema": 2}', "has no 'schema' key; give a file that a command of unface wrote"),
+        ('{"schema": "audit"}', f"has schema 'audit'; this version compares {', '.join(KINDS)}"),
+        (
+            '{"schema": "unface.inversion/7"}',
+            "has schema 'unface.inversion/7', this version reads 'unface.inversion/1'; run 'unface invert' again",
+        ),
+    ):
+        path.write_text(text, encoding="utf-8")
+        assert refusal(read_result, path) == f"{path}: {sentence}"
+
+
+def test_counts_of_people_are_read_from_the_listing_beside_a_result_or_not_at_all(tmp_path: Path) -> None:
+    file, listing = tmp_path / "audit.json", tmp_path / "exposed.csv"
+    assert counts_beside(file) == {}
+    listing.write_text("space,identity,mated_pairs,accepted\nraw,Zoë,10,3\nraw,Bob,8,0\nisp,Zoë,10,1\n", "utf-8")
+    assert counts_beside(file) == {"raw": {"Zoë": (3, 10), "Bob": (0, 8)}, "isp": {"Zoë": (1, 10)}}
+    for text in (b"space,identity\nraw,Ann\n", b"space,identity,mated_pairs,accepted\nraw,Ann,10\n", b"\xff\n\xff"):
+        listing.write_bytes(text)
+        assert counts_beside(file) == {}
+    listing.write_text("space,identity,mated_pairs,accepted\nraw,Ann,ten,3\n", "utf-8")
+    assert counts_beside(file) == {}
+
+
+def test_a_reading_is_named_by_where_what_and_at() -> None:
+    one = Reading("TAR", "isp", "k = 4", None)
+    assert (one.key, one.name) == (("TAR", "isp", "k = 4"), "isp: TAR, k = 4")
+    assert Reading("recovered", "", "10 questions", None).name == "recovered, 10 questions"
+
+
+@pytest.mark.parametrize("value", ["9223372036854775807", "-9223372036854775808", "1e300", "true", "'x'"])
+def test_toml_holds_64_bits_and_no_more(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(f"a = {value}\nb = [{value}]\n[c]\nd = [{{e = {value}}}]\n", "utf-8")
+    found: Any = read_toml(path)
+    assert found["a"] == found["b"][0] == found["c"]["d"][0]["e"]
+    for beyond in ("9223372036854775808", "-9223372036854775809", "9" * 5000):
+        for text in (f"a = {beyond}", f"a = [0, [{beyond}]]", f"[a]\nb = {beyond}"):
+            path.write_text(text, "utf-8")
+            assert refusal(read_toml, path) == f"{path}: {TOO_LARGE}"
+
+
+def test_what_is_no_toml_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    assert refusal(read_toml, path) == f"{path}: cannot be read (No such file or directory)"
+    assert refusal(read_toml, tmp_path) == f"{tmp_path}: cannot be read (Is a directory)"
+    path.write_bytes(b"a = '\xff'")
+    assert refusal(read_toml, path) == f"{path}: is not UTF-8 text; expected a TOML file"
+    path.write_text("a = ", "utf-8")
+    assert refusal(read_toml, path) == f"{path}: is not TOML: invalid value (at end of document)"
+    path.write_text(f"a = {'[' * 100_000}", "utf-8")
+    assert refusal(read_toml, path) == f"{path}: is nested too deeply"
+
+
+def test_half_a_character_is_no_json_and_a_whole_one_is(tmp_path: Path) -> None:
+    assert parsed_json('{"a": "\\ud83d\\ude00", "b": "Zoë", "c": "\\u00e9"}') == {"a": "😀", "b": "Zoë", "c": "é"}
+    for half in ('"\\ud800"', '"\\uD800"', '"x\\udfff"', '{"\\uDC00": 1}'):
+        with pytest.raises(ValueError, match="surrogates"):
+            parsed_json(half)
+        (tmp_path / "x.json").write_text(half, "utf-8")
+        assert refusal(read_json, tmp_path / "x.json", "unface").endswith(
+            "x.json: is not JSON; give the file that unface wrote"
+        )
+
+
+def test_a_listing_is_text_for_a_spreadsheet_and_none_without_rows() -> None:
+    assert Listing(("id",), [], "nobody").csv() is None
+    rows: list[tuple[str, ...]] = [
+        ("=1", "+1", "-1", "@a"),
+        ("a=1", "1+1", "a-1", "b@a"),
+        ('say "x"', "a,b", "", "Zoë"),
+    ]
+    assert Listing(("a", "b", "c", "d"), rows, "names").csv() == (
+        'a,b,c,d\n\'=1,\'+1,\'-1,\'@a\na=1,1+1,a-1,b@a\n"say ""x""","a,b",,Zoë\n'
+    )
+
+
+def test_a_clock_tells_version_start_and_seconds_to_the_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([100.0, 107.12345])
+    monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
+    run = Clock().run()
+    assert (run.unface, run.seconds) == (__version__, 7.123)
+    started = datetime.fromisoformat(run.started)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", run.started)
+    assert 0 <= (datetime.now(UTC) - started).total_seconds() < 60
+
+
+def test_warnings_and_notes_are_findings_of_that_severity() -> None:
+    assert [(one.severity, one.about, one.text) for one in (warning("a", "b"), note("c", "d"))] == [
+        ("warning", "a", "b"),
+        ("note", "c", "d"),
+    ]
+
+
+def test_every_description_of_a_field_says_something_and_starts_in_the_middle_of_a_sentence() -> None:
+    waiting: list[type[BaseModel]] = [*(kind.model for kind in KINDS.values()), AttributionResult]
+    described, seen = 0, set[type[BaseModel]]()
+    while waiting:
+        model = waiting.pop()
+        if model in seen:
+            continue
+        seen.add(model)
+        for name, field in model.model_fields.items():
+            waiting += [one for one in models_in(field.annotation) if one not in seen]
+            if field.description is not None:
+                described += 1
+                assert re.match(r"[a-zµσ(]|[A-Z]{2}|mAP|PSNR|Student", field.description), (model, name)
+                assert not field.description.endswith("."), (model, name)
+    assert described > 150
+    assert {AuditResult, ReleaseResult} <= seen
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for one in get_args(annotation) for model in models_in(one)]

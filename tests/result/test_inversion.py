@@ -1,0 +1,117 @@
+"""If these fail, a person is told that vectors cannot be inverted where they can, or the other way round."""
+
+import pytest
+
+from tests.gate.made import INVALID, WARNING
+from tests.gate.test_inversion import cell, result
+from unface.result.inversion import InversionCell, InversionResult, inverted
+from unface.result.numbers import Interval, Rate, Share
+
+FEW = Share.counted(3, 100, Interval(0.01, 0.06, 0.95), 100)
+
+
+def changed(made: InversionCell, **more: object) -> InversionCell:
+    point = made.at[0].model_copy(
+        update={name: more.pop(name) for name in ("far", "other", "derangement") if name in more}
+    )
+    return made.model_copy(update={"at": [point], **more})
+
+
+def test_the_verdict_says_what_an_attacker_makes_and_what_it_matches() -> None:
+    assert result(cell("bob", 3), cell("alsuv", 62)).verdict == (
+        "From a stored e vector, an attacker makes a face that matches other photos of the person 62.0 % of the time, "
+        "at one false match in 1,000."
+    )
+    assert result(changed(cell("map", 40), other=None, gives="sface", far=1e-2)).verdict == (
+        "From a stored e vector, an attacker makes a face template that matches the photo it was made from 40.0 % of "
+        "the time, at one false match in 100."
+    )
+
+
+@pytest.mark.parametrize(("far", "strangers"), [(1e-3, 10), (1e-2, 0)])
+def test_a_lower_end_that_chance_reaches_is_no_match(far: float, strangers: int) -> None:
+    weak = changed(cell("alsuv", 3), far=far, other=FEW, derangement=Rate.counted(strangers, 1000))
+    at = f"one false match in {round(1 / far):,}"
+    assert result(weak).verdict == (
+        "No attack turned a stored e vector into a face that matches other photos of the person more often than "
+        f"chance, at {at} (3.0 %, at most 6.0 %)."
+    )
+    for converged in (True, None):
+        assert result(weak.model_copy(update={"converged": converged})).verdict.startswith("No attack turned")
+    assert result(weak.model_copy(update={"converged": False})).verdict == (
+        f"No attack recovered a face at {at}, but none converged either: this says nothing about privacy."
+    )
+    above = changed(weak, derangement=Rate.counted(9, 1000), far=9e-3)
+    assert result(above).verdict.startswith("From a stored e vector")
+
+
+def test_nothing_measured_and_a_failed_control_are_said_instead_of_numbers() -> None:
+    made = result(cell("alsuv", 62), cell("alsuv", 1, "isp"))
+    broken = made.model_copy(update={"findings": [WARNING, INVALID]})
+    assert broken.verdict == "These numbers cannot be used: a control failed. See the findings."
+    assert repr(broken) == f"<InversionResult INVALID, e: {broken.verdict} 2 findings>"
+    assert repr(made) == f"<InversionResult e: {made.verdict} 0 findings>"
+    assert made.model_copy(update={"findings": [WARNING]}).valid
+    empty = result(changed(cell("alsuv", 62), far=None))
+    assert (empty.verdict, empty.headline, empty.far) == ("Nothing was measured.", None, [])
+    of_other_space = made.model_copy(update={"cells": [cell("alsuv", 1, "isp")]})
+    assert of_other_space.headline is None, "raw vectors are described, and no attack was on them"
+    assert of_other_space.verdict == "Nothing was measured."
+
+
+def at_rates(*rates: float, space: str = "raw") -> InversionCell:
+    (point,) = cell("alsuv", 50).at
+    points = [point.model_copy(update={"far": far}) for far in rates]
+    return cell("alsuv", 50, space).model_copy(update={"at": points})
+
+
+def test_the_headline_is_at_one_in_a_thousand_or_the_lowest_rate_on_the_raw_vectors_or_the_first_space() -> None:
+    def quoted(found: InversionResult) -> tuple[str, str, float | None]:
+        head = found.headline
+        assert head is not None
+        return head.cell.attack, head.cell.space, head.point.far
+
+    assert quoted(result(at_rates(1e-2, 1e-3, 1e-4))) == ("alsuv", "raw", 1e-3)
+    assert quoted(result(at_rates(1e-2, 1e-5, 1e-4))) == ("alsuv", "raw", 1e-5)
+    assert result(at_rates(1e-5, 1e-2, 1e-4)).far == [1e-2, 1e-4, 1e-5]
+    assert quoted(result(cell("bob", 90, "isp"), cell("bob", 20), cell("alsuv", 30))) == ("alsuv", "raw", 1e-3)
+    assert quoted(result(cell("bob", 9, "pca"), cell("alsuv", 30, "isp"))) == ("bob", "pca", 1e-3)
+
+
+def test_an_inversion_is_compared_by_the_worst_attack_on_each_space_at_each_rate() -> None:
+    found = result(cell("bob", 20), at_rates(1e-3, 1e-2), cell("bob", 4, "isp"))
+    assert [(one.name, one.found and one.found.value, one.headline) for one in found.readings()] == [
+        ("raw: faces recovered, FAR 0.01", 0.5, False),
+        ("raw: faces recovered, FAR 1e-3", 0.5, True),
+        ("isp: faces recovered, FAR 0.01", None, False),
+        ("isp: faces recovered, FAR 1e-3", 0.04, True),
+    ]
+    assert found.conditions() == {"judges": "sface", "attacks": "bob, alsuv"}
+    two = found.model_copy(update={"judges": found.judges * 2})
+    assert two.conditions()["judges"] == "sface, sface"
+    assert found.subject == "e"
+    assert found.cell("bob", "isp") is found.cells[2]
+    assert found.cell("alsuv", "isp") is found.cell("none", "raw") is None
+    assert found.worst(1e-3, "none") is None
+    assert found.cells[0].point(1e-3, "one judge") is None
+    frame = found.to_frame()
+    assert list(frame.columns) == ["what", "where", "at", "value", "low", "high", "better"]
+    assert frame.iloc[-1].tolist() == ["faces recovered", "isp", "FAR 1e-3", 0.04, 0.02, 0.07, "lower"]
+    assert len(frame) == 3
+
+
+def test_other_pictures_count_before_the_attacked_one() -> None:
+    (point,) = changed(cell("alsuv", 60), other=FEW).at
+    assert inverted(point) is FEW
+    assert inverted(point.model_copy(update={"other": None})) is point.same
+    easy = changed(cell("bob", 99), other=FEW)
+    head = result(easy, cell("alsuv", 30)).headline
+    assert head is not None
+    assert head.cell.attack == "alsuv"
+
+
+def test_an_attack_that_converged_is_not_counted_among_those_that_did_not() -> None:
+    stuck = changed(cell("alsuv", 3, converged=False), other=FEW, derangement=Rate.counted(10, 1000))
+    through, elsewhere = (changed(cell("bob", 0, space), other=None) for space in ("raw", "isp"))
+    assert result(stuck, through).verdict.startswith("No attack turned a stored e vector into a face that matches")
+    assert "none converged either" in result(stuck, elsewhere).verdict

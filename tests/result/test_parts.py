@@ -1,0 +1,102 @@
+"""If these fail, a part of an audit is not found by its name, or says something it was not asked to say."""
+
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from tests.gate.made import audited, raw
+from unface.errors import UnfaceError
+from unface.result.audit import require_no_audit
+from unface.result.parts import BUILT_IN, NoSection, Option, Part, installed_part, listing_names, parts_of
+
+
+class Mine(Part):
+    """Nothing of its own but a listing."""
+
+    name = "mine"
+    listings = ("mine.csv",)
+
+
+class Other(Part):
+    """Under another name than it is registered by."""
+
+    name = "another"
+
+
+class BuiltIn(Part):
+    """Under the name of a built-in one."""
+
+    name = "leakage"
+
+
+PARTS = (("mine", "Mine"), ("odd", "Other"), ("text", "__doc__"), ("leakage", "Mine"))
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = EntryPoints(
+        EntryPoint(name, f"tests.result.test_parts:{what}", group)
+        for group in ("unface.erasers", "unface.parts")
+        for name, what in (PARTS if group == "unface.parts" else (("odd", "Mine"), ("else", "Mine")))
+    )
+    for module in ("functions", "result.parts"):
+        monkeypatch.setattr(f"unface.{module}.entry_points", points.select)
+
+
+def with_sections(*names: str) -> list[str]:
+    result = audited(raw()).model_copy(update={"parts": {name: {} for name in names}})
+    return [part.name for part in parts_of(result)]
+
+
+def test_built_in_parts_come_first_in_their_order_and_what_is_not_installed_is_left_out() -> None:
+    assert with_sections("sweeps", "nobodys") == list(BUILT_IN)
+    assert installed_part("nobodys") is None
+    assert [getattr(installed_part(name), "name", None) for name in BUILT_IN] == list(BUILT_IN)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_registered_part_is_found_by_its_own_name_and_never_replaces_a_built_in_one(tmp_path: Path) -> None:
+    found = installed_part("mine")
+    assert found is not None
+    assert found.listings == ("mine.csv",)
+    assert installed_part("else") is None, "an eraser of that name is no part"
+    assert with_sections("mine") == [*BUILT_IN, "mine"]
+    assert getattr(installed_part("leakage"), "name", None) == "leakage"
+    wrong = "is not a subclass of unface.result.parts.Part of that name"
+    for name, what in (("odd", "Other"), ("text", "__doc__")):
+        with pytest.raises(UnfaceError) as caught:
+            installed_part(name)
+        assert str(caught.value) == f"part {name!r}: tests.result.test_parts:{what} {wrong}"
+
+
+def test_listings_of_every_installed_part_are_guarded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built_in = listing_names()
+    assert {"suspects.csv", "exposed.csv"} <= set(built_in)
+    points = EntryPoints(
+        EntryPoint(name, "tests.result.test_parts:Mine", "unface.parts") for name in ("mine", "leakage")
+    )
+    for module in ("functions", "result.parts"):
+        monkeypatch.setattr(f"unface.{module}.entry_points", points.select)
+    assert listing_names() == [*built_in, "mine.csv"]
+    require_no_audit(tmp_path, force=False)
+    for name in ("audit.json", "report.html", "mine.csv", "suspects.csv"):
+        (tmp_path / name).touch()
+        with pytest.raises(UnfaceError) as caught:
+            require_no_audit(tmp_path, force=False)
+        assert str(caught.value) == f"{tmp_path / name}: exists already; choose another --out or pass --force"
+        require_no_audit(tmp_path, force=True)
+        (tmp_path / name).unlink()
+
+
+def test_a_part_says_nothing_unless_it_overrides_what_it_has_to_say() -> None:
+    result = audited(raw())
+    with pytest.raises(NotImplementedError, match=r"^Mine is measured by the audit itself$"):
+        Mine().run(None, None)
+    said = (Mine.findings, Mine.not_measured, Mine.readings, Mine.page, Mine.repeat, Mine.terminal, Mine.verdict)
+    assert [list(one(result)) for one in said] == [[]] * 7
+    assert Mine.verdict(result) == ""
+    assert Mine.schema is NoSection
+    measured = result.model_copy(update={"parts": {"mine": {}, "leakage": {}}})
+    assert Mine.repeat(measured) == [Option("--part", ("mine",))]
+    assert BuiltIn.repeat(measured) == [], "the audit measures it unasked"

@@ -1,0 +1,120 @@
+"""If these fail, a person is told another verdict on a face service than the attacks on it gave."""
+
+import json
+
+import pytest
+
+from tests.gate.made import INVALID, WARNING
+from tests.report.made_validation import attack, share, validation
+from unface.result.numbers import Share
+from unface.result.validation import AttackResult, Success, ValidationResult, measured
+
+
+def success(
+    queries: int, far: float, other: Share | None, same: Share | None = None, chance: float = 0.0, judge: str = "all"
+) -> Success:
+    return Success(queries=queries, far=far, judge=judge, same=same, other=other, chance=chance)
+
+
+def of(*points: Success, name: str = "scores", **more: object) -> ValidationResult:
+    one = AttackResult(name=name, adaptive=False, settings=[], at=list(points))
+    return validation().model_copy(update={"attacks": [one], **more})
+
+
+def test_the_verdict_quotes_the_worst_attack_at_one_in_a_thousand_after_all_questions() -> None:
+    assert validation(0.6).verdict == (
+        "After 100 questions about a person, an attacker recovers a face template that matches other photos of that "
+        "person 30.0 % of the time, at one false match in 1,000."
+    )
+    assert of(success(1, 0.01, None, share(0.5))).verdict == (
+        "After 1 question about a person, an attacker recovers a face template that matches the enrolled photo 50.0 % "
+        "of the time, at one false match in 100."
+    )
+    # From 2.5 % to 12.5 %: strangers match as often as its lower end.
+    for far, chance in ((1e-2, 0.025), (0.025, 0.0)):
+        assert of(success(1_000, far, share(0.075), chance=chance)).verdict == (
+            "After 1,000 questions about a person, no attack recovered a face template better than chance, at one "
+            f"false match in {round(1 / far)} (7.5 %, at most 12.5 %)."
+        )
+    assert "an attacker recovers" in of(success(5, 0.0249, share(0.075), chance=0.0249)).verdict
+
+
+def test_nothing_measured_and_a_failed_control_are_said_instead_of_numbers() -> None:
+    unusable = "These numbers cannot be used: a control failed. See the findings."
+    assert validation(findings=(WARNING, INVALID)).verdict == unusable
+    assert validation(findings=(WARNING,)).valid
+    for empty in (of(), of(success(5, 1e-3, None)), of(success(5, 1e-3, share(0.5), judge="one"))):
+        assert empty.verdict == "Nothing was measured."
+        assert empty.headline is None
+    assert (of().far, of().readings()) == ([], [])
+    (reading,) = of(success(5, 1e-3, None)).readings()
+    assert (reading.found, reading.headline, reading.at) == (None, False, "5 questions, FAR 1e-3")
+
+
+def test_the_headline_is_the_lowest_rate_where_one_in_a_thousand_is_missing() -> None:
+    rates = (0.05, 1e-4, 1e-2)
+    found = of(*(success(queries, far, share(0.5)) for far in rates for queries in (2, 9, 4)))
+    assert found.far == [0.05, 1e-2, 1e-4]
+    head = found.headline
+    assert head is not None
+    assert (head.attack, head.point.far, head.point.queries) == ("scores", 1e-4, 9)
+    with_it = of(*(success(3, far, share(0.5)) for far in (*rates, 1e-3)), success(9, 1e-4, share(0.5)))
+    assert with_it.headline is not None
+    assert (with_it.headline.point.far, with_it.headline.point.queries) == (1e-3, 3)
+
+
+def test_an_attack_that_was_chosen_on_other_people_is_quoted_before_the_largest_number() -> None:
+    one = success(100, 1e-3, share(0.2)).model_copy(update={"attacks": ["scores", "best-of-n"]})
+    chosen = AttackResult(name="worst case", adaptive=False, settings=[], at=[one])
+    found = validation(0.6).model_copy(update={"worst_case": chosen})
+    worst = found.worst(1e-3, 100)
+    assert worst is not None
+    assert (worst.attack, worst.point) == ("scores or best-of-n", one)
+    assert found.worst(1e-2, 100) is None
+    plain = validation(0.6).worst(1e-2, 10)
+    assert plain is not None
+    assert (plain.attack, measured(plain.point)) == ("scores", share(0.3))
+    assert validation().attacks[0].point(10, 1e-2, "one judge") is None
+    turned = validation(0.6)
+    assert turned.model_copy(update={"attacks": turned.attacks[::-1]}).worst(1e-2, 10) == plain, "not the first one"
+
+
+def test_a_validation_is_compared_by_the_worst_attack_at_each_rate_and_number_of_questions() -> None:
+    found = validation(0.6)
+    assert [(one.name, one.found, one.headline) for one in found.readings()] == [
+        ("recovered, 10 questions, FAR 0.01", share(0.3), False),
+        ("recovered, 100 questions, FAR 0.01", share(0.6), False),
+        ("recovered, 10 questions, FAR 1e-3", share(0.15), False),
+        ("recovered, 100 questions, FAR 1e-3", share(0.3), True),
+    ]
+    assert of(success(1, 1e-3, share(0.5))).readings()[0].at == "1 question, FAR 1e-3"
+    assert found.conditions() == {
+        "attacker's encoder": "made-encoder",
+        "judges": "judge",
+        "attacks": "scores, best-of-n",
+    }
+    assert found.subject == "door"
+    assert repr(found) == str(found) == f"<ValidationResult door: {found.verdict} 0 findings>"
+    broken = validation(findings=(INVALID,))
+    assert repr(broken) == f"<ValidationResult INVALID, door: {broken.verdict} 1 finding>"
+
+
+def test_the_frame_has_a_row_for_each_kind_of_picture_that_was_compared() -> None:
+    frame = of(
+        success(5, 1e-3, share(0.5), share(0.75), 0.002), success(9, 1e-3, None, share(0.8)), success(1, 0.1, None)
+    ).to_frame()
+    assert list(frame.columns) == [
+        *("attack", "queries", "far", "judge", "pictures", "recovered", "low", "high", "accepted", "compared", "chance")
+    ]
+    assert frame.to_numpy().tolist() == [
+        ["scores", 5, 1e-3, "all", "other", 0.5, 0.45, 0.55, 200, 400, 0.002],
+        ["scores", 5, 1e-3, "all", "same", 0.75, 0.7, 0.8, 300, 400, 0.002],
+        ["scores", 9, 1e-3, "all", "same", 0.8, pytest.approx(0.75), pytest.approx(0.85), 320, 400, 0.0],
+    ]
+
+
+def test_two_attacks_of_one_name_are_refused() -> None:
+    content = json.loads(validation().file_text())
+    content["attacks"] = [json.loads(attack("scores", 0.1, 0.2).model_dump_json())] * 2
+    with pytest.raises(ValueError, match="two attacks have one name"):
+        ValidationResult.model_validate(content)
