@@ -137,6 +137,9 @@ def test_a_chart_draws_the_spaces_that_have_more_than_one_size(monkeypatch: pyte
         {"mark": line, "rows": rows, "x": x, "y": y, "color": colour, "strokeDash": by_look([ink], [1, 0])},
         {"mark": dot, "rows": rows, "x": x, "y": y, "color": colour, "shape": by_look([ink], "circle")},
     ]
+    two = FOUND.model_copy(update={"points": [album(0.1, (1, 1)), album(0.2, (2, 2))]})
+    assert page._figure(audited(), two) is not None
+    assert [row["x"] for row in drawn[-1].layers[0]["rows"]] == [1, 2]
     single = FOUND.model_copy(update={"points": [one for one in FOUND.points if one.second == 1]})
     assert page._figure(audited(), single) is None
 
