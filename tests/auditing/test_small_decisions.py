@@ -1,5 +1,6 @@
 """If these fail, one of an audit's many small decisions is made otherwise than it says."""
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,11 +14,11 @@ from tests.report.made import given
 from unface import UnfaceError, make_identities
 from unface.auditing import Protocol, require_people
 from unface.auditing.attack import resolution_word
-from unface.auditing.defence import Defence, Defender, RankRule, Target, _keeper_rule, equal_controls
+from unface.auditing.defence import Defence, Defender, RankRule, Target, _keeper_rule, equal_controls, erased_source
 from unface.auditing.exposure.run import _by_group, _Groups, accepts_share
 from unface.auditing.fit import _also, _certified, _chosen, _same, is_streamed, require_use
-from unface.auditing.protocol import _group_codes, _of_people, _signatures, fitting_ks
-from unface.auditing.run import _left_out, _measured_on_gate_set, _padded, _require_different
+from unface.auditing.protocol import _group_codes, _of_people, _signatures, fitting_ks, prepare
+from unface.auditing.run import _known_copies, _left_out, _measured_on_gate_set, _padded, _require_different
 from unface.auditing.search.run import _threshold_replicates
 from unface.auditing.sweeps.run import _at_ranks
 from unface.auditing.utility.run import _named_apart
@@ -321,6 +322,23 @@ def test_sets_of_one_name_are_numbered() -> None:
     assert [one.source for one in named] == ["a", "b", "a (2)", "a (3)"]
 
 
+def test_a_store_that_remembers_only_a_hash_is_named_by_it_or_by_the_projection_at_hand() -> None:
+    mark = axes(0).sha256
+    erased_people = replace(
+        PEOPLE, erased=json.dumps({"projection_sha256": mark}), space=replace(PEOPLE.space, weights_sha256=mark)
+    )
+    prepared = prepare(erased_people, Protocol(far=0.01, k=1))
+    found, others = erased_source(prepared, [axes(1)])
+    assert found is not None
+    facts = (found.kind, found.rank, found.gated, found.projection_sha256, found.overlap)
+    assert facts == (f"projection {mark[:8]}", None, False, mark, None)
+    assert [one.sha256 for one in others] == [axes(1).sha256]
+    found, others = erased_source(prepared, [axes(0), axes(1)])
+    assert found is not None
+    assert (found.kind, found.rank, found.gated, found.projection_sha256) == ("axes", 1, False, mark)
+    assert [one.sha256 for one in others] == [axes(1).sha256]
+
+
 # unface fit
 
 
@@ -400,3 +418,22 @@ def test_changes_are_of_all_that_removed_as_many_dimensions() -> None:
         "random": ["raw", "isp", "pca"],
         "pca": ["raw", "isp", "random"],
     }
+
+
+def test_what_an_audit_fits_is_certified_on_its_test_identities() -> None:
+    for one in looped().spaces[1:]:
+        assert one.erasure is not None
+        assert one.erasure.certificate is not None
+        assert one.erasure.certificate.identities == looped().roles.test
+
+
+def test_copies_are_given_in_one_place() -> None:
+    some = FEW.take(np.arange(10))
+    named = np.array(["", *[some.ids[0]] * 9], object)
+    copied = replace(some, labels={"copy_of": named})
+    told = "--copies: SRC itself has copies in 'copy_of'; leave one of them out"
+    assert refused(_known_copies, copied, copied) == told
+    pictures_alone, known = _known_copies(copied, None)
+    assert known is not None
+    assert (len(pictures_alone), len(known.copies)) == (1, 9)
+    assert _known_copies(some, None) == (some, None)
