@@ -21,9 +21,9 @@ def with_maps(inputs: int, *maps: tuple[int, float | None]) -> CertificateResult
         (768, [(765, None)], "hides almost nothing: all but 3 of the 768 dimensions|it adds no noise"),
         (200, [(198, None)], "hides almost nothing: all but 2 of the 200 dimensions|it adds no noise"),
         (200, [(197, None)], "hides part of a picture: all but 3 of the 200 dimensions|it adds no noise"),
-        (1, [(1, None)], "hides almost nothing: all but 0 of the 1 dimension|it adds no noise"),
-        (200, [(200, 30.0)], "hides almost nothing: all but 0 of the 200 dimensions|its noise leaves them at 30 dB"),
-        (200, [(200, 29.6)], "hides part of a picture: all but 0 of the 200 dimensions|its noise leaves them at 30 dB"),
+        (1, [(1, None)], "hides almost nothing: all 1 dimension|it adds no noise"),
+        (200, [(200, 30.0)], "hides almost nothing: all 200 dimensions|its noise leaves them at 30 dB"),
+        (200, [(200, 29.6)], "hides part of a picture: all 200 dimensions|its noise leaves them at 30 dB"),
         (
             3000,
             [(2990, None), (1000, 12.3), (1500, 11.0)],

@@ -48,7 +48,7 @@ def test_a_lower_end_that_chance_reaches_is_no_match(far: float, strangers: int)
 def test_nothing_measured_and_a_failed_control_are_said_instead_of_numbers() -> None:
     made = result(cell("alsuv", 62), cell("alsuv", 1, "isp"))
     broken = made.model_copy(update={"findings": [WARNING, INVALID]})
-    assert broken.verdict == "These numbers cannot be used: a control failed. See the findings."
+    assert broken.verdict == "These numbers cannot be used: shuffled people are still linked."
     assert repr(broken) == f"<InversionResult INVALID, e: {broken.verdict} 2 findings>"
     assert repr(made) == f"<InversionResult e: {made.verdict} 0 findings>"
     assert made.model_copy(update={"findings": [WARNING]}).valid

@@ -40,7 +40,7 @@ def test_the_verdict_quotes_the_worst_attack_at_one_in_a_thousand_after_all_ques
 
 
 def test_nothing_measured_and_a_failed_control_are_said_instead_of_numbers() -> None:
-    unusable = "These numbers cannot be used: a control failed. See the findings."
+    unusable = "These numbers cannot be used: shuffled people are still linked."
     assert validation(findings=(WARNING, INVALID)).verdict == unusable
     assert validation(findings=(WARNING,)).valid
     for empty in (of(), of(success(5, 1e-3, None)), of(success(5, 1e-3, share(0.5), judge="one"))):
