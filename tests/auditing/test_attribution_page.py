@@ -183,7 +183,7 @@ def test_the_drawn_face_is_told_in_words_and_stands_in_the_middle() -> None:
         (0.0, "with no background in sight"),
         (0.005, "once 0.50 % of the background is seen"),
         (0.5, "once 50.0 % of the background is seen"),
-        (1.0, "not before all of the background is seen"),
+        (1.0, "only once all of the background is seen, or never"),
     ],
 )
 def test_how_much_background_it_takes_is_said(seen: float, said: str) -> None:
@@ -282,7 +282,7 @@ def test_what_the_numbers_rest_on_and_what_was_left_out_is_counted() -> None:
         ["the donor looks away | swap", "6", "0"],
     ]
     assert left_out_table([whole]) is None
-    assert left_out_words(quality) == "pictures: 12 no face, 8 face at the border; swaps: 6 the donor looks away"
+    assert left_out_words(quality) == "pictures: 12 (no face), 8 (face at the border); swaps: 6 (the donor looks away)"
     assert left_out_words(nothing) == "nothing"
 
 

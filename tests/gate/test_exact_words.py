@@ -100,7 +100,8 @@ def test_what_a_file_cannot_answer_is_said_with_what_it_has() -> None:
     coarse = test_inversion.result(cell, resolution="coarse")
     assert told(coarse, **vectors) == (
         unknown,
-        "too few people set the judges' thresholds for FAR 1e-3 (it is coarse); give more people, or set coarse = 'allow'",
+        "too few people set the judges' thresholds for FAR 1e-3 (it is coarse); "
+        "give more people, or set coarse = 'allow'",
     )
     made = test_release.result(test_release.view(links=False), test_release.view("eyes"))
     assert told(made, copies_max=0.5, far=1e-4) == (
@@ -221,9 +222,10 @@ def test_an_invalid_file_answers_no_rule_and_forbidden_warnings_are_named() -> N
         (inverted, {"inverted_max": 0.5, "far": 1e-3}, "inversion"),
     ]
     for broken, rule, name in cases:
-        assert told(broken, **rule) == (Verdict.INCONCLUSIVE, f"the {name} is invalid: shuffled people are still linked")
+        why = f"the {name} is invalid: shuffled people are still linked"
+        assert told(broken, **rule) == (Verdict.INCONCLUSIVE, why)
         strictly = make_policy({"gate": strict, "require": [rule]}, lambda table, key: f"{table}: {key}")
-        assert decide(broken, strictly).rules[1].reason == f"the {name} is invalid: shuffled people are still linked"
+        assert decide(broken, strictly).rules[1].reason == why
 
 
 def test_a_rule_that_names_no_space_is_about_the_one_eraser_or_asks_which() -> None:
