@@ -158,7 +158,7 @@ def test_a_write_in_flight_at_the_swap_is_waited_for_and_then_refused(database: 
                     break
                 sleep(0.02)
             assert not swapping.done()
-        with pytest.raises(UnfaceError, match="1 rows were added, removed or changed"):
+        with pytest.raises(UnfaceError, match=r"rows were added, removed or changed since staging \(1\)"):
             swapping.result(30)
     assert database.vectors() == pytest.approx(np.vstack([raw, raw[2]]), abs=1e-7)
 
