@@ -47,9 +47,6 @@ def test_a_receipt_hides_it_too() -> None:
 
 
 def test_a_long_reason_ends_after_a_word() -> None:
-    told = reason(ValueError("connection  to server\nfailed " * 20))
-    assert told.startswith("connection to server failed connection")
-    assert told.endswith((" connection …", " to …", " server …", " failed …"))
-    assert len(told) <= 162
+    assert reason(ValueError("connection\n " * 20)) == "connection " * 14 + "…", "160 letters end within the fifteenth"
     assert reason(ValueError("x" * 160)) == "x" * 160
     assert reason(ValueError("x" * 161)) == "x" * 160 + " …"

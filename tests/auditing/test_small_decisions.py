@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -113,7 +113,8 @@ def test_a_sweep_fits_each_method_with_its_own_mu() -> None:
             return method
 
     wanted, mus = [("keeper", 3), ("random", 3)], {"keeper": 0.3, "isp": None}
-    assert list(_at_ranks(wanted, Spy(), mus)) == [("raw", None, 7), ("keeper", "keeper", 7), ("random", "random", 7)]  # type: ignore[arg-type]
+    made = list(_at_ranks(wanted, cast(Any, Spy()), mus))
+    assert made == [("raw", None, 7), ("keeper", "keeper", 7), ("random", "random", 7)]
     assert asked == [("keeper", 3, 0.3), ("random", 3, None)]
 
 
@@ -172,7 +173,7 @@ def pictures(people: int, each: int, copies: int = 0) -> ImageSet:
 
 
 def test_pictures_are_counted_by_the_paper_variants_own_shares_and_without_copies() -> None:
-    """Of 80 people 54 are the paper's train identities, by whom its erasers are fitted."""
+    """The paper fits erasers on its train identities: 54 of 80 people."""
     paper = Protocol(far=0.01, variant="paper", k=1)
     require_people(pictures(80, 5), paper, rank=52)
     assert refused(require_people, pictures(80, 5), paper, rank=60).startswith("faces.zip: rank 60 needs at least ")

@@ -1,5 +1,7 @@
 """If these fail, a part that has one table or one chart on the page shows something else than it measured."""
 
+from typing import Literal
+
 import pytest
 from pydantic import BaseModel
 
@@ -27,6 +29,8 @@ from unface.result.inversion import InversionControl, InversionResult
 from unface.result.numbers import Estimate, Mean, Rate
 from unface.result.parts import Option, Part, Section
 
+Resolution = Literal["resolved", "coarse"]
+
 
 def with_part(name: str, found: BaseModel | None) -> AuditResult:
     made = result_of(raw(point()), erased("isp", point()), erased("random", point(), control=True))
@@ -49,13 +53,15 @@ def named(section: Section) -> tuple[str, str, int]:
 # Transfer
 
 
-def transferred(fitted: str | None, tested: str, tar: float, k: int = 4, resolution: str = "resolved") -> TransferCell:
+def transferred(
+    fitted: str | None, tested: str, tar: float, k: int = 4, resolution: Resolution = "resolved"
+) -> TransferCell:
     return TransferCell(
         fitted_on=fitted,
         tested_on=tested,
         k=k,
         far=1e-3,
-        resolution=resolution,  # type: ignore[arg-type]
+        resolution=resolution,
         probe="lda",
         tar=share(tar, tar - 0.01, tar + 0.01),
         chance=1e-3,
@@ -148,10 +154,12 @@ def test_the_section_of_transfer_names_the_other_set_and_how_to_ask_again() -> N
 # Translate
 
 
-def at(far: float, other: float | None, change: Estimate | None = None, resolution: str = "resolved") -> TranslatedAt:
+def at(
+    far: float, other: float | None, change: Estimate | None = None, resolution: Resolution = "resolved"
+) -> TranslatedAt:
     return TranslatedAt(
         far=far,
-        resolution=resolution,  # type: ignore[arg-type]
+        resolution=resolution,
         threshold=0.4,
         same=share(0.9, 0.85, 0.95),
         other=None if other is None else share(other, other - 0.01, other + 0.01),
@@ -469,11 +477,11 @@ def hits(gallery: int, value: float) -> HitRates:
     )
 
 
-def searched(space: str, *, worst: bool, opened: str | None) -> SpaceSearch:
+def searched(space: str, *, worst: bool, opened: Resolution | None) -> SpaceSearch:
     found = OpenSearch(
         fpir=1e-2,
         people=25,
-        resolution=opened or "resolved",  # type: ignore[arg-type]
+        resolution=opened or "resolved",
         threshold=0.4,
         found=share(0.31, 0.3, 0.32),
         achieved_fpir=Rate.counted(1, 100),

@@ -7,7 +7,7 @@ from tests.auditing.made import change, erased, in_context, kept, point, raw, re
 from tests.report.made import given
 from unface.auditing.erasure import ErasurePart
 from unface.auditing.leakage import Leakage
-from unface.result.audit import AuditResult, ErasedSource, FitOverlap, GateUse, SpaceResult
+from unface.result.audit import AuditResult, Change, ErasedSource, FitOverlap, GateUse, SpaceResult
 from unface.result.face_gate import GateCertificate
 from unface.result.numbers import Rate
 from unface.result.parts import Option
@@ -82,8 +82,8 @@ def test_a_projection_says_whom_it_was_fitted_on() -> None:
         (change(0.02, 0.01, 0.03, against="leace"), None),
     ],
 )
-def test_an_eraser_that_is_no_better_than_a_control_is_named(at: object, said: str | None) -> None:
-    isp = erased("isp", point(), changes=[at])  # type: ignore[list-item]
+def test_an_eraser_that_is_no_better_than_a_control_is_named(at: Change, said: str | None) -> None:
+    isp = erased("isp", point(), changes=[at])
     others = (erased("random", point(), control=True), erased("pca", point(), control=True), erased("leace", point()))
     assert findings(isp, *others) == ([] if said is None else [("warning", "isp", said)])
 

@@ -1,4 +1,4 @@
-"""If these fail, a person is told that a front end hides what it lets through."""
+"""If these fail, a certificate says that a front end hides what it reveals."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""If these fail, a person is told that a face gate misses fewer faces than it does."""
+"""If these fail, a report claims that a face gate misses fewer faces than it does."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""If these fail, a person is told that vectors cannot be inverted where they can, or the other way round."""
+"""If these fail, a report says that vectors cannot be inverted although they can, or the reverse."""
 
 import pytest
 

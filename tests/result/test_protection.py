@@ -1,4 +1,4 @@
-"""If these fail, a person is told that a protected set links nobody, or is good for something, where it is not."""
+"""If these fail, a report says that a protected set links nobody, or that it is useful, although it is not so."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""If these fail, a person is told another verdict on a synthetic set than its numbers give."""
+"""If these fail, the verdict on a synthetic set does not follow from its numbers."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""If these fail, a person is told another verdict on a face service than the attacks on it gave."""
+"""If these fail, the verdict on a face service does not follow from the attacks on it."""
 
 import json
 
