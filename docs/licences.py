@@ -16,7 +16,7 @@ from unface.models.own import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "licences.md"
-NOT_FOR_USERS = {"test", "dev", "mutation", "all"}
+NOT_FOR_USERS = {"test", "dev", "all"}
 _LONGEST = 60
 
 

@@ -3,10 +3,12 @@
 And the one place that takes passwords out of what is printed or saved.
 """
 
+import inspect
 import os
 import re
 import unicodedata
 from pathlib import Path
+from typing import Any
 
 HIDDEN = "…"
 _LONGEST_REASON = 160
@@ -21,18 +23,111 @@ _ADDRESS = re.compile(
 _HOST = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>.*))?", re.DOTALL)
 
 
+REFUSED = {
+    "unface.attribute": "attribution",
+    "unface.auditing": "audit",
+    "unface.cli": "settings",
+    "unface.data": "vectors",
+    "unface.data.files": "file",
+    "unface.data.images": "pictures",
+    "unface.data.parquet": "file",
+    "unface.data.read_images": "pictures",
+    "unface.data.split": "split",
+    "unface.encode": "encoder",
+    "unface.erase": "eraser",
+    "unface.erase.exported": "projection",
+    "unface.erase.file": "projection",
+    "unface.erase.projection": "projection",
+    "unface.erase.torch_module": "projection",
+    "unface.faces": "faces",
+    "unface.functions": "name",
+    "unface.gate": "policy",
+    "unface.invert": "inversion",
+    "unface.judge": "judge",
+    "unface.memory": "memory",
+    "unface.metrics": "scores",
+    "unface.models": "weights",
+    "unface.moments": "vectors",
+    "unface.output": "output",
+    "unface.pairs": "pairs",
+    "unface.prior": "prior",
+    "unface.probe": "probe",
+    "unface.protect": "protection",
+    "unface.release": "release",
+    "unface.result": "result",
+    "unface.scale": "apply",
+    "unface.stores": "store",
+    "unface.swap": "swap",
+    "unface.synth": "synthesis",
+    "unface.utility": "task",
+    "unface.validate": "validation",
+    "unface.verification": "vectors",
+}
+"""What a module refuses, by its name or the beginning of it (the longest counts): the ``code`` of its errors."""
+OUTSIDE = "plug-in"
+"""The code of an error that a module outside unface raised."""
+# A colon can stand inside a sentence ("two embedding spaces never mix: …"): what is before it has a verb then.
+_VERBS = frozenset(("cannot", "give", "has", "needs", "never", "score", "share", "wants"))
+
+
 class UnfaceError(Exception):
     """Bad input or failed work; the command line prints it alone and exits 1.
 
-    No message holds the user name and password of a URL, whoever wrote it.
+    A message reads "WHERE: WHAT; FIX" and is for people. For programs there is ``code``, which stays when a message is
+    reworded. No message holds the user name and password of a URL, whoever wrote it.
     """
+
+    code = ""
+    """What was refused, in one word such as "vectors" or "policy"; a kind of error with a class has its own."""
 
     def __init__(self, *given: object) -> None:
         super().__init__(*(without_user_info(each) if isinstance(each, str) else each for each in given))
+        self.code = type(self).code or _code_of(_raising_module())
+
+    @property
+    def where(self) -> str | None:
+        """The file, option or field that the message names before its first colon, if it names one."""
+        place, colon, _ = str(self).partition(": ")
+        names_it = colon and "; " not in place and _VERBS.isdisjoint(place.split())
+        return place if names_it else None
+
+    @property
+    def fix(self) -> str | None:
+        """What to do about it, if the message says so: what follows its last semicolon."""
+        _, semicolon, advice = str(self).rpartition("; ")
+        return advice if semicolon else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy, also in another process, is not made anew: it would take its code from where it is unpickled."""
+        return _copied, (type(self), self.args), self.__dict__
+
+
+def _copied(kind: type[UnfaceError], given: tuple[object, ...]) -> UnfaceError:
+    """An error with these arguments whose other attributes are still to be set."""
+    return kind.__new__(kind, *given)
+
+
+def _raising_module() -> str:
+    """The name of the module that makes the error which is being made."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return "" if frame is None else str(frame.f_globals.get("__name__"))
+
+
+def _code_of(module: str) -> str:
+    """What a module refuses; see ``REFUSED``."""
+    while module:
+        if module in REFUSED:
+            return REFUSED[module]
+        module = module.rpartition(".")[0]
+    return OUTSIDE
 
 
 class MissingColumn(UnfaceError):
     """A column or array that was asked for is not there; ``column`` is its name."""
+
+    code = "missing-column"
 
     def __init__(self, text: str, column: str) -> None:
         super().__init__(text)

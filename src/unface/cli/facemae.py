@@ -19,7 +19,7 @@ facemae = typer.Typer(help="Publish a face set that was made from masked picture
 
 _DETECTOR = typer.Option("yunet", "--detector", help="yunet or scrfd-500m; none for faces that are cut out already.")
 _THREADS = typer.Option(
-    None, "--threads", min=1, help="Most cores to use; on a CPU the number may change the last bits."
+    None, "--threads", min=1, help="Most cores to use; a training step on a CPU takes one. Never changes a number."
 )
 _DEVICE = typer.Option("cpu", "--device", help="cpu or cuda.")
 

@@ -346,6 +346,8 @@ def _require_unique_ids(raw: RawRows) -> None:
 class TooFewIdentities(UnfaceError):
     """Fewer than two: there is no pair of strangers."""
 
+    code = "too-few-identities"
+
 
 def _require_two_identities(raw: RawRows) -> None:
     if raw.columns.identity is not None and len(set(raw.identities)) < 2:

@@ -91,6 +91,8 @@ class ImageSet:
 class BadPicture(UnfaceError):
     """A picture that cannot be used; ``reason`` is one of a few words, to be counted."""
 
+    code = "bad-picture"
+
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason

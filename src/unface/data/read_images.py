@@ -331,6 +331,8 @@ def _parsed_list(text: str, source: str) -> dict[str, str]:
 class NoIdentities(UnfaceError):
     """Pictures that lie in no folder of a person: they can be read without identities only."""
 
+    code = "no-identities"
+
 
 def _owners(paths: Iterable[str], listed: Mapping[str, str] | None, source: str) -> dict[str, str]:
     """Path → identity: from the list by file name where there is one, otherwise the folder a picture lies in."""

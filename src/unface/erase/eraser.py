@@ -25,6 +25,8 @@ _NUMBERS = {"dtype": [np.float32, np.float64], "ensure_all_finite": False}
 class FitError(UnfaceError, ValueError):
     """An eraser cannot be fitted as asked; also a ValueError, which is what scikit-learn's tools look for."""
 
+    code = "fit"
+
 
 @dataclass(frozen=True, eq=False)
 class Removal:

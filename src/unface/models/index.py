@@ -33,10 +33,9 @@ from unface._version import __version__
 from unface.models.card import Package, Part
 from unface.models.store import BLOCK, Mismatch
 
-_PUBLIC = "https://pypi.org/" + "simple"
+_PUBLIC = "https://pypi.org/simple"
 _SECTIONS = ("global", "install", "download")
-# In two halves, because text that names an index in full is taken for one machine's own settings by our own checks.
-_ADDRESS = "index" + "-url"
+_ADDRESS = "index-url"
 _MORE = "extra-" + _ADDRESS
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
 _LARGEST_PAGE = 64 << 20  # bytes of one package's page

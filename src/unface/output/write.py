@@ -26,6 +26,8 @@ _TOKEN = 4  # bytes, in the names of unfinished files
 class OutputError(UnfaceError):
     """Writing failed (full disk, no permission). No single input is at fault, so other outputs would fail too."""
 
+    code = "output"
+
 
 @contextmanager
 def staged(path: Path, *, private: bool = False, option: str | None = None, replace: bool = True) -> Iterator[Path]:

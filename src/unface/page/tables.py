@@ -154,6 +154,10 @@ def _safe(renderable: "RenderableType", most: int = 2_000) -> "RenderableType":
         for column in renderable.columns:
             column.header = _safe(column.header, _CELL_LETTERS)
             column._cells = [_safe(cell, _CELL_LETTERS) for cell in column._cells]
+        if renderable.title is not None:
+            title = _safe(renderable.title)
+            assert isinstance(title, Text)
+            renderable.title = Text(title.plain, style=renderable.title_style or "")
         if renderable.caption is not None:
             caption = _safe(renderable.caption)
             renderable.caption = caption if isinstance(caption, Text | str) else None

@@ -1,10 +1,11 @@
-"""Forward and backward as one CUDA graph.
+"""Forward and backward as one CUDA graph; on a CPU with one thread.
 
 These networks are small: a GPU would wait most of the time for the CPU to launch its kernels.
 """
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ class Replayed:
 
     Where recording is on, the fourth call on a GPU is recorded; it and all later ones copy their inputs in and replay
     the recording. So ``gradients`` must read nothing from the CPU that changes between calls, and inputs must keep
-    their shapes. On a CPU, and where recording fails, every call runs as it is.
+    their shapes. On a CPU, and where recording fails, every call runs as it is; on a CPU with one thread.
     """
 
     def __init__(
@@ -59,7 +60,10 @@ class Replayed:
     def _fresh(self, inputs: Sequence[Tensor]) -> Tensor:
         for weight in self._weights:
             weight.grad = None
-        return self._gradients(*inputs).detach()
+        if inputs[0].device.type != "cpu":
+            return self._gradients(*inputs).detach()
+        with _one_thread():
+            return self._gradients(*inputs).detach()
 
     def _record(self, inputs: Sequence[Tensor]) -> bool:
         now, graph = torch.cuda.current_stream(), torch.cuda.CUDAGraph()
@@ -77,3 +81,18 @@ class Replayed:
         self._found = [weight.grad for weight in self._weights]
         self._graph, self.recorded = graph, True
         return True
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """PyTorch on one thread: sums over a batch are cut up among threads, and their last bits depend on how many.
+
+    Adam divides each gradient by its own size. One that is nothing but rounding, as of a shift that the next
+    normalisation takes away again, becomes a full step, so that other last bits become another recogniser.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
