@@ -5,6 +5,11 @@ import os
 import pytest
 from hypothesis import settings
 
+from tests.kit.forks import forks
+from tests.kit.remembered import remembered_networks
+
+__all__ = ["forks", "remembered_networks"]
+
 # Several workers share the cores, and the threads of BLAS spin while they wait for each other. NumPy is not imported
 # yet; what these tests start inherits it. A test that wants more BLAS threads asks threadpoolctl for them.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-from tests.cli.command import unface
+from tests.kit.command import unface
 
 ROOT = Path(__file__).resolve().parents[1]
 SHELL = {"bash", "sh", "shell"}  # every line is a command

@@ -1,6 +1,5 @@
 """If these fail, something that people read is not plain English: a long-winded page, or a word the rules exclude."""
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ from tests import cli_page, prose
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *sorted(ROOT.glob("docs/*.md"))]
-SOURCES = sorted((ROOT / "src").rglob("*.py"))
 TEMPLATES = sorted((ROOT / "src").rglob("*.jinja"))
 MOST_WORDS = 20  # in an average sentence of a page, counted by tests/prose.py
 
@@ -51,11 +49,6 @@ def test_no_page_has_a_word_that_the_rules_exclude(file: Path) -> None:
     assert list(not_plain(text)) == []
 
 
-def test_no_message_help_text_or_docstring_has_one() -> None:
-    found = [f"{file.name}:{line}: {words}" for file in SOURCES for line, words in in_strings(file)]
-    assert found == []
-
-
 def test_no_command_explains_itself_with_one() -> None:
     from unface.cli.app import app
 
@@ -74,14 +67,6 @@ def not_plain(text: str) -> Iterator[str]:
     """Each place where a text has a word that is not plain, with what is around it."""
     for found in NOT_PLAIN.finditer(text):
         yield text[max(found.start() - 30, 0) : found.end() + 20]
-
-
-def in_strings(file: Path) -> Iterator[tuple[int, str]]:
-    """Each such place in the strings of a source file: messages, help texts, docstrings, field descriptions."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            for words in not_plain(re.sub(r"\s+", " ", node.value)):
-                yield node.lineno, words
 
 
 def help_of(name: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import unface
+from tests.kit.thorough import only_thorough
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +135,7 @@ def programs(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fresh / "bin"
 
 
+@only_thorough
 def test_without_extras_it_installs_and_works(programs: Path, tmp_path: Path) -> None:
     assert run(str(programs / "unface"), "--version", cwd=tmp_path) == f"unface {unface.__version__}\n"
     assert "people" in run(str(programs / "unface"), "demo", "--help", cwd=tmp_path)
@@ -141,12 +143,14 @@ def test_without_extras_it_installs_and_works(programs: Path, tmp_path: Path) ->
     assert run(str(programs / "python"), "-c", USE, cwd=tmp_path) == "480\n"
 
 
+@only_thorough
 def test_public_names_load_without_a_warning(programs: Path, tmp_path: Path) -> None:
     every = "import unface; print(len([getattr(unface, name) for name in unface.__all__]))"
     loaded = run(str(programs / "python"), "-W", "error", "-c", every, cwd=tmp_path)
     assert loaded == f"{len(unface.__all__)}\n"
 
 
+@only_thorough
 def test_the_types_of_public_names_reach_a_strict_checker(programs: Path, tmp_path: Path) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed; pip install 'unface[dev]'")
     (tmp_path / "typed.py").write_text(TYPED, encoding="utf-8")

@@ -13,8 +13,7 @@ import pytest
 import yaml
 
 from tests import schemas
-from tests.auditing.made import point
-from tests.gate.made import audited, raw
+from tests.kit.results import audited, point, raw
 
 ROOT = Path(__file__).resolve().parents[1]
 POLICY = "[[require]]\nfar = 1e-4\ntar_max = {}\n"

@@ -17,7 +17,10 @@ PEOPLE_WHO_DO_NOT_EXIST = {"src/unface/data/nobody": 15_000_000, "tests/pictures
 # Brackets around single characters keep this file from matching itself.
 LOCAL = {
     "a path of one machine": re.compile(r"(?<![\w.])/(work|root|home/\w+|Users/\w+)/"),
-    "a package index": re.compile(r"(?i)index[-_]url|find[-]links|trusted[-]host|artifac[t]ory|/simple/?(?=[\s'\"]|$)"),
+    "a package index": re.compile(
+        r"(?i)--(extra-)?inde[x]-url|index[-_]url\s*=\s*\w|find[-]links|trusted[-]host|artifac[t]ory"
+        r"|(?<!pypi\.org)/simple/?(?=[\s'\"]|$)"
+    ),
     "a private address": re.compile(r"https?://(10|192\.168|172\.(1[6-9]|2\d|3[01]))\.\d"),
 }
 
@@ -61,6 +64,8 @@ def local_facts(file: Path) -> list[str]:
         "data = '/" + "work/faces'",
         "cd /" + "home/ann/unface",
         "pip install --index" + "-url x",
+        "extra-index-" + "url = https://packages.example",
+        "https://packages.example/simp" + "le/",
         "http://10." + "0.0.7/",
     ],
 )
@@ -72,7 +77,9 @@ def test_a_local_fact_is_found(tmp_path: Path, line: str) -> None:
 
 def test_relative_paths_and_addresses_on_the_web_are_fine(tmp_path: Path) -> None:
     file = tmp_path / "notes.md"
-    file.write_text("see docs/work/one.md, ./root/x and https://www.apache.org/licenses/\n")
+    file.write_text(
+        "see docs/work/one.md, ./root/x, https://www.apache.org/licenses/\n'PIP_INDEX_URL', KEY = 'index-url'\n"
+    )
     assert local_facts(file) == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import unface
-from tests.gate.made import audited, change, erased, kept, raw
+from tests.kit.results import audited, change, erased, kept, raw
 
 HEAVY = ["torch", "matplotlib", "onnxruntime", "sklearn", "scipy", "pandas", "polars", "pyarrow", "altair", "numpy"]
 POLICY = Path(__file__).resolve().parents[1] / "examples" / "policy.toml"

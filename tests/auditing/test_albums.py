@@ -4,13 +4,12 @@ from functools import cache
 
 import pytest
 
-from tests.auditing.made import point, raw, result_of
+from tests.kit.results import AlbumResults, AuditResult, point, raw
+from tests.kit.results import audited as result_of
 from unface import Protocol, audit
 from unface.auditing import Albums
-from unface.auditing.albums import AlbumResults
 from unface.data import make_identities
 from unface.errors import UnfaceError
-from unface.result.audit import AuditResult
 
 
 @cache

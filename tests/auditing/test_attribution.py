@@ -14,15 +14,14 @@ from tests.attribute.averages import Averages
 from tests.attribute.pictured import Drawn, blank, png
 from tests.attribute.scenes import exact_swap, people
 from tests.auditing.audits import looped
+from tests.kit.results import AuditResult, EncoderAttribution, Listing
 from unface import UnfaceError, audit
 from unface.attribute import LocatedPicture, attribute, reader_of
 from unface.auditing import Attribution, Protocol, Subjects, attribute_pictures
 from unface.data import EmbeddingSet, ImageRef, ImageSet, Space
 from unface.erase import Projection
 from unface.models import card
-from unface.result.attribution import LEFT_OUT_FILE, EncoderAttribution
-from unface.result.audit import AuditResult
-from unface.result.file import Listing
+from unface.result.attribution import LEFT_OUT_FILE
 
 ENCODER = Averages(card("mobilenet-v2"), [])
 FACELESS = "person 3/=nobody.png"

@@ -18,9 +18,9 @@ from tests.auditing.audits import (
     tar,
     worst,
 )
+from tests.kit.results import AuditResult
 from unface import make_identities
 from unface.data import EmbeddingSet
-from unface.result.audit import AuditResult
 
 
 @cache

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.kit.results import AuditResult
 from unface import Protocol, audit
 from unface.auditing import Exposures
 from unface.auditing.exposure.run import worst_tenth
 from unface.data import EmbeddingSet, make_identities
-from unface.result.audit import AuditResult
 from unface.result.readings import EXPOSED_FILE
 
 SECRET, GROUPS = "Ada Lovelace", ("Northerner", "Southerner")

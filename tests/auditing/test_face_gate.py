@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.auditing.audits import DIM, PEOPLE, RANK, quick, refusal, space
-from tests.cli.command import unface
+from tests.kit.command import unface
+from tests.kit.results import AuditResult
 from unface import make_identities
 from unface.auditing import Sweeps, fit_certified, fit_streamed
 from unface.data import EmbeddingSet, Role, Space, split_identities, write_embeddings
 from unface.erase import Projection
-from unface.result.audit import AuditResult
 
 # Faces lie far out along one direction in which people do not differ; things do not.
 SHIFT = np.eye(DIM, dtype=np.float32)[DIM - 1] * 12

@@ -9,19 +9,18 @@ import numpy as np
 import torch
 
 from tests.auditing.audits import looped, quick, refusal
-from tests.cli.command import unface
 from tests.data.pictures import people, write_zip
 from tests.encode.tiny import SIZE
 from tests.invert.toy import LATENT, ToyEncoder, ToyJudge, ToyPrior
+from tests.kit import documents
+from tests.kit.command import unface
+from tests.kit.results import AuditResult, InversionResult
 from unface.auditing import Inversion, Inverter
 from unface.data import EmbeddingSet
 from unface.encode import space_of
 from unface.invert import load_attack
 from unface.invert.view import View, as_pictures
 from unface.output.place import place_at
-from unface.report.html import render_report
-from unface.result.audit import AuditResult
-from unface.result.inversion import InversionResult
 from unface.seeds import stream
 
 PEOPLE, EACH, TARGETS = 120, 4, 8
@@ -87,9 +86,8 @@ def test_it_is_in_the_file_on_the_page_and_among_the_findings(tmp_path: Path) ->
     audited().save(tmp_path)
     kept = AuditResult.load(tmp_path)
     assert Inversion.of(kept) == found()
-    page = render_report(kept)
-    assert "From vector to face" in page
-    assert "Faces made from vectors, accepted at FAR" in page
+    html = documents.page(kept)
+    assert '<section id="inversion"' in html
     assert next(one.text for one in result.findings if one.about == "inversion") == found().verdict
     assert "template inversion" not in result.not_measured
     assert "template inversion" in looped().not_measured

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.cli.command import unface
+from tests.kit import documents
+from tests.kit.command import unface
+from tests.kit.results import AuditResult
 from unface import EmbeddingSet, Projection, UnfaceError, audit, write_embeddings
 from unface.auditing import Protocol, fit_audited, fit_certified, fit_streamed
 from unface.erase import Keeper, copy_covariance
-from unface.report.html import repeat
-from unface.result.audit import AuditResult
 
 DIM, IMAGES = 24, 5
 COPIED = 3
@@ -195,7 +195,7 @@ def test_fitted_again_from_the_audit_a_keeper_is_the_same_in_every_byte(where: s
     again.save(tmp_path / "again.safetensors")
     assert (tmp_path / "again.safetensors").read_bytes() == measured.projections["keeper"]
     if where == "in a file":
-        said = repeat(measured).command
+        said = documents.repeated(measured)[0]
         assert all(f"--{option}" in said for option in ("eraser keeper", "mu 0.7", "rank 17", "copies people"))
         with pytest.raises(UnfaceError, match="the audit had --copies people"):
             fit_audited(measured, source)

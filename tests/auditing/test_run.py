@@ -22,8 +22,10 @@ from tests.auditing.audits import (
     quick,
     refusal,
     renamed,
+    secret_people,
 )
-from tests.auditing.made import audited, controls, secret_people
+from tests.auditing.audits import secret_audit as audited
+from tests.kit.results import controls
 from unface import UnfaceError, audit, make_identities
 from unface.auditing import Maps, Protocol, Sweeps, Transfer
 from unface.data import EmbeddingSet

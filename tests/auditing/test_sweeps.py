@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.auditing.audits import STEPS, Steps, complete, looped, quick, several, space, tar
+from tests.kit.results import AuditResult
 from unface import make_identities
 from unface.auditing import Sweeps, attack
 from unface.auditing.sweeps import Sweep
 from unface.auditing.sweeps.run import usual_ranks
 from unface.data import EmbeddingSet
-from unface.result.audit import AuditResult
 
 
 def only_sweep(result: AuditResult) -> Sweep:

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from tests.auditing.audits import PEOPLE, RANK, complete, looped, others, quick, refusal, renamed, space, tar
+from tests.kit.results import AuditResult
 from unface import make_identities
 from unface.auditing import Transfer
 from unface.auditing.transfer import EraserTransfer
 from unface.data import DEFAULT_SHARES, EmbeddingSet, Role, Space, split_identities
 from unface.erase import ISP, Projection, fit_projection
-from unface.result.audit import AuditResult
 
 
 def only_transfer(result: AuditResult) -> EraserTransfer:

@@ -10,14 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.auditing.audits import PEOPLE, RANK, quick, refusal
-from tests.cli.command import unface
+from tests.kit import documents
+from tests.kit.command import unface
+from tests.kit.results import AuditResult
 from unface.auditing import Translate
 from unface.auditing.translate import TranslatedAt, TranslateResults, headline
 from unface.data import EmbeddingSet
 from unface.judge.template import learn_translation, stranger_thresholds
 from unface.linear import PairSums
-from unface.report.html import render_report
-from unface.result.audit import AuditResult
 from unface.seeds import stream
 
 
@@ -80,9 +80,8 @@ def test_controls_of_equal_rank_stand_beside_the_eraser() -> None:
 
 
 def test_the_page_and_the_findings_say_it() -> None:
-    page = render_report(audited())
-    assert "From vector to face template" in page
-    assert any("A linear map turns these vectors into" in one.text for one in audited().findings)
+    assert '<section id="translate"' in documents.page(audited())
+    assert "translate" in {one.about for one in audited().findings}
     assert headline(found().spaces[0]).far == 1e-3
 
 

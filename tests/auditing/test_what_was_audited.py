@@ -11,14 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.auditing.audits import PEOPLE, RANK, quick, space
-from tests.cli.command import unface
+from tests.kit.command import unface
+from tests.kit.results import AuditResult
 from unface import UnfaceError, make_identities
 from unface.auditing import fit_audited, fit_certified, fit_streamed
 from unface.data import EmbeddingSet, Role, read_embeddings, split_identities, write_embeddings
 from unface.erase import Projection, fit_projection, make_eraser
 from unface.erase.file import from_bytes
 from unface.erase.fitted_on import FittedOn, too_many
-from unface.result.audit import AuditResult
 from unface.scale import sanitise_directory, sanitise_file
 
 NAMED = EmbeddingSet.from_arrays(

@@ -1,4 +1,4 @@
-"""Debian's chromium, opened once for a module; tests that need it skip where it is missing."""
+"""Debian's chromium, opened once for a folder of tests; those that need it skip where it is missing."""
 
 import re
 import shutil

@@ -1,6 +1,5 @@
 """If these fail, a page hides its decision, shuts readers out, breaks on a phone, or prints on too much paper."""
 
-from collections.abc import Iterator
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,24 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.chromium import sheets, show, started
-from tests.report.drawn import every_kind
+from tests.browser.chromium import sheets, show
+from tests.documents import drawn
+from tests.documents.drawn import every_kind
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-KINDS = [
-    "audit failed",
-    "audit passed",
-    "invalid audit",
-    "encoders",
-    "validation",
-    "release",
-    "inversion",
-    "certificate",
-    "attribution",
-    "protection",
-]
+KINDS = [*drawn.KINDS, "encoders"]
 LONE_TILES = """() => [...document.querySelectorAll('.figures')].map(tiles => {
     const tops = [...tiles.children].map(tile => tile.getBoundingClientRect());
     const last = tops.filter(tile => tile.top === tops.at(-1).top);
@@ -39,14 +28,8 @@ OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; }
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    yield from started()
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    assert [*every_kind()] == KINDS
     for kind, page in every_kind().items():
         (folder / f"{kind}.html").write_text(page, encoding="utf-8")
     return folder

@@ -1,23 +1,17 @@
 """The quiz answered in a real browser: what is clicked is what is saved, and the scorer finds it again."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.chromium import show, started
+from tests.browser.chromium import show
 from tests.validate.quizzes import PEOPLE, quiz
 from unface.report.validation import render_quiz
 from unface.validate.quiz import score_quiz
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    yield from started()
 
 
 def test_answers_of_a_real_browser_are_scored(browser: "Browser", tmp_path: Path) -> None:

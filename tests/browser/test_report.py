@@ -6,18 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser.chromium import Opened, show, started
-from tests.report.drawn import evil_page, full, invalid
-from tests.report.made_attribution import result as attribution
-from unface.report.attribution import render_attribution
+from tests.browser.chromium import Opened, show
+from tests.documents.drawn import evil_page, full, invalid
+from tests.kit import documents
+from tests.kit.results import attribution
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    yield from started()
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +20,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
     for name, page in (("full", full()), ("invalid", invalid()), ("evil", evil_page())):
         (folder / f"{name}.html").write_text(page.source, encoding="utf-8")
-    (folder / "attribution.html").write_text(render_attribution(attribution("made", "second")), encoding="utf-8")
+    (folder / "attribution.html").write_text(documents.page(attribution("made", "second")), encoding="utf-8")
     return folder
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.cli.command import Done, unface
+from tests.kit.command import Done, unface
 from unface import ISP, make_identities
 from unface.erase import fit_projection
 
@@ -50,28 +50,6 @@ def test_the_vectors_of_a_store_are_replaced_and_the_receipt_tells(folder: Path)
 def test_quiet_says_nothing() -> None:
     done = run("--store", "npy:faces.npy", "--quiet")
     assert (done.code, done.out, done.err) == (0, "", "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("--store", "npy:faces.npy", "--lossy-ok"), "only FAISS"),
-        (("--store", "npy:other.npy"), "other.npy"),
-        (("a.parquet", "b.parquet", "--store", "npy:faces.npy"), "leave out SRC, OUT"),
-        (("a.parquet", "b.parquet", "--purge"), "name it with --store"),
-        (("a.parquet",), "give SRC and OUT, or --store URL"),
-        (("--store", "npy:faces.npy", "--receipt", "faces.npy"), "exists already"),
-        (("--store", "npy:faces.npy", "--receipt", "faces.npy", "--force"), "not a receipt, so --force keeps it"),
-        (("--store", "npy:faces.npy", "--receipt", "p.safetensors", "--force"), "not a receipt"),
-        (("--store", "npy:faces.npy", "--vector-column", "embedding"), "leave out --vector-column"),
-        (("--store", "npy:faces.npy", "--threads", "1"), "leave out --vector-column and --threads"),
-    ],
-)
-def test_what_cannot_be_meant_is_refused_and_nothing_changes(arguments: tuple[str, ...], said: str) -> None:
-    done = run(*arguments)
-    assert (done.code, done.out, len(done.err.splitlines())) == (1, "", 1)
-    assert said in done.err
-    assert np.array_equal(stored(), PEOPLE.vectors)
 
 
 def test_force_writes_over_a_receipt_of_before() -> None:

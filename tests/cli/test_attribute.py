@@ -9,13 +9,14 @@ import pytest
 import unface.faces
 from tests.attribute.pictured import Drawn, blank, write_encoder, write_scenes
 from tests.attribute.scenes import people
-from tests.cli.command import Done
-from tests.cli.command import unface as run
 from tests.data.pictures import write_zip
 from tests.faces.tiny_inswapper import written as write_swapper
+from tests.kit import documents
+from tests.kit.command import Done
+from tests.kit.command import unface as run
 from tests.real import nobody_pictures, weights_here
+from tests.refusals.table import require_refusal
 from unface.data import read_images
-from unface.report.attribution import render_attribution
 from unface.result.attribution import AttributionResult
 
 SCENES = people(4, 2)
@@ -95,7 +96,7 @@ def test_two_encoders_and_a_projection_leave_three_files(tmp_path: Path, faces: 
     assert "left out pictures: 1 (no face)" in done.out
     # The page is that of the file alone, without a picture
     page = (out / "attribution.html").read_text(encoding="utf-8")
-    assert page == render_attribution(AttributionResult.model_validate_json(text))
+    assert page == documents.page(AttributionResult.model_validate_json(text))
     assert "<img" not in page
     assert "secret" not in page
 
@@ -108,8 +109,7 @@ def test_json_is_the_file_and_quiet_says_nothing(tmp_path: Path, faces: Path) ->
     again = json.loads((tmp_path / "b" / "attribution.json").read_text(encoding="utf-8"))
     assert again["encoders"] == json.loads(shown.out)["encoders"], "threads show in the numbers"
     refused = attribute(faces, tmp_path / "b", "--encoder", "cells")
-    assert refused.code == 1
-    assert refused.err.endswith("attribution.json: exists already; choose another --out or pass --force\n")
+    require_refusal(refused, "output", str(tmp_path / "b" / "attribution.json"), "--force")
     assert attribute(faces, tmp_path / "b", "--encoder", "cells", "--quiet", "--force").code == 0
 
 
@@ -181,14 +181,8 @@ def test_an_audit_of_pictures_measures_it_beside_everything_else(tmp_path: Path,
     assert looked.looked == 26 * 3, "faces are found once for encoding and attribution"
 
 
-def test_an_audit_of_vectors_has_nothing_to_attribute(tmp_path: Path, faces: Path, isp: Path) -> None:
-    out = tmp_path / "out"
-    for source, options in ((tmp_path / "vectors.parquet", ()), (faces, ("--encoder", "cells", "--detector", "none"))):
-        said = refused(run("audit", source, "--attribution", "--out", out, *options), out)
-        assert "--attribution needs pictures to find faces in" in said
-
-
 @pytest.mark.slow
+@pytest.mark.usefixtures("remembered_networks")
 def test_a_recogniser_follows_the_face_and_a_copy_detector_the_place(tmp_path: Path) -> None:
     for name in ("sface", "sscd-int8", "yunet"):
         weights_here(name)

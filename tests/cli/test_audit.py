@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.command import Done, unface
 from tests.cli.quick import PEOPLE, QUICK
+from tests.kit.command import Done, unface
 from unface import AuditResult, Protocol, audit, make_identities, write_embeddings
 from unface.auditing import Albums, AttributeSwap, Exposures, Search, Sweeps
 from unface.data import EmbeddingSet
@@ -239,50 +239,3 @@ def test_a_config_file_holds_options_and_the_command_line_goes_before_it(faces: 
     assert (protocol["far"], protocol["k"], protocol["probe"]) == ([0.1, 0.05], [1], ["cosine"])
     assert (protocol["seeds"], protocol["bootstraps"]) == (1, 100)
     assert list(json.loads(done.out)["parts"]) == ["search", "exposure"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("fra = 1", "unknown key 'fra'; keys are the options of the command: accept-licence, "),
-        ("far = ", "is not TOML: "),
-        ("[far]\nlow = 1", "far: expected a value or a list of values, not a table"),
-        ('seeds = "many"', "seeds: Input should be a valid integer"),
-        ("seeds = 0", "seeds: Input should be greater than or equal to 1"),
-        ("rank = 1.5", "rank: Input should be a valid integer"),
-        ("rank = true", "rank: True is not a value for --rank"),
-        ('no-maps = "false"', "no-maps: 'false' is not true or false"),
-        ("maps = true\nno-maps = true", "no-maps: is set twice; leave one of the two out"),
-    ],
-)
-def test_a_wrong_config_file_is_named(faces: Path, tmp_path: Path, text: str, words: str) -> None:
-    config = tmp_path / "audit.toml"
-    config.write_text(text)
-    done = unface("audit", faces, "--out", tmp_path / "out", "--config", config)
-    assert (done.code, done.err.count("\n")) == (1, 1)
-    assert done.err.startswith(f"unface: {config}")
-    assert words in done.err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--detector", "yunet"), "--detector: is for pictures, with --encoder; leave it out"),
-        (("--accept-licence",), "--accept-licence: is for pictures, with --encoder; leave it out"),
-        (("--rank", "2", "--energy", "0.5"), "--rank, --energy and --target each set how many dimensions are removed"),
-        (("--eraser", "none", "--rank", "2"), "--rank, --energy or --target: no eraser is fitted in this audit"),
-        (("--part", "maps"), "--part maps: is built in; ask for it by its own option"),
-        (("--part", "nothing"), "--part nothing: no installed package provides it (entry point unface.parts)"),
-        (("--eraser", "magic"), "eraser 'magic' is not known; choose from isp, "),
-        (("--fit-counts", "some"), "--fit-counts: 'some' is not a number"),
-    ],
-)
-def test_an_option_that_cannot_be_used_is_refused_in_one_line(
-    faces: Path, tmp_path: Path, options: tuple[str, ...], words: str
-) -> None:
-    done = unface("audit", faces, "--out", tmp_path / "out", "--far", "0.05", *options)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"unface: {words}")
-    assert len(done.err.splitlines()) == 1
-    assert not (tmp_path / "out").exists()

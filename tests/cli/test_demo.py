@@ -16,7 +16,8 @@ from docs import figures
 from studies.measured import markdown, read_findings
 
 from tests.browser.chromium import sheets, show, started
-from tests.cli.command import unface as run
+from tests.kit.command import unface as run
+from tests.refusals.table import require_refusal
 from unface import AuditResult, audit
 from unface.auditing import Translate
 from unface.data import EMBEDDED_ENCODERS, EmbeddingSet, nobody, things
@@ -112,8 +113,7 @@ def test_the_demo_leaves_an_audit_of_each_encoder_and_shows_them_side_by_side(
     rmtree(out / "sface")
     for there in ("report.html", "sscd-int8/audit.json"):
         again = run("demo")
-        assert again.code == 1
-        assert again.err == f"unface: unface-demo/{there}: exists already; choose another --out or pass --force\n"
+        require_refusal(again, "output", f"unface-demo/{there}", "--force")
         assert not (out / "sface").exists(), "told before anything is measured"
         (out / there).unlink()
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.cli.command import unface as run
 from tests.encode.tiny import write_onnx
+from tests.kit.command import unface as run
 from tests.protect.test_facemae_train import TOY
 from tests.real import weights_here
+from tests.refusals.table import require_refusal
 from unface.data import read_images
 from unface.protect import facemae, recogniser
 from unface.seeds import stream
@@ -46,8 +47,7 @@ def test_a_model_is_trained_and_a_release_made_of_other_people(folders: Path) ->
     assert json.loads((folders / "out" / "manifest.json").read_text())["people_shared_with_training"] == "not found"
     assert (folders / "out.mask-seed").stat().st_mode & 0o077 == 0
     again = run("protect", "facemae", "deploy", folders / "publish", *options)
-    assert (again.code, again.err.count("\n")) == (1, 1)
-    assert "is not empty" in again.err
+    require_refusal(again, "protection", str(folders / "out"))
 
 
 def test_people_of_the_training_set_are_reported(folders: Path) -> None:
@@ -80,7 +80,7 @@ def test_bad_options_are_one_line_and_leave_nothing(folders: Path, options: tupl
 
 def test_no_model_is_written_among_pictures(folders: Path) -> None:
     done = run("protect", "facemae", "train", folders / "train", "--out", folders / "publish", *QUICK)
-    assert (done.code, done.err) == (1, f"unface: {folders / 'publish'}: is not empty; choose another --out\n")
+    require_refusal(done, "protection", str(folders / "publish"), "--out")
     assert not list((folders / "publish").glob("*.safetensors"))
 
 
@@ -90,14 +90,12 @@ def test_a_checkpoint_of_another_preset_and_an_unfinished_one_are_refused(folder
     assert stopped.code == 0
     assert "not finished; give the same command again" in stopped.out
     other = run(*train, "--preset", "small")
-    assert (other.code, other.err.count("\n")) == (1, 1)
-    assert "is a checkpoint of preset tiny, not small; choose another --out" in other.err
+    require_refusal(other, "protection", "model", "preset tiny", "--out")
     early = run(
         "protect", "facemae", "deploy", folders / "publish", "--model", folders / "model", "--out", folders / "out",
         "--licence", "CC0", "--detector", "none",
     )  # fmt: skip
-    assert (early.code, early.err.count("\n")) == (1, 1)
-    assert "model: 0 of 8 steps are done; give the train command again" in early.err
+    require_refusal(early, "protection", "model", "0 of 8 steps")
     assert not list(folders.glob("out*"))
 
 

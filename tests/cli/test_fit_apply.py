@@ -6,22 +6,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import Done, unface
+from tests.kit.command import unface
+from tests.refusals.table import require_refusal
 from unface import Protocol, audit, make_identities, write_embeddings
 from unface.auditing import fit_certified
 from unface.data import EmbeddingSet, Space, read_embeddings
 from unface.erase import Projection
 
 PEOPLE = make_identities(40, 5, 16, rank=3, between=3.0, seed=3)
-
-
-def line_of(done: Done) -> str:
-    """A refusal without its beginning."""
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("unface: ")
-    assert done.err.endswith("\n")
-    assert len(done.err.splitlines()) == 1
-    return done.err.removeprefix("unface: ").removesuffix("\n")
 
 
 @pytest.fixture
@@ -116,146 +108,26 @@ def test_apply_takes_files_without_identities_and_other_columns(faces: Path, fit
 
 def test_finished_files_are_kept_unless_forced(faces: Path, fitted: Path, tmp_path: Path) -> None:
     before = fitted.read_bytes()
-    told = line_of(unface("fit", faces, "--out", fitted, "--rank", "2"))
-    assert told == f"{fitted}: exists already; choose another --out or pass --force"
+    require_refusal(unface("fit", faces, "--out", fitted, "--rank", "2"), "output", str(fitted), "--force")
     assert fitted.read_bytes() == before
     assert unface("apply", fitted, faces, tmp_path / "out", "--quiet").code == 0
-    told = line_of(unface("apply", fitted, faces, tmp_path / "out"))
-    assert told == f"{tmp_path / 'out'}: exists already; choose another OUT or pass --force"
+    require_refusal(unface("apply", fitted, faces, tmp_path / "out"), "output", str(tmp_path / "out"), "--force")
     assert unface("apply", fitted, faces, tmp_path / "out", "--quiet", "--force").code == 0
     assert unface("fit", faces, "--out", fitted, "--rank", "2", "--force", "--quiet").code == 0
     assert Projection.load(fitted).rank == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("--rank 17", "isp: rank 17 with 16 dimensions; expected 0 to 16"),
-        ("--hold-out 0.75 --rank 10", "isp: rank 10 with 10 identities; expected at most 9"),
-        ("--rank 3 --energy 0.5", "--rank, --energy and --target each set how many dimensions are removed; give one"),
-        ("--energy 2", "isp: energy 2; expected a share of more than 0 and at most 1"),
-        ("--target 5", "target '5'; expected a TAR and a FAR between 0 and 1, such as 0.05@1e-4"),
-        (
-            "--target 0.05@1e-9",
-            "faces.parquet: FAR 1e-9 needs at least 77,464 people with 5 pictures each; this set has 40. "
-            "Use --target 0.05@0.01 or add people",
-        ),
-        ("--eraser utility-pca", "eraser 'utility-pca' spares a task; give vectors of that task as --spare"),
-        (
-            "--identity-column who",
-            "faces.parquet: no column 'who'; there is 'id', 'identity', 'vector', 'place': name yours with "
-            "--identity-column",
-        ),
-        (
-            "--hold-out 0.05",
-            "certificate: 2 identities with two images; at least 4 are needed; raise --hold-out, or use 0 for no "
-            "certificate",
-        ),
-    ],
-)
-def test_what_cannot_be_fitted_is_one_line_and_no_file(
-    faces: Path, tmp_path: Path, options: str, sentence: str
-) -> None:
-    assert line_of(unface("fit", faces, "--out", tmp_path / "p", *options.split())) == sentence
-    assert [path.name for path in tmp_path.iterdir()] == ["faces.parquet"]
-
-
-def test_unlabelled_data_cannot_be_fitted_on(faces: Path, tmp_path: Path) -> None:
-    pq.write_table(pq.read_table(faces).drop(["identity"]), tmp_path / "bare.parquet")
-    told = line_of(unface("fit", tmp_path / "bare.parquet", "--out", tmp_path / "p"))
-    assert (
-        told
-        == "bare.parquet: no column 'identity'; there is 'id', 'vector', 'place': name yours with --identity-column"
-    )
-
-
-def test_there_must_be_a_folder_to_write_to(faces: Path, fitted: Path, tmp_path: Path) -> None:
-    nowhere = tmp_path / "nowhere" / "out"
-    told = f"{nowhere}: there is no folder {nowhere.parent}; make it first"
-    assert line_of(unface("fit", faces, "--out", nowhere)) == told
-    assert line_of(unface("apply", fitted, faces, nowhere)) == told
-    assert line_of(unface("apply", fitted, faces, tmp_path)) == f"{tmp_path}: is a folder; OUT takes a file"
-
-
-def test_what_cannot_be_applied_is_one_line_and_no_file(faces: Path, fitted: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.parquet"
-    clip = EmbeddingSet.from_arrays(PEOPLE.vectors, PEOPLE.identities, space=Space("clip", None, 16, normalised=False))
-    write_embeddings(clip, tmp_path / "clip.parquet")
-    assert line_of(unface("apply", fitted, tmp_path / "clip.parquet", out)) == (
-        "projection: fitted in 'arcface', 16 dimensions, normalised; these vectors are in 'clip', 16 dimensions, not "
-        "normalised; fit one for them"
-    )
-    assert line_of(unface("apply", faces, faces, out)).startswith("faces.parquet: not a whole .safetensors file (")
-    assert line_of(unface("apply", tmp_path / "none", faces, out)) == "none: no such file or directory"
-    assert line_of(unface("apply", fitted, tmp_path / "none", out)) == "none: no such file or directory"
-    assert not out.exists()
-
-
-def test_fit_never_writes_over_what_it_reads_or_over_itself(faces: Path, tmp_path: Path) -> None:
-    before = faces.read_bytes()
-    assert "is named twice" in line_of(unface("fit", faces, "--out", faces, "--rank", "3", "--force"))
-    assert faces.read_bytes() == before
-    out = tmp_path / "p.safetensors"
-    assert "is named twice" in line_of(unface("fit", faces, "--out", out, "--onnx", out, "--rank", "3"))
-    assert not out.exists()
-
-
-def test_fit_refuses_a_task_that_its_method_would_not_spare(faces: Path, tmp_path: Path) -> None:
-    done = unface("fit", faces, "--out", tmp_path / "p.safetensors", "--rank", "3", "--spare", faces)
-    assert line_of(done).startswith("isp: does not preserve a task; leave --spare out, or use --eraser utility-pca")
-
-
-def test_apply_refuses_to_call_parquet_npz(faces: Path, fitted: Path, tmp_path: Path) -> None:
-    told = line_of(unface("apply", fitted, faces, tmp_path / "out.npz"))
-    assert told == "out.npz: faces.parquet is parquet, and so is what is written; name it so"
-    assert not (tmp_path / "out.npz").exists()
-
-
-@pytest.mark.parametrize("name", ["report.html", "suspects.csv", "exposed.csv"])
-def test_an_audit_leaves_files_alone_that_are_not_its_own(faces: Path, tmp_path: Path, name: str) -> None:
-    (tmp_path / "out").mkdir()
-    mine = tmp_path / "out" / name
-    mine.write_text("mine")
-    assert line_of(unface("audit", faces, "--out", tmp_path / "out")) == (
-        f"{mine}: exists already; choose another --out or pass --force"
-    )
-    assert mine.read_text() == "mine"
-
-
-@pytest.mark.parametrize("force", [(), ("--force",)])
-def test_apply_never_writes_over_what_it_reads(faces: Path, fitted: Path, force: tuple[str, ...]) -> None:
-    before = faces.read_bytes(), fitted.read_bytes()
-    for read in (faces, fitted):
-        told = f"{read}: is named twice; what is written must be a file of its own"
-        assert line_of(unface("apply", fitted, faces, read, *force)) == told
-    assert (faces.read_bytes(), fitted.read_bytes()) == before
-
-
-def test_a_file_is_not_written_under_the_name_of_a_folder(faces: Path, fitted: Path, tmp_path: Path) -> None:
-    told = line_of(unface("apply", fitted, faces, f"{tmp_path}/clean/"))
-    assert told == f"{tmp_path}/clean/: is the name of a folder; faces.parquet is one file, so name one"
-    assert not (tmp_path / "clean").exists()
-
-
-def test_a_loop_of_links_is_one_line(fitted: Path, tmp_path: Path) -> None:
-    (tmp_path / "loop").symlink_to("loop")
-    told = "loop: cannot be opened (Too many levels of symbolic links)"
-    assert line_of(unface("fit", tmp_path / "loop", "--out", tmp_path / "q")) == told
-    assert line_of(unface("apply", fitted, tmp_path / "loop", tmp_path / "out.parquet")) == told
 
 
 def test_a_folder_that_may_not_be_written_is_told_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: False)
-    told = f"{tmp_path / 'p'}: cannot be written, {tmp_path} does not allow it; choose another --out"
-    assert line_of(unface("fit", tmp_path / "none", "--out", tmp_path / "p")) == told
+    require_refusal(unface("fit", tmp_path / "none", "--out", tmp_path / "p"), "output", str(tmp_path / "p"))
 
 
 def test_without_onnx_nothing_is_fitted_for_it(faces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unface.cli.fit.find_spec", lambda name: None)
     done = unface("fit", faces, "--out", tmp_path / "p", "--onnx", tmp_path / "p.onnx")
-    assert line_of(done) == "--onnx: needs onnx, not installed; run pip install 'unface[onnx]'"
+    require_refusal(done, "settings", "--onnx", "unface[onnx]")
     assert [path.name for path in tmp_path.iterdir()] == ["faces.parquet"]
 
 
@@ -263,8 +135,3 @@ def test_the_file_to_write_may_be_named_as_everywhere_else(faces: Path, fitted: 
     assert unface("apply", fitted, faces, "--out", tmp_path / "named.parquet").code == 0
     assert unface("apply", fitted, faces, tmp_path / "third.parquet").code == 0
     assert pq.read_table(tmp_path / "named.parquet").equals(pq.read_table(tmp_path / "third.parquet"))
-    twice = unface("apply", fitted, faces, tmp_path / "a.parquet", "--out", tmp_path / "b.parquet")
-    assert line_of(twice) == "--out: OUT is given already; name it once"
-    beside = unface("apply", fitted, "--store", "faiss:x.faiss", "--out", tmp_path / "b.parquet")
-    assert line_of(beside) == "--store: replaces vectors where they are; leave out SRC, OUT and --ray"
-    assert not (tmp_path / "a.parquet").exists()

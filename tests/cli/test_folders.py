@@ -7,7 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import Done, unface
+from tests.kit.command import unface
+from tests.refusals.table import require_refusal
 from tests.scale.collection import hashes
 from unface.data import make_identities, read_embeddings, write_embeddings
 from unface.erase import Projection
@@ -25,13 +26,6 @@ def raw(tmp_path: Path) -> Path:
     return folder
 
 
-def line_of(done: Done) -> str:
-    """What a refused command says, in one line and without its name."""
-    assert (done.code, done.out) == (1, "")
-    (line,) = done.err.splitlines()
-    return line.removeprefix("unface: ")
-
-
 def test_a_folder_is_fitted_sanitised_verified_and_then_finished(raw: Path, tmp_path: Path) -> None:
     out, clean = tmp_path / "p.safetensors", tmp_path / "clean"
     assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
@@ -41,8 +35,7 @@ def test_a_folder_is_fitted_sanitised_verified_and_then_finished(raw: Path, tmp_
     assert done.out.startswith("clean: 160 vectors, 3 of 16 dimensions removed (isp); read back: at most ")
     assert sorted(hashes(clean)) == ["a.parquet", "more/b.parquet"]
     assert json.loads((clean / "_unface/receipt.json").read_text())["verified"]["rows"] == 160
-    told = line_of(unface("apply", out, raw, clean))
-    assert told == "clean: is finished already; choose another OUT or pass --force"
+    require_refusal(unface("apply", out, raw, clean), "apply", "clean", "--force")
     quiet = unface("apply", out, raw, clean, "--force", "--quiet")
     assert (quiet.code, quiet.out) == (0, "")
 
@@ -57,22 +50,12 @@ def test_urls_are_taken_by_both(raw: Path, tmp_path: Path) -> None:
 
 def test_what_needs_all_vectors_is_not_fitted_on_a_url(raw: Path, tmp_path: Path) -> None:
     done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3")
-    assert line_of(done) == "rlace: needs all vectors in memory; copy them to a folder of this machine first"
+    require_refusal(done, "settings", "rlace")
     for source in (raw, raw.as_uri()):
         done = unface("fit", source, "--out", tmp_path / "p", "--eraser", "rlac")
-        assert line_of(done).startswith("eraser 'rlac' is not known; choose from isp, ")
+        require_refusal(done, "name", None, "'rlac'")
     done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--target", "0.05@1e-2")
-    assert line_of(done) == "isp: needs all vectors in memory; copy them to a folder of this machine first"
-
-
-def test_a_cluster_is_for_folders(raw: Path, tmp_path: Path) -> None:
-    out = tmp_path / "p.safetensors"
-    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
-    done = unface("apply", out, raw / "a.parquet", tmp_path / "clean.parquet", "--ray", "auto")
-    assert line_of(done) == "--ray: works on folders and URLs, file by file; leave it out for one file"
-    for words in (("apply", out, raw, tmp_path / "clean"), ("fit", raw, "--out", tmp_path / "q")):
-        done = unface(*words, "--ray", "auto", "--threads", "2")
-        assert line_of(done) == "--threads: a cluster works with the cores it has; leave it out with --ray"
+    require_refusal(done, "settings", "isp")
 
 
 def test_files_in_folders_are_read_into_memory_too(raw: Path, tmp_path: Path) -> None:
@@ -87,13 +70,6 @@ def test_the_advice_about_a_bad_row_works_when_it_is_followed(raw: Path, tmp_pat
     table = pq.read_table(raw / "a.parquet")
     vectors = pa.array([None, *table["vector"].to_pylist()[1:]], table.schema.field("vector").type)
     pq.write_table(table.set_column(table.schema.get_field_index("vector"), "vector", vectors), raw / "a.parquet")
-    assert "pass --bad-rows drop or null" in line_of(unface("apply", out, raw, clean))
+    require_refusal(unface("apply", out, raw, clean), "apply", "a.parquet", "--bad-rows drop")
     done = unface("apply", out, raw, clean, "--bad-rows", "drop")
     assert (done.code, pq.read_table(clean / "a.parquet").num_rows) == (0, 79)
-
-
-def test_one_file_is_not_written_to_a_url(raw: Path, tmp_path: Path) -> None:
-    out = tmp_path / "p.safetensors"
-    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
-    done = unface("apply", out, raw / "a.parquet", "s3://bucket/clean.parquet")
-    assert line_of(done) == "OUT: one file is written on this machine; name a file, or give the folder it is in"

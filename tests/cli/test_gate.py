@@ -8,9 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.auditing.made import point
-from tests.cli.command import unface
-from tests.gate.made import INVALID, audited, change, erased, kept, raw
+from tests.kit.command import unface
+from tests.kit.results import INVALID, audited, change, erased, kept, point, raw
 from unface.result.audit import AuditResult
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"

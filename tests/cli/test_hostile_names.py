@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,20 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
-from tests.cli.command import unface
-from tests.gate.made import gated
-from tests.report import made_attribution
-from tests.report.made import full_audit
+from tests.kit.command import unface
 from tests.stores.contract import projection, raw_vectors
 from unface import UnfaceError
 from unface.errors import printable
-from unface.gate import print_gate
-from unface.report.attribution import print_attribution
-from unface.report.side_by_side import print_side_by_side
-from unface.report.table import print_audit
-from unface.result.audit import AuditResult
 
 ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\u2028"
 LONG = "x" * 5_000_000
@@ -36,54 +26,6 @@ HOSTILE = pytest.mark.parametrize(
 def require_harmless(text: str, most: int = 60_000) -> None:
     assert CONTROL.findall(text) == []
     assert 0 < len(text) < most
-
-
-def hostile(name: str) -> AuditResult:
-    """Every name in it that is not one of ours."""
-    audit = full_audit()
-    raw, *others = audit.spaces
-    spaces = [
-        space.model_copy(update={"utility": [replace(one, on=name, measure=name) for one in space.utility]})
-        for space in others
-    ]
-    return audit.model_copy(
-        update={
-            "source": audit.source.model_copy(update={"name": name, "notes": [name]}),
-            "spaces": [raw, *spaces],
-            "findings": [one.model_copy(update={"about": name, "text": name}) for one in audit.findings],
-            "verdict": name,
-            "not_measured": [name],
-        }
-    )
-
-
-@HOSTILE
-def test_an_audit_is_printed_without_them(name: str) -> None:
-    page = StringIO()
-    print_audit(hostile(name), Console(file=page, width=120, color_system=None))
-    require_harmless(page.getvalue())
-
-
-@HOSTILE
-def test_audits_side_by_side_are_printed_without_them(name: str) -> None:
-    page = StringIO()
-    print_side_by_side({name: hostile(name)}, Console(file=page, width=120, color_system=None))
-    require_harmless(page.getvalue())
-
-
-@HOSTILE
-def test_a_gate_is_printed_without_them(name: str) -> None:
-    page = StringIO()
-    result = gated(hostile(name), {"far": 1e-3, "tar_max": 0.5}, {"far": 1e-3, "tar_max": 0.5, "probe": name})
-    print_gate(result, Console(file=page, width=120, color_system=None))
-    require_harmless(page.getvalue())
-
-
-@HOSTILE
-def test_an_attribution_is_printed_without_them(name: str) -> None:
-    page = StringIO()
-    print_attribution(made_attribution.result(name), Console(file=page, width=120, color_system=None))
-    require_harmless(page.getvalue())
 
 
 @HOSTILE

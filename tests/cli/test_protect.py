@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import Done
-from tests.cli.command import unface as run
+from tests.kit.command import Done
+from tests.kit.command import unface as run
 from tests.protect.test_certificate import NOBODY
+from tests.refusals.table import require_refusal
 
 
 def certify(out: Path, *options: object) -> Done:
@@ -25,8 +26,7 @@ def test_a_scheme_gets_a_verdict_a_table_and_a_file(tmp_path: Path, monkeypatch:
     found = json.loads((tmp_path / "out" / "certificate.json").read_text(encoding="utf-8"))
     assert (found["schema"], found["maps"][0]["rank"]) == ("unface.certificate/1", 1197)
     again = certify(tmp_path / "out", "--scheme", "dctdp", "--size", "20")
-    assert again.code == 1
-    assert "exists already; choose another --out or pass --force" in again.err
+    require_refusal(again, "output", str(tmp_path / "out" / "certificate.json"), "--force")
 
 
 def test_a_function_of_ones_own_is_certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,27 +42,5 @@ def test_a_function_of_ones_own_is_certified(tmp_path: Path, monkeypatch: pytest
     found = json.loads(done.out)
     assert (found["kind"], found["inputs"], found["maps"][0]["rank"]) == ("linear", 192, 64)
     refused = certify(tmp_path / "noisy", "--function", "colours_front_end:noisy", "--size", "8")
-    assert refused.code == 1
-    assert "colours_front_end:noisy: answers differently when it is given the same pictures" in refused.err
+    require_refusal(refused, "protection", "colours_front_end:noisy")
     assert not (tmp_path / "noisy").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ((), "give --scheme or --function"),
-        (("--scheme", "dctdp", "--function", "a:b"), "give --scheme or --function"),
-        (("--scheme", "ppfr-fd"), "choose from dctdp, duetface, partialface"),
-        (("--scheme", "dctdp", "--variant", "newest"), "choose from published, as-attacked"),
-        (("--function", "a:b", "--variant", "published"), "--variant: is about --scheme"),
-        (("--function", "nothing_here:b"), "no module 'nothing_here' here"),
-        (("--function", "no function"), "expected module:function"),
-        (("--scheme", "dctdp", "--encoder", "sface"), "give --pictures"),
-    ],
-)
-def test_what_cannot_be_certified_is_refused_in_one_line(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    done = certify(tmp_path / "out", *options)
-    assert (done.code, done.out) == (1, "")
-    assert said in done.err
-    assert done.err.count("\n") == 1
-    assert not (tmp_path / "out").exists()

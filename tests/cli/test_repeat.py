@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.command import unface
+from tests.kit import documents
+from tests.kit.command import unface
 from unface import AuditResult, make_identities
-from unface.report.html import repeat
 
 
 @pytest.mark.parametrize("far", [[], ["--far", "0.02,1e-2"]], ids=["default rates", "rates"])
@@ -29,7 +29,7 @@ def test_the_command_can_be_pasted_and_measures_the_same(
     done = unface("audit", "my faces.parquet", "--out", "first", "--quiet", *named, *quick, *parts, *far)
     assert (done.code, done.err) == (0, "")
     first = AuditResult.load("first")
-    again = unface(*shlex.split(repeat(first).command.replace("\\\n", " "))[1:], "--quiet")
+    again = unface(*shlex.split(documents.repeated(first)[0].replace("\\\n", " "))[1:], "--quiet")
     assert (again.code, again.err) == (0, "")
     second = AuditResult.load("audit")
     assert second.model_dump(exclude={"run"}) == first.model_dump(exclude={"run"})

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.cli.command import unface
+from tests.kit.command import unface
 
 LOOK = """
 import os, unface.cli.app

@@ -10,7 +10,8 @@ import pytest
 import unface.faces
 import unface.judge
 import unface.prior
-from tests.cli.command import unface as run
+from tests.kit.command import unface as run
+from tests.kit.thorough import only_thorough
 from tests.real import weights_here
 from tests.synth import toy
 from unface.data import read_images
@@ -64,28 +65,6 @@ def test_the_result_says_how_it_was_made_and_under_which_licences(tmp_path: Path
     assert shown["pictures"]["tries"] == 6 + sum(shown["pictures"]["rejected"].values())
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--images", 0), "images is 0; expected at least 1"),
-        (("--identities", 0), "identities is 0; expected at least 1"),
-        (("--truncation", 2), "truncation is 2; expected above 0 and at most 1.5"),
-        (("--judges", "arcface-mbf,dlib"), "judge 'dlib' has no known thresholds; choose from arcface-mbf, edgeface-s"),
-        (("--judges", "sface"), "judges are sface; expected 2 or more different ones"),
-        (("--judges", "sface,sface"), "judges are sface, sface; expected 2 or more different ones"),
-        (("--device", "tpu"), "device 'tpu' is not known; use 'cpu' or 'cuda'"),
-    ],
-)
-def test_what_cannot_be_done_is_one_line_and_leaves_nothing(
-    tmp_path: Path, options: tuple[object, ...], words: str
-) -> None:
-    done = run(*SMALL, "--out", tmp_path / "people", *options)
-    assert done.code == 1
-    assert words in done.err
-    assert done.err.count("\n") == 1
-    assert not (tmp_path / "people").exists()
-
-
 def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unface.cli.synth.find_spec", lambda name: None)
     done = run(*SMALL, "--out", tmp_path / "people")
@@ -95,23 +74,7 @@ def test_without_torch_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
     )
 
 
-def test_weights_for_research_only_have_to_be_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "cache"))
-    done = run(*SMALL, "--out", tmp_path / "people")
-    assert (done.code, "--accept-licence" in done.err, done.err.count("\n")) == (1, True, 1)
-    assert not (tmp_path / "people").exists()
-
-
-def test_a_folder_that_is_not_empty_is_refused_before_anything_is_loaded(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    done = run(*SMALL, "--out", tmp_path)
-    assert (done.code, done.err) == (1, f"unface: {tmp_path}: is not empty; choose another --out\n")
-    (tmp_path / "file").write_text("")
-    assert "is a file; --out takes a folder" in run(*SMALL, "--out", tmp_path / "file").err
-    told = run(*SMALL, "--out", tmp_path / "file" / "in").err
-    assert told.endswith(f"in: cannot be written, {tmp_path / 'file'} is a file; choose another --out\n")
-
-
+@only_thorough
 @pytest.mark.slow
 def test_real_people_are_kept_apart_and_known_again_by_a_recogniser_that_was_no_judge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,12 +12,13 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from tests.cli.command import Done
-from tests.cli.command import unface as run
 from tests.data.pictures import people, write_folder
 from tests.encode.encoded import Found
 from tests.encode.tiny import write_onnx
+from tests.kit.command import Done
+from tests.kit.command import unface as run
 from tests.real import nobody_pictures, weights_here
+from tests.refusals.table import require_refusal
 from tests.validate.live import Face, served
 from unface.encode.onnx import OnnxEncoder
 from unface.result.validation import ValidationResult
@@ -51,6 +52,7 @@ def validate(folders: tuple[Path, Path], out: Path, target: str, *more: object) 
     )
 
 
+@pytest.mark.usefixtures("remembered_networks")
 def test_the_operator_is_told_whom_to_enrol_and_only_then_is_anything_asked(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -77,9 +79,10 @@ def test_the_operator_is_told_whom_to_enrol_and_only_then_is_anything_asked(
     }, "and no template"
     assert not any(person in (tmp_path / "validation.json").read_text() for person in people)
     again = validate(folders, tmp_path, url)
-    assert (again.code, "exists already" in again.err) == (1, True)
+    require_refusal(again, "output", ..., "--force")
 
 
+@pytest.mark.usefixtures("remembered_networks")
 def test_a_built_in_target_needs_no_enrolment_and_templates_are_kept_on_request(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -104,18 +107,7 @@ def policy(folder: Path, rule: str = 'attack = "worst"\nfar = 1e-3\nqueries = 14
     return path
 
 
-def test_a_policy_about_another_result_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
-    rules = policy(tmp_path, "far = 1e-4\ntar_max = 0.01")
-    for command in (
-        ("validate", "--target", "encoder:sface", "--enrol", "nobody"),
-        ("invert", "nobody", "--encoder", "a"),
-    ):
-        done = run(*command, "--out", tmp_path / "out", "--policy", rules)
-        assert done.code == 1
-        assert done.err.endswith("rule 1 is about what 'unface audit' writes; leave it to 'unface gate'\n")
-        assert not (tmp_path / "out").exists()
-
-
+@pytest.mark.usefixtures("remembered_networks")
 def test_enrolled_pictures_without_a_face_are_named_before_anything_is_sent(
     folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -186,6 +178,7 @@ def test_a_target_that_refuses_is_told_after_one_question_and_before_anything_is
     )
 
 
+@pytest.mark.usefixtures("remembered_networks")
 def test_a_banned_run_says_so_in_one_line_and_keeps_its_ledger(folders: tuple[Path, Path], tmp_path: Path) -> None:
     face = Face(limit=5)
     face.service.people = {path.name for path in folders[0].iterdir()}
@@ -197,24 +190,3 @@ def test_a_banned_run_says_so_in_one_line_and_keeps_its_ledger(folders: tuple[Pa
     assert "403 Forbidden" in done.err
     assert (tmp_path / "ledger.jsonl").is_file()
     assert not (tmp_path / "validation.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "why"),
-    [
-        (("--target", "https://faces.example/{person}", "--enrol", "x"), "say who allowed this with --authorised-by"),
-        (("--target", "https://faces.example/", "--enrol", "x"), "does not say who is compared"),
-        (("--target", "http://localhost/{person}", "--enrol", "x", "--field", "a"), "'a' is not NAME=VALUE"),
-        (("--target", "nothing", "--enrol", "x"), "not a target"),
-        (("--target", "ppfr:dctdp/published/sface", "--enrol", "x"), "nobody measured how well it recognises people"),
-        (("--target", "encoder:sface", "--enrol", "x", "--quiz"), "add --attack map2v or --attack map2v-improved"),
-        (("--target", "command:true", "--enrol", "x", "--score-path", "a"), "are for http; leave them out"),
-    ],
-)
-def test_bad_options_are_one_line_before_any_weights_are_read(
-    tmp_path: Path, options: tuple[str, ...], why: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "empty"))
-    done = run("validate", *options, "--out", tmp_path / "out")
-    assert (done.code, done.err.count("\n"), why in done.err) == (1, 1, True), done.err
-    assert not (tmp_path / "out").exists()

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unface.data import Curation, EmbeddingSet, curate, usual_images
-from unface.errors import UnfaceError
 
 
 def with_sizes(sizes: list[int]) -> EmbeddingSet:
@@ -59,25 +58,6 @@ def test_usual_images_is_the_lower_median_at_most_twenty() -> None:
     assert usual_images(with_sizes([1, 4, 6, 9])) == 4
     assert usual_images(with_sizes([30, 40, 50])) == 20
     assert usual_images(with_sizes([30, 40, 50]), at_most=35) == 35
-
-
-def test_too_few_identities_says_how_many_have_how_many() -> None:
-    with pytest.raises(UnfaceError) as caught:
-        curate(with_sizes([20, 3, 3, 2]), 20, 0)
-    assert str(caught.value) == (
-        "faces.parquet: 1 of 4 identities have at least 20 images, 2 are needed;"
-        " identities by images: 1 with 20, 2 with 3, 1 with 2"
-    )
-    with pytest.raises(
-        UnfaceError, match="1 with 8, 1 with 7, 1 with 6, 1 with 5, 1 with 4, 1 with 3, and others with fewer"
-    ):
-        curate(with_sizes([1, 2, 3, 4, 5, 6, 7, 8]), 9, 0)
-
-
-def test_no_images_is_refused() -> None:
-    with pytest.raises(UnfaceError) as caught:
-        curate(with_sizes([2, 2]), 0, 0)
-    assert str(caught.value) == "faces.parquet: asked for 0 images of each identity; ask for at least 1"
 
 
 def with_bad_rows(good: list[int], bad: list[int]) -> EmbeddingSet:

@@ -10,7 +10,6 @@ from docs.figures import embedded_files
 
 from tests.real import nobody_pictures
 from unface.data import EMBEDDED_ENCODERS, EmbeddingSet, nobody, things
-from unface.errors import UnfaceError
 from unface.models import card
 
 
@@ -74,12 +73,6 @@ def test_the_data_card_has_the_size_and_hash_of_every_file() -> None:
     made = "\n".join(embedded_files())
     assert made.count("sha256") == 1
     assert made in (root / "docs" / "data.md").read_text(encoding="utf-8")
-
-
-def test_an_encoder_that_is_not_embedded_is_one_sentence() -> None:
-    for found in (nobody, things):
-        with pytest.raises(UnfaceError, match=r"'clip'; choose from sface, sscd-int8, dinov2-s-focus$"):
-            found("clip")
 
 
 def test_the_picture_pack_is_small_and_of_people_whose_vectors_are_embedded() -> None:

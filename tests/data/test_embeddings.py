@@ -140,23 +140,12 @@ def test_sha256_moves_with_content_and_not_with_source() -> None:
     assert changed("nothing").sha256() == changed("only the source").sha256()
 
 
-def test_two_spaces_never_mix_and_the_error_names_both() -> None:
-    a = Space("arcface", "0123456789abcdef" * 4, 512, True)
-    b = Space(None, None, 512, False)
-    require_same_space(a, Space("arcface", "0123456789abcdef" * 4, 512, True))
-    with pytest.raises(UnfaceError) as caught:
-        require_same_space(a, b)
-    assert str(caught.value) == (
-        "two embedding spaces never mix: 'arcface' (weights '0123456789ab'), 512 dimensions, normalised;"
-        " and unknown encoder, 512 dimensions, not normalised"
-    )
-
-
 @pytest.mark.parametrize(
     "other",
     [Space("b", "00", 4, True), Space("a", "01", 4, True), Space("a", "00", 5, True), Space("a", "00", 4, False)],
 )
 def test_every_part_of_a_space_counts(other: Space) -> None:
+    require_same_space(Space("a", "00", 4, True), Space("a", "00", 4, True))
     with pytest.raises(UnfaceError):
         require_same_space(Space("a", "00", 4, True), other)
 

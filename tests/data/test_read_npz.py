@@ -1,9 +1,6 @@
 """If these fail, a NumPy archive is misread, believed before its size, or runs what somebody hid in it."""
 
 import os
-import zipfile
-from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,17 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals.table import refused
 from unface.data import EmbeddingSet, read_embeddings
-from unface.errors import UnfaceError
 
 VECTORS = np.arange(1, 9, dtype=np.float32).reshape(4, 2)
 NAMES = ["zoe", "ann", "zoe", "ann"]
-
-
-def refusal(path: Path) -> str:
-    with pytest.raises(UnfaceError) as caught:
-        read_embeddings(path)
-    return str(caught.value)
 
 
 def names_of(found: EmbeddingSet) -> list[str]:
@@ -46,7 +37,6 @@ def test_npz_arrays_go_by_the_names_given_too(tmp_path: Path) -> None:
     found = read_embeddings(tmp_path / "a.npz", vector="face", identity="who")
     assert names_of(found) == NAMES
     assert found.ids.tolist() == ["w", "x", "y", "z"]
-    assert refusal(tmp_path / "a.npz") == "a.npz: no array 'vector' or 'vectors'; there is 'face', 'who', 'id'"
 
 
 def test_np_load_is_told_not_to_unpickle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,42 +69,9 @@ def test_a_pickle_in_an_npz_is_never_run(tmp_path: Path, where: str) -> None:
     arrays = {"vectors": VECTORS, "identities": np.array(NAMES), "ids": np.array(list("wxyz")), "other": np.arange(4)}
     bomb = np.array([Bomb(trace)] * 4, dtype=object)
     np.savez(tmp_path / "a.npz", allow_pickle=True, **{**arrays, where: bomb})
-    expected = f"a.npz: {where!r} is an object array, never unpickled; save it as {where}.astype(str)"
-    assert refusal(tmp_path / "a.npz") == expected
+    with refused("vectors", "a.npz", repr(where)):
+        read_embeddings(tmp_path / "a.npz")
     assert not trace.exists()
     with np.load(tmp_path / "a.npz", allow_pickle=True) as archive:  # the bomb is live: the test can fail
         assert archive[where] is not None
     assert trace.exists()
-
-
-@pytest.mark.parametrize("shape", ["(1000000000000, 2)", "(4, -2)", "(3, 2)", "(5, 2)"])
-def test_an_npz_header_is_not_believed_before_its_size(tmp_path: Path, shape: str) -> None:
-    stored = BytesIO()
-    np.save(stored, VECTORS)
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
-    body = stored.getvalue()[:8] + len(header).to_bytes(2, "little") + header + stored.getvalue()[128:]
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr("vectors.npy", body)
-    assert refusal(tmp_path / "a.npz") == (
-        f"a.npz: 'vectors' promises shape {shape}, which its bytes do not hold; copy the file again"
-    )
-
-
-def test_an_npz_without_arrays_or_with_other_files_is_one_line(tmp_path: Path) -> None:
-    np.savez(tmp_path / "none.npz")
-    assert refusal(tmp_path / "none.npz") == "none.npz: no array 'vector' or 'vectors'; there is no arrays"
-    with zipfile.ZipFile(tmp_path / "zip.npz", "w") as archive:
-        archive.writestr("readme.txt", "hello")
-    assert refusal(tmp_path / "zip.npz") == (
-        "zip.npz: not a readable .npz file (no array in it); for pictures name an --encoder"
-    )
-
-
-def test_a_name_that_was_asked_for_is_not_replaced_by_the_usual_one(tmp_path: Path) -> None:
-    path = tmp_path / "faces.npz"
-    np.savez(path, vectors=np.eye(4), identities=["a", "a", "b", "b"])
-    read = partial(read_embeddings, path)
-    for misspelt in (partial(read, vector="typo"), partial(read, identity="typo"), partial(read, id="typo")):
-        with pytest.raises(UnfaceError) as error:
-            misspelt()
-        assert str(error.value) == "faces.npz: no array 'typo'; there is 'vectors', 'identities'"

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.refusals.table import refused
 from unface.data import EmbeddingSet, read_embeddings, read_images
 from unface.data.embeddings import Columns
-from unface.errors import UnfaceError
 from unface.release.faces import parquet_faces
 
 VECTORS = np.arange(1, 13, dtype=np.float32).reshape(4, 3)
@@ -23,12 +23,6 @@ NAMES = ["zoe", "ann", "zoe", "ann"]
 def table(vector: pa.Array | None = None, identity: pa.Array | None = None, **more: pa.Array) -> pa.Table:
     vector = pa.FixedSizeListArray.from_arrays(pa.array(VECTORS.reshape(-1)), 3) if vector is None else vector
     return pa.table({"identity": NAMES if identity is None else identity, "vector": vector, **more})
-
-
-def refusal(source: object, **options: object) -> str:
-    with pytest.raises(UnfaceError) as caught:
-        read_embeddings(source, **options)  # type: ignore[arg-type]
-    return str(caught.value)
 
 
 def same(found: EmbeddingSet) -> bool:
@@ -103,78 +97,18 @@ def test_sliced_and_chunked_tables_give_their_own_rows() -> None:
 def test_nulls_name_their_row_or_are_dropped(kind: pa.DataType) -> None:
     vector = pa.chunked_array([pa.array([[1, 2], None], type=kind), pa.array([[3, 4], [5, None], [6, 7]], type=kind)])
     source = pa.table({"identity": list("abcab"), "id": list("vwxyz"), "vector": vector})
-    assert refusal(source) == "table: row 1 (id 'w') has null in 'vector'; drop it or pass --bad-rows drop"
-    assert refusal(source.slice(2)) == "table: row 1 (id 'y') has null in 'vector'; drop it or pass --bad-rows drop"
+    for given, named in ((source, "row 1 (id 'w')"), (source.slice(2), "row 1 (id 'y')")):
+        with refused("vectors", "table", named, "null"):
+            read_embeddings(given)
     found = read_embeddings(source, bad_rows="drop")
     assert found.vectors.tolist() == [[1, 2], [3, 4], [6, 7]]
     assert found.ids.tolist() == ["v", "x", "z"]
     assert "skipped 2 of 5 rows: 2 with null in 'vector'" in found.notes
 
 
-def test_a_column_of_nulls_alone_is_refused() -> None:
-    vector = pa.array([None] * 4, type=pa.list_(pa.float32()))
-    assert refusal(table(vector)).startswith("table: row 0 (id '0') has null in 'vector'")
-    assert refusal(table(vector), bad_rows="drop").startswith("table: no usable rows; skipped 4 of 4")
-
-
-def test_ragged_lists_name_the_row_and_both_lengths() -> None:
-    vector = pa.array([None, [1.0, 2.0], [3.0], [4.0, 5.0]])
-    expected = "table: row 2 (id '2') has 1 numbers in 'vector', row 1 has 2; every row needs the same length"
-    assert refusal(table(vector)) == expected
-    assert refusal(table(vector), bad_rows="drop") == expected
-
-
-def test_null_identities_are_missing_identities() -> None:
-    expected = "table: row 1 (id '1') has no identity in 'identity'; drop it or pass --bad-rows drop"
-    for identity in (
-        pa.array(["a", None, "b", "a"]),
-        pa.array([1, None, 2, 1]),
-        pa.array(["a", None, "b", "a"]).dictionary_encode(),
-    ):
-        assert refusal(table(identity=identity)) == expected
-
-
-@pytest.mark.parametrize(
-    ("vector", "held"),
-    [
-        (pa.array([1.0, 2.0, 3.0, 4.0]), "double"),
-        (pa.array([["a"]] * 4), "list<item: string>"),
-        (pa.array([[True]] * 4), "list<item: bool>"),
-        (pa.array(["x"] * 4), "string"),
-        (pa.array([[[1.0]]] * 4), "list<item: list<item: double>>"),
-    ],
-)
-def test_a_vector_column_of_something_else_is_refused(vector: pa.Array, held: str) -> None:
-    assert refusal(table(vector)) == f"table: 'vector' holds {held}; expected lists of numbers, one for each row"
-
-
-def test_an_identity_column_of_something_else_is_refused() -> None:
-    assert refusal(table(identity=pa.array([0.5, 1.0, 2.0, 3.0]))) == (
-        "table: 'identity' holds double; expected text or integers"
-    )
-
-
-def test_a_missing_column_lists_those_that_exist() -> None:
-    there = "there is 'identity', 'vector': name yours with read_embeddings"
-    assert refusal(table(), vector="face") == f"table: no column 'face'; {there}(table, vector=…)"
-    assert refusal(table(), identity="who") == f"table: no column 'who'; {there}(table, identity=…)"
-    both = "table: no column 'vector' or 'identity'; there is no columns: name yours with read_embeddings"
-    assert refusal(pa.table({})) == f"{both}(table, vector=…, identity=…)"
-
-
-def test_two_columns_of_one_name_are_refused() -> None:
-    twice = pa.Table.from_arrays([pa.array(NAMES)] * 2, names=["identity", "identity"])
-    assert refusal(twice) == "table: two columns are called 'identity'; rename one"
-
-
 def test_columns_go_by_the_names_given() -> None:
     source = table().rename_columns(["who", "face"])
     assert same(read_embeddings(source, vector="face", identity="who"))
-    assert "in 'who'" in refusal(
-        source.set_column(0, "who", [[None] * 4]).cast(pa.schema([("who", pa.string()), source.schema.field(1)])),
-        vector="face",
-        identity="who",
-    )
 
 
 def test_other_columns_pass_through_with_their_types() -> None:
@@ -191,27 +125,10 @@ def test_other_columns_pass_through_with_their_types() -> None:
     assert found.notes == ("column 'box' left out: list<item: int64> is not a label",)
 
 
-def test_other_sources_are_refused_by_their_type() -> None:
-    expected = (
-        "int is not a source of embeddings; expected a path, an Arrow table, a data frame, or (vectors, identities)"
-    )
-    assert refusal(5) == expected
-    assert refusal((VECTORS, NAMES, NAMES)) == "arrays: a tuple of 3 parts; expected (vectors, identities)"
-    assert refusal(pd.DataFrame({"vector": [1, "x"]})).startswith("table: cannot be read as Arrow (")
-
-
 def test_arrays_and_sets_are_sources_too() -> None:
     found = read_embeddings((VECTORS, NAMES))
     assert same(found)
     assert read_embeddings(found) is found
-
-
-def test_an_id_column_that_was_asked_for_must_be_there() -> None:
-    table = pa.table({"identity": ["a", "b"], "vector": [[1.0, 2.0], [3.0, 4.0]]})
-    with pytest.raises(UnfaceError) as error:
-        read_embeddings(table, id="typo")
-    there = "there is 'identity', 'vector': name yours with read_embeddings(table, id=…)"
-    assert str(error.value) == f"table: no column 'typo'; {there}"
 
 
 def test_tensors_of_one_dimension_are_vectors(tmp_path: Path) -> None:
@@ -223,11 +140,6 @@ def test_tensors_of_one_dimension_are_vectors(tmp_path: Path) -> None:
     assert np.array_equal(found.labels["around"], VECTORS)
     halves = pa.chunked_array([tensors[:1], tensors[1:]])
     assert same(read_embeddings(table(halves)))
-
-
-def test_tensors_of_more_dimensions_are_not() -> None:
-    square = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ones((4, 3, 2), np.float32))
-    assert refusal(table(square)) == "table: 'vector' holds tensors of shape (3, 2); flatten them to one dimension"
 
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])

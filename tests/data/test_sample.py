@@ -11,7 +11,6 @@ import pytest
 from unface import make_identities, read_embeddings, write_embeddings
 from unface.data import collection
 from unface.data.collection import sampled_people
-from unface.errors import UnfaceError
 
 
 def pieces(counts: dict[str, int], rows: int = 50) -> Iterator[Counter[str]]:
@@ -62,13 +61,6 @@ def test_no_more_names_are_held_than_the_sample_needs(monkeypatch: pytest.Monkey
     assert max(held) <= 2 * 1040 + 50
 
 
-def test_people_with_one_row_are_not_drawn() -> None:
-    with pytest.raises(UnfaceError, match=r"^x: 1 people have 2 pictures or more; a sample needs at least 2 of them$"):
-        sampled_people(lambda: iter([Counter({"a": 2, "b": 1})]), 5, 0, "x")
-    with pytest.raises(UnfaceError, match=r"^--sample 1: is a number of people; give at least 2$"):
-        sampled_people(lambda: iter([Counter({"a": 2, "b": 2})]), 1, 0, "x")
-
-
 def test_the_same_people_are_drawn_from_every_kind_of_source(tmp_path: Path) -> None:
     made = make_identities(50, 4, 8, seed=3)
     write_embeddings(made, tmp_path / "whole.parquet")
@@ -85,9 +77,3 @@ def test_the_same_people_are_drawn_from_every_kind_of_source(tmp_path: Path) -> 
     assert all(note in one.notes and one.sample == 6 for one in drawn)
     everyone = read_embeddings(tmp_path / "whole.parquet", sample=500)
     assert everyone.notes[-1].endswith("there are no more (500 were asked for)")
-
-
-def test_a_sample_needs_identities(tmp_path: Path) -> None:
-    write_embeddings(make_identities(5, 2, 4), tmp_path / "x.parquet")
-    with pytest.raises(UnfaceError, match=r"^x\.parquet: --sample draws people, and no identities are read here"):
-        read_embeddings(tmp_path / "x.parquet", identity=None, sample=3)

@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals.table import refused
 from unface.data import (
     DEFAULT_SHARES,
     PAPER_SHARES,
-    EmbeddingSet,
     Role,
     Split,
     make_identities,
     split_from_column,
     split_identities,
 )
-from unface.errors import UnfaceError
 
 names = st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=8, max_size=60, unique=True)
 
@@ -98,41 +97,14 @@ def test_the_hash_is_over_the_sorted_roles() -> None:
     assert Split({a: Role.TEST, b: Role.FIT}, seed=0).hash != split.hash
 
 
-def refusal(**options: object) -> str:
-    with pytest.raises(UnfaceError) as caught:
-        split_identities(**options)  # type: ignore[arg-type]
-    return str(caught.value)
-
-
-@pytest.mark.parametrize("count", [0, 1, 7])
-def test_too_few_identities_says_how_many_are_needed(count: int) -> None:
-    assert refusal(names=map(str, range(count))) == (
-        f"split: {count} identities are too few for fit, train, calibrate, test;"
-        " at least 8 are needed, two for each role at these shares"
-    )
-
-
 def test_the_number_said_to_be_needed_is_enough() -> None:
     """Cuts at 0.9 n and 0.95 n, rounded: 35 gives 32, 33, 35 and so one for calibrate; 36 gives 32, 34, 36."""
     shares = {Role.TRAIN: 0.9, Role.CALIBRATE: 0.05, Role.TEST: 0.05}
-    assert "are too few for train, calibrate, test; at least 36 are needed" in refusal(names="abcd", shares=shares)
+    with refused("split", "split", "at least 36"):
+        split_identities("abcd", shares=shares)
     assert min(list(split_identities(map(str, range(36)), shares=shares).counts().values())[1:]) >= 2
-    with pytest.raises(UnfaceError):
+    with refused("split", "split"):
         split_identities(map(str, range(35)), shares=shares)
-
-
-@pytest.mark.parametrize("shares", [{Role.TEST: 0.5}, {Role.TEST: 1.5, Role.FIT: -0.5}, {Role.TEST: float("nan")}])
-def test_shares_that_do_not_add_up_are_refused(shares: dict[Role, float]) -> None:
-    assert "expected numbers of 0.001 or more (or 0) that add up to 1" in refusal(names="abcdefgh", shares=shares)
-
-
-def test_a_stranger_has_no_role() -> None:
-    split = split_identities(map(str, range(8)))
-    with pytest.raises(UnfaceError) as caught:
-        split.role_of("eve")
-    assert str(caught.value) == "identity 'eve' is not in this split; split the set it comes from"
-    with pytest.raises(UnfaceError):
-        split.rows(EmbeddingSet.from_arrays(np.eye(2), ["0", "eve"]), Role.FIT)
 
 
 def test_a_column_of_roles_is_a_split() -> None:
@@ -140,21 +112,3 @@ def test_a_column_of_roles_is_a_split() -> None:
     assert split.role_of("ann") is Role.FIT
     assert split.counts() == {Role.FIT: 1, Role.TRAIN: 0, Role.CALIBRATE: 0, Role.TEST: 1}
     assert split.seed is None
-
-
-def test_an_identity_in_two_roles_is_refused_by_name() -> None:
-    with pytest.raises(UnfaceError) as caught:
-        split_from_column(["ann", "bob", "ann"], ["fit", "test", "train"])
-    assert str(caught.value) == "split: identity 'ann' is in two roles, fit and train; give it one"
-
-
-def test_an_unknown_role_lists_the_roles() -> None:
-    with pytest.raises(UnfaceError) as caught:
-        split_from_column(["ann", "bob"], ["fit", "valid"])
-    assert str(caught.value) == "split: row 1 has role 'valid'; roles are fit, train, calibrate, test"
-
-
-def test_columns_of_two_lengths_are_refused() -> None:
-    with pytest.raises(UnfaceError) as caught:
-        split_from_column(["ann", "bob"], ["fit"])
-    assert str(caught.value) == "split: 2 identities but 1 roles; expected one role for each row"

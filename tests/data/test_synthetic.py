@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from unface.data import identity_basis, make_identities
-from unface.errors import UnfaceError
 
 
 def test_a_set_has_the_sizes_asked_for_and_names_in_order() -> None:
@@ -69,23 +68,3 @@ def test_unequal_sizes_have_the_mean_asked_for_and_at_least_two() -> None:
     assert sizes.min() == 2
     assert sizes.mean() == pytest.approx(10, abs=0.45)
     assert sizes.std() == pytest.approx(np.sqrt(9 * 8), rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"identities": 1}, "synthetic: 1 identities; expected at least 2"),
-        ({"images": 0}, "synthetic: 0 images; expected at least 1"),
-        ({"images": 1, "unequal": True}, "synthetic: 1 images; expected at least 2"),
-        ({"dim": 0}, "synthetic: 0 dimensions; expected at least 1"),
-        ({"rank": 5}, "synthetic: rank 5 with 4 dimensions; expected 1 to 4"),
-        ({"rank": 0}, "synthetic: rank 0 with 4 dimensions; expected 1 to 4"),
-        ({"between": -1.0}, "synthetic: between -1; expected 0 or more"),
-        ({"within": float("nan")}, "synthetic: within nan; expected 0 or more"),
-        ({"tails": 0.0}, "synthetic: tails 0.0; expected more than 0, or None"),
-    ],
-)
-def test_models_that_do_not_exist_are_refused(options: dict[str, int], sentence: str) -> None:
-    with pytest.raises(UnfaceError) as caught:
-        make_identities(**{"identities": 3, "images": 2, "dim": 4, **options})  # type: ignore[arg-type]
-    assert str(caught.value) == sentence

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
+from tests.refusals.table import refused
 from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, write_embeddings
-from unface.errors import UnfaceError
-from unface.output.write import SEE_TO_IT
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
@@ -73,21 +72,6 @@ def test_several_row_groups_are_one_set(tmp_path: Path, monkeypatch: pytest.Monk
     assert read_embeddings(tmp_path / "a.parquet").sha256() == before.sha256()
 
 
-@pytest.mark.parametrize(
-    ("value", "sentence"),
-    [
-        (1e5, "a.parquet: float16 ends at 65504, a vector has 100000; write float32"),
-        (1e-9, "a.parquet: row 1 would be all zeros in float16; write float32"),
-    ],
-)
-def test_what_float16_cannot_hold_is_refused(tmp_path: Path, value: float, sentence: str) -> None:
-    vectors = np.array([[1, 2], [value, value]], dtype=np.float32)
-    with pytest.raises(UnfaceError) as caught:
-        write_embeddings(EmbeddingSet.from_arrays(vectors, ["a", "b"]), tmp_path / "a.parquet", dtype="float16")
-    assert str(caught.value) == sentence
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = make_identities(3, 2, 4)
     write_embeddings(before, tmp_path / "a.parquet")
@@ -97,9 +81,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq, "write_table", full)
-    with pytest.raises(UnfaceError) as caught:
+    with refused("output", "a.parquet", "No space left on device"):
         write_embeddings(make_identities(3, 2, 4, seed=1), tmp_path / "a.parquet")
-    assert str(caught.value) == f"a.parquet: cannot be written (No space left on device); {SEE_TO_IT}"
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
     assert read_embeddings(tmp_path / "a.parquet").sha256() == before.sha256()
 
@@ -109,23 +92,3 @@ def test_a_write_replaces_what_was_there(tmp_path: Path) -> None:
         write_embeddings(make_identities(3, 2, 4, seed=seed), tmp_path / "a.parquet")
     assert read_embeddings(tmp_path / "a.parquet").sha256() == make_identities(3, 2, 4, seed=1).sha256()
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
-
-
-def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UnfaceError) as caught:
-        write_embeddings(make_identities(3, 2, 4), tmp_path / "gone" / "a.parquet")
-    assert str(caught.value).startswith("a.parquet: cannot be written (")
-    assert len(str(caught.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("labels", "sentence"),
-    [
-        ({"vector": [1, 2]}, "a.parquet: a label is called 'vector', which is a column of its own; rename it"),
-        ({"mixed": np.array([1, "a"], dtype=object)}, "a.parquet: label 'mixed' cannot be written ("),
-    ],
-)
-def test_labels_that_cannot_be_columns_are_refused(tmp_path: Path, labels: dict[str, list[int]], sentence: str) -> None:
-    with pytest.raises(UnfaceError) as caught:
-        write_embeddings(EmbeddingSet.from_arrays(np.eye(2), ["a", "b"], labels=labels), tmp_path / "a.parquet")
-    assert str(caught.value).startswith(sentence)

@@ -5,15 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.command import unface as run
 from tests.data.pictures import jpeg, write_zip
 from tests.encode.tiny import card, write_onnx
+from tests.kit.command import unface as run
 from tests.real import nobody_pictures, weights_here
+from tests.refusals.table import refused
 from unface.data import ImageSet, decode, read_embeddings, read_images
 from unface.encode import encode_images
 from unface.encode.onnx import OnnxEncoder
 from unface.encode.prepare import Preparer
-from unface.errors import UnfaceError
 from unface.faces import Landmarks106, TraitCrop, cut_out, main_face, trait_region
 from unface.faces.detect import YuNet
 
@@ -69,9 +69,9 @@ def test_each_trait_has_a_space_of_its_own_and_failures_are_counted(tmp_path: Pa
     again = {"detector": detector, "keep": True}
     assert encode_images(images, encoder, eyes.path, crop=crop, **again).rows == 2  # type: ignore[arg-type]
     for other in (None, TraitCrop("nose", landmarks)):
-        with pytest.raises(UnfaceError, match="is of other pictures, weights or detector"):
+        with refused("encoder", ..., "other"):
             encode_images(images, encoder, eyes.path, crop=other, **again)  # type: ignore[arg-type]
-    with pytest.raises(UnfaceError, match="the eyes cannot be found without a detector; leave out --detector none"):
+    with refused("encoder", None, "--detector none"):
         encode_images(images, encoder, tmp_path / "e.parquet", detector=None, crop=crop)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.encode.tiny import SIZE, card, noise
+from tests.refusals.table import refused
 from unface.encode import framed, tensor_of
-from unface.errors import UnfaceError
 from unface.models import Input
 
 
@@ -61,7 +61,7 @@ def test_the_tensor_is_what_the_card_says() -> None:
 
 @pytest.mark.parametrize("image", [np.zeros((4, 4), np.uint8), np.zeros((4, 4, 4), np.uint8), np.zeros((4, 4, 3))])
 def test_what_is_no_picture_is_one_sentence(image: np.ndarray) -> None:
-    with pytest.raises(UnfaceError, match=r"expected uint8 RGB \(height, width, 3\)"):
+    with refused("encoder", None, "expected uint8", "3"):
         framed(image, card().input)
 
 

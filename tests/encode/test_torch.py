@@ -10,10 +10,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.encode.tiny import MATRIX, SIZE, card, noise, write_onnx
 from tests.real import weights_here
+from tests.refusals.table import refused
 from unface.encode import TorchBacked, load_encoder, tensor_of
 from unface.encode.onnx import OnnxEncoder
 from unface.encode.torch_encoder import AugNet, EfficientNetLite0, MobileNetV2, SameConv, TorchEncoder
-from unface.errors import UnfaceError
 from unface.seeds import stream
 
 
@@ -96,7 +96,7 @@ def test_a_graph_with_other_operators_is_one_sentence(tmp_path: Path) -> None:
     model.graph.output[0].name = "bent"
     onnx.save(model, str(path))
     encoder = OnnxEncoder(card(), path)
-    with pytest.raises(UnfaceError, match="tiny: its graph has Tanh, which are not read into torch"):
+    with refused("encoder", "tiny"):
         encoder.torch_module()
 
 
@@ -132,12 +132,12 @@ class Evil:
 def test_a_pickle_that_runs_code_is_never_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     torch.save({"features.0.0.weight": Evil()}, tmp_path / "weights.pth")
-    with pytest.raises(UnfaceError, match=r"weights\.pth: not the weights expected here \(UnpicklingError\)"):
+    with refused("encoder", "weights.pth", "UnpicklingError"):
         TorchEncoder(card(architecture="mobilenet_v2"), tmp_path / "weights.pth")
     assert not (tmp_path / "evil").exists()
 
 
 def test_weights_of_something_else_are_one_sentence(tmp_path: Path) -> None:
     torch.save(AugNet().state_dict(), tmp_path / "weights.pth")
-    with pytest.raises(UnfaceError, match="not the weights expected here"):
+    with refused("encoder", "weights.pth"):
         TorchEncoder(card(architecture="mobilenet_v2"), tmp_path / "weights.pth")

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from tests.cli.command import unface
 from tests.erase.people import people
+from tests.kit.command import unface
+from tests.refusals.table import refused
 from tests.stores.contract import DIM as STORE_DIM
-from unface import UnfaceError
 from unface.data import EmbeddingSet
 from unface.erase import (
     CONTROLS,
@@ -192,7 +192,7 @@ def test_behind_a_face_gate_every_form_releases_the_same_vectors(kind: str, form
 
 def test_a_faiss_transform_behind_a_gate_is_refused_with_the_reason() -> None:
     pytest.importorskip("faiss", reason="faiss is not installed")
-    with pytest.raises(UnfaceError, match="has a face gate, and a FAISS pre-transform is one linear map"):
+    with refused("projection", "faiss_transform"):
         fitted("gated isp", True).faiss_transform()
 
 

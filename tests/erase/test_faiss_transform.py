@@ -1,6 +1,5 @@
 """If these fail, a raw query put to an index of erased vectors finds other things than its erased form would."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import pytest
 
 from tests.erase.people import people
 from unface.erase import ISP, LEACE, Eraser, Projection
-from unface.errors import UnfaceError
 
 faiss = pytest.importorskip("faiss", reason="faiss is not installed")
 
@@ -46,10 +44,3 @@ def test_raw_queries_find_what_erased_ones_find_also_after_the_index_was_saved(e
     assert np.array_equal(at[:, 0], np.arange(len(made)))
     assert np.array_equal(at[:, 1], index.search(erased, 2)[1][:, 1])
     assert near[:, 0] == pytest.approx(0, abs=1e-4 * float(np.square(erased).sum(axis=1).max()))
-
-
-def test_without_faiss_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    vectors = np.array([[1, 0, 0], [-1, 0, 0]], np.float32)
-    with pytest.raises(UnfaceError, match=r"pip install 'unface\[stores\]'"):
-        ISP(1).fit(vectors, [0, 1]).projection_.faiss_transform()

@@ -3,8 +3,6 @@
 Covariances are planted: which directions must be kept, and what is left to see in them, is known by construction.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -14,16 +12,13 @@ from tests.erase.people import people
 from unface import verify
 from unface.data import identity_basis, make_identities
 from unface.erase import (
-    FitError,
     Keeper,
     RandomSubspace,
     certificate,
     copy_covariance,
-    make_eraser,
     task_covariance,
 )
 from unface.erase.file import from_bytes, to_bytes
-from unface.errors import UnfaceError
 from unface.moments import MomentStream
 
 DIM = 24
@@ -166,33 +161,3 @@ def test_a_task_takes_the_place_of_copies() -> None:
     vectors, codes = planted(np.full(DIM, 0.5), np.ones(DIM))
     kept = kept_axes(Keeper(3, mu=0, nuisance=nuisance), vectors, codes)
     assert np.rad2deg(subspace_angles(kept, np.eye(DIM)[:, :3])).max() < 10
-
-
-def test_what_it_cannot_do_is_refused_in_one_line() -> None:
-    made = people(12, 4, DIM)
-    noise = np.eye(DIM)
-    refused = {
-        "25 of 24 dimensions to keep": Keeper(25, nuisance=noise),
-        "0 of 24 dimensions to keep": Keeper(0, nuisance=noise),
-        "mu -1; expected 0 or more": Keeper(3, mu=-1, nuisance=noise),
-        "no copies and no task": Keeper(3),
-        "expected a covariance of shape": Keeper(3, nuisance=np.eye(5)),
-        "copies are the same as their originals": Keeper(3, nuisance=0 * noise),
-    }
-    for message, eraser in refused.items():
-        with pytest.raises(FitError, match=message) as error:
-            eraser.fit(made.vectors, made.identities)
-        assert "\n" not in str(error.value)
-    with pytest.raises(FitError, match="every identity has one image"):
-        Keeper(3, nuisance=noise).fit(made.vectors, np.arange(len(made)))
-    with pytest.raises(FitError, match="differ in 4 only"):
-        Keeper(5, nuisance=noise).fit(made.vectors[:8] * (np.arange(DIM) < 4), np.arange(8) % 2)
-    with pytest.raises(FitError, match="no copies"):
-        copy_covariance(made.vectors[:0], made.vectors[:0])
-    with pytest.raises(UnfaceError, match="needs copies of pictures"):
-        make_eraser("keeper", 3)
-    with pytest.raises(UnfaceError, match="at least one must be kept"):
-        make_eraser("keeper", DIM, nuisance=noise)
-    good = Keeper(3, nuisance=noise).fit(made.vectors, made.identities).projection_
-    with pytest.raises(UnfaceError, match="overlap"):
-        replace(good, directions=np.eye(DIM)[:, 3:].copy())

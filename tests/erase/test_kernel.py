@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.refusals.table import refused
 from tests.scale.stored import DIM, PEOPLE, oblique, projection
 from unface.data import Space, make_identities
 from unface.erase import LEACE, Projection, fit_projection
-from unface.errors import UnfaceError
 
 
 def first_removed(*, normalised: bool, normalise: bool) -> Projection:
@@ -65,13 +65,6 @@ def test_rows_may_be_larger_than_a_block_or_none_at_all(monkeypatch: pytest.Monk
     assert projection().kernel.rows(PEOPLE.vectors[:0]).vectors.shape == (0, DIM)
 
 
-def test_what_was_given_stays_as_it_was() -> None:
-    for stored in (np.float32, np.float64):
-        given = PEOPLE.vectors.astype(stored)
-        projection().kernel.rows(given)
-        assert np.array_equal(given, PEOPLE.vectors)
-
-
 @pytest.mark.parametrize("normalised", [True, False])
 def test_a_zero_vector_stays_zero_whatever_the_mean(normalised: bool) -> None:
     given = oblique()
@@ -103,5 +96,5 @@ def test_a_map_that_overflows_is_refused_and_not_released(many: bool) -> None:
         "made", np.eye(2)[:, :1].copy(), np.ones(1), Space(None, None, 2, normalised=False), readers=readers
     )
     given = np.array([[1.0, 1.0]]) if many else np.ones(2)
-    with pytest.raises(UnfaceError, match="vector 0 has NaN, Inf or values too large"):
+    with refused("projection", "apply", "vector 0"):
         by.apply(given)

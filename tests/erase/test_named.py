@@ -1,11 +1,10 @@
 """If these fail, a command that names an eraser gets another one, or another rank than the paper's share."""
 
-from importlib.metadata import EntryPoint, EntryPoints
-
 import numpy as np
 import pytest
 
 from tests.erase.people import matrix_of, people
+from tests.refusals.table import refused
 from unface.erase import (
     CONTROLS,
     ERASERS,
@@ -24,7 +23,6 @@ from unface.erase import (
     make_eraser,
     usual_rank,
 )
-from unface.errors import UnfaceError
 
 KINDS: dict[str, type[Eraser]] = {
     "isp": ISP,
@@ -62,21 +60,9 @@ def test_every_name_is_an_eraser_of_the_rank_that_was_asked_for() -> None:
 
 
 def test_a_name_that_spares_a_task_asks_for_its_vectors() -> None:
-    with pytest.raises(UnfaceError, match=r"eraser 'utility-pca' spares a task; give vectors .* as --spare"):
+    with refused("eraser", None, "'utility-pca'", "--spare"):
         make_eraser("utility-pca", 3)
     assert make_eraser("utility-pca", 3, UTILITY).get_params()["utility"] is UTILITY
-
-
-def test_another_package_can_register_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    installed = EntryPoints([EntryPoint("theirs", "tests.erase.test_named:registered", "unface.erasers")])
-    monkeypatch.setattr("unface.functions.entry_points", installed.select)
-    assert make_eraser("theirs", 5).get_params()["rank"] == 5
-    with pytest.raises(UnfaceError, match=r"'ours' is not known; choose from isp, .*utility-pca.*, pca, theirs$"):
-        make_eraser("ours", 5)
-
-
-def registered(rank: int) -> Eraser:
-    return SAL(rank)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """If these fail, a service that erases by ONNX releases other vectors than we measured."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from tests.erase.people import people
 from unface.erase import ISP, LEACE, Eraser, Projection, fit_projection
-from unface.errors import UnfaceError
 
 
 def run(path: Path, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -120,12 +118,6 @@ def test_vectors_that_vanish_come_out_as_zeros(tmp_path: Path) -> None:
     found.export(tmp_path / "p.onnx")
     given = np.array([[5, 0, 0], [5, 1e-7, 0], [0, 0, 0], [5, 0, -1]], np.float32)
     assert run(tmp_path / "p.onnx", given).tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, -1]]
-
-
-def test_without_the_onnx_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(UnfaceError, match=r"^export: the onnx package is not installed; pip install 'unface\[onnx\]'$"):
-        axis().export(tmp_path / "p.onnx")
 
 
 def axis() -> Projection:

@@ -5,7 +5,6 @@ import pytest
 
 from tests.erase.people import people
 from unface.erase import ISP, Projection, RandomSubspace, chance_cosine, principal_cosines
-from unface.errors import UnfaceError
 
 
 def random(rank: int, dim: int, seed: int) -> RandomSubspace:
@@ -53,11 +52,3 @@ def test_chance_levels_worked_by_hand() -> None:
     assert chance_cosine(2, 2, 4) == 1
     assert chance_cosine(3, 2, 4) == 1
     assert principal_cosines(random(1, 4, 0).projection_, random(2, 4, 1).projection_).chance == chance_cosine(1, 2, 4)
-
-
-def test_projections_that_cannot_be_compared_are_refused() -> None:
-    with pytest.raises(UnfaceError, match="10 and 12 dimensions"):
-        principal_cosines(random(2, 10, 0).projection_, random(2, 12, 0).projection_)
-    for first, second in ((0, 2), (2, 0)):
-        with pytest.raises(UnfaceError, match=f"ranks {first} and {second}; expected at least 1"):
-            principal_cosines(random(first, 10, 0).projection_, random(second, 10, 0).projection_)

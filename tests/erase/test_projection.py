@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.erase.people import matrix_of, people
+from tests.refusals.table import refused
 from unface.data import Space
 from unface.erase import ISP, LEACE, Eraser, Projection, RandomSubspace, fit_projection
 from unface.erase.kernel import cheapest_map
@@ -54,7 +55,7 @@ def test_many_vectors_go_block_by_block_and_come_out_as_each_alone(normalise: bo
     for row in (0, 7, 2047, 2048, 2100, 4095, 4096, 4998, 4999):
         assert erased[row] == pytest.approx(found.apply(given[row]), abs=1e-7)
     given[[2500, 4200], 5] = np.nan
-    with pytest.raises(UnfaceError, match="apply: vector 2500 has NaN"):
+    with refused("projection", "apply", "vector 2500"):
         found.apply(given)
 
 
@@ -93,39 +94,6 @@ def test_no_vectors_are_no_vectors() -> None:
     assert along(0).apply(np.zeros((0, 4))).shape == (0, 4)
 
 
-@pytest.mark.parametrize(
-    ("vectors", "said"),
-    [
-        (np.zeros((2, 5)), r"shape \(2, 5\).*expected numbers of shape \(n, 4\) or \(4,\)"),
-        (np.zeros(3), r"shape \(3,\)"),
-        (np.zeros((2, 2, 4)), r"shape \(2, 2, 4\)"),
-        (np.array(["a", "b", "c", "d"]), "type <U1"),
-        (np.array([[0, 0, 0, 1], [0, np.nan, 0, 1]]), "vector 1 has NaN"),
-        (np.array([0, np.inf, 0, 1]), "vector 0 has NaN, Inf"),
-        (np.array([0, 1e200, 0, 1]), "vector 0 has .*too large for float32; drop it"),
-        (np.array([[0, 1, 0, 1], [0, 1e200, 0, 1], [np.inf, 1e308, 0, 1]]), "vector 1 has"),
-        (np.zeros((2, 4), bool), "type bool"),
-    ],
-)
-@pytest.mark.filterwarnings("error")
-def test_what_cannot_be_applied_is_refused_in_one_line(vectors: object, said: str) -> None:
-    with pytest.raises(UnfaceError, match=said) as caught:
-        along(0).apply(vectors)  # type: ignore[arg-type]  # what is no array of vectors is tested
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("change", [{"encoder": "clip"}, {"weights_sha256": "b" * 64}, {"dim": 8}])
-def test_vectors_of_another_space_are_refused_and_both_are_named(change: dict[str, object]) -> None:
-    mine = Space(encoder="sscd", weights_sha256="a" * 64, dim=4, normalised=True)
-    found = replace(along(0), space=mine)
-    found.require_space(replace(mine, normalised=False))
-    other = replace(mine, **change)  # type: ignore[arg-type]  # parts of several types
-    with pytest.raises(UnfaceError) as caught:
-        found.require_space(other)
-    assert str(mine) in str(caught.value)
-    assert str(other) in str(caught.value)
-
-
 def test_it_says_what_it_is_and_cannot_be_changed() -> None:
     found = along(0, 1)
     assert repr(found).startswith("Projection('axes': 2 of 4 dimensions removed, ")
@@ -152,28 +120,6 @@ def test_fit_projection_names_the_space_of_its_set() -> None:
     named = replace(made, space=Space("sscd", "a" * 64, 24, True))
     assert fit_projection(ISP(3), named).space == named.space
     assert ISP(3).fit(made.vectors, made.identities).projection_.space.encoder is None
-
-
-@pytest.mark.parametrize(
-    ("parts", "said"),
-    [
-        ({"directions": np.ones((4, 1))}, "not those of a projection"),
-        ({"directions": np.full((4, 1), 1e200)}, "not those of a projection"),
-        ({"directions": np.full((4, 1), np.nan)}, "directions has NaN"),
-        ({"directions": np.eye(4)[:, :1].astype(np.float32)}, "directions is float32"),
-        ({"directions": np.zeros((4, 5))}, r"shape \(4, 5\)"),
-        ({"directions": np.eye(5)[:, :1]}, "5 dimensions, its space 4"),
-        ({"readers": np.eye(4)[:, 1:2]}, "not those of a projection"),
-        ({"readers": np.eye(4)}, "readers is float64 of"),
-        ({"mean": np.zeros(3)}, "mean is float64 of"),
-        ({"spectrum": np.ones((1, 1))}, "spectrum is float64 of"),
-    ],
-)
-@pytest.mark.filterwarnings("error")
-def test_what_is_no_projection_cannot_be_made_one(parts: dict[str, object], said: str) -> None:
-    good = along(0)
-    with pytest.raises(UnfaceError, match=said):
-        replace(good, **parts)  # type: ignore[arg-type]  # parts of several types
 
 
 @pytest.mark.parametrize("eraser", [ISP(20), LEACE(20), ISP(60)], ids=repr)

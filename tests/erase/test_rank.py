@@ -5,7 +5,6 @@ import pytest
 
 from unface.erase import ISP
 from unface.erase.eraser import chosen_rank
-from unface.errors import UnfaceError
 
 # Squares 9, 4 and 1 of 14.
 SPECTRUM = np.array([3.0, 2.0, 1.0])
@@ -29,16 +28,3 @@ def test_a_rank_is_taken_as_given_and_neither_is_all_there_is() -> None:
 def test_where_class_means_do_not_differ_every_direction_is_none() -> None:
     assert chosen_rank("isp", np.zeros(0), 5, 4, None, 0.9) == 0
     assert ISP(None).fit(np.ones((4, 3)), [0, 0, 1, 1]).projection_.rank == 0
-
-
-@pytest.mark.parametrize("energy", [0.0, -0.5, 1.0001])
-def test_energy_that_is_no_share_is_refused(energy: float) -> None:
-    with pytest.raises(UnfaceError, match=r"isp: energy .*; expected a share of more than 0 and at most 1"):
-        chosen_rank("isp", SPECTRUM, 5, 4, None, energy)
-
-
-def test_a_rank_that_there_is_not_is_refused_and_the_advice_fits() -> None:
-    with pytest.raises(UnfaceError, match="rank 4, but class means differ in 3 directions only; lower it"):
-        chosen_rank("isp", SPECTRUM, 5, 9, 4, None)
-    with pytest.raises(UnfaceError, match="differ in 0 directions only; are vectors and identities the right ones"):
-        chosen_rank("isp", np.zeros(0), 5, 9, 4, None)

@@ -1,13 +1,10 @@
 """If these fail, a model that erases in torch releases other vectors than we measured."""
 
-import sys
-
 import numpy as np
 import pytest
 
 from tests.erase.people import people
 from unface.erase import ISP, LEACE, Eraser, Projection
-from unface.errors import UnfaceError
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -70,16 +67,3 @@ def test_it_has_nothing_to_train_and_its_state_can_be_saved() -> None:
     thin = LEACE(20).fit(made.vectors, made.identities).projection_
     state = {name: tuple(value.shape) for name, value in thin.torch_module().state_dict().items()}
     assert state == {"left": (100, 20), "right": (20, 100), "offset": (100,)}
-
-
-@pytest.mark.parametrize("name", ["int64", "uint8"])
-def test_numbers_that_are_whole_are_refused(name: str) -> None:
-    with pytest.raises(UnfaceError, match=rf"vectors of torch.{name}; expected a float type, convert them first"):
-        axis().torch_module()(torch.tensor([[5, 0, 0]], dtype=getattr(torch, name)))
-
-
-def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "unface.erase.torch_module", raising=False)
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(UnfaceError, match=r"pip install 'unface\[torch\]'"):
-        axis().torch_module()

@@ -6,11 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.base import clone
 
 from tests.erase.people import Matrix, class_means, matrix_of, mean_spread, people
-from unface.erase import ISP, LEACE, SAL, Eraser, LabelFreePCA, Projection, UtilityLEACE, UtilityPCA
-from unface.errors import UnfaceError
+from unface.erase import ISP, LEACE, SAL, LabelFreePCA, Projection, UtilityLEACE, UtilityPCA
 
 DIM = 24
 ISOTROPIC = np.vstack([np.eye(DIM), -np.eye(DIM)])
@@ -186,51 +184,3 @@ def test_utility_pca_looks_at_no_identity_and_utility_leace_does() -> None:
     for kind, same in ((UtilityPCA, True), (UtilityLEACE, False)):
         found, shuffled = (kind(5, utility=utility).fit(made.vectors, y).projection_ for y in (made.identities, mixed))
         assert (found.sha256 == shuffled.sha256) is same
-
-
-@pytest.mark.parametrize("kind", [UtilityPCA, UtilityLEACE])
-def test_batches_clones_and_files_give_the_same_map(kind: type[UtilityPCA] | type[UtilityLEACE], tmp_path: str) -> None:
-    made, eraser = people(40), kind(5, utility=things())
-    whole = eraser.fit(made.vectors, made.identities).projection_
-    batches = clone(eraser)
-    for part in np.array_split(np.arange(len(made)), 7):
-        batches.partial_fit(made.vectors[part], made.identities[part])
-    assert matrix_of(batches.projection_) == pytest.approx(matrix_of(whole), abs=1e-9)
-    whole.save(f"{tmp_path}/p.safetensors")
-    loaded = Projection.load(f"{tmp_path}/p.safetensors")
-    assert (loaded.kind, loaded.sha256) == (kind.kind, whole.sha256)
-
-
-@pytest.mark.parametrize(
-    ("eraser", "said"),
-    [
-        (UtilityPCA(3), "utility_pca: no utility vectors; give utility= an array of shape (n, 24)"),
-        (
-            UtilityLEACE(3, utility=np.ones((5, 7))),
-            r"utility vectors of shape (5, 7) and type float64; expected numbers",
-        ),
-        (
-            UtilityPCA(3, utility=np.ones((1, DIM))),
-            "of shape (1, 24) and type float64; expected numbers of shape (n, 24)",
-        ),
-        (UtilityPCA(3, utility=np.full((4, DIM), np.nan)), "utility vectors have NaN or Inf"),
-        (UtilityPCA(3, utility=np.r_[[np.full(DIM, np.inf)], np.ones((3, DIM))]), "NaN or Inf; drop those rows"),
-        (UtilityPCA(3, utility=np.ones(DIM)), "of shape (24,) and type float64; expected numbers of shape (n, 24)"),
-        (UtilityPCA(3, utility=np.ones((4, DIM))), "all utility vectors are the same"),
-        (UtilityPCA(3, utility=np.full((4, DIM), "a")), "type <U1; expected numbers"),
-        (UtilityPCA(25, utility=ISOTROPIC), "utility_pca: rank 25 with 24 dimensions; expected 0 to 24"),
-        (UtilityLEACE(12, utility=ISOTROPIC), "utility_leace: rank 12 with 12 identities; expected at most 11"),
-    ],
-    ids=lambda one: one if isinstance(one, str) else one.kind,
-)
-def test_what_cannot_be_fitted_is_said(eraser: Eraser, said: str) -> None:
-    made = people(12)
-    with pytest.raises(UnfaceError) as caught:
-        eraser.fit(made.vectors, made.identities)
-    assert said in str(caught.value)
-
-
-def test_people_who_vary_in_fewer_directions_than_the_rank_are_refused() -> None:
-    flat = people(12).vectors * np.r_[np.ones(3), np.zeros(21)]
-    with pytest.raises(UnfaceError, match="rank 4, but the vectors vary in 3 directions only"):
-        UtilityPCA(4, utility=things()).fit(flat)

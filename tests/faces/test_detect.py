@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.real import nobody_pictures, weights_here
+from tests.refusals.table import refused
 from unface.data import decode, read_images
-from unface.errors import UnfaceError
 from unface.faces import Face, Remembered, box_crop, load_detector, main_face
 from unface.faces.detect import Scrfd, YuNet, _scrfd_decoded, suppressed
 
@@ -93,7 +93,7 @@ def test_of_boxes_that_overlap_only_the_best_stays() -> None:
 
 
 def test_an_unknown_detector_is_one_sentence() -> None:
-    with pytest.raises(UnfaceError, match="detector 'haar' is not known; choose from yunet, scrfd-500m"):
+    with refused("faces", None, "'haar'", "scrfd-500m"):
         load_detector("haar")
 
 

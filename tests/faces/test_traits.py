@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from tests.faces.drawn import scene
 from tests.real import nobody_pictures, weights_here
+from tests.refusals.table import refused
 from unface.data import decode, read_images
-from unface.errors import UnfaceError
 from unface.faces import TRAITS, Face, TraitCrop, cut_out, five_of, keep_only, main_face, trait_region
 from unface.faces.detect import YuNet
 from unface.faces.traits import LEFT_CORNER, LEFT_EYE, NOSE, NOSE_TIP, RIGHT_CORNER, RIGHT_EYE, Landmarks106
@@ -85,7 +85,7 @@ def test_what_cannot_be_used_is_named_in_a_few_words(points: NDArray[np.float64]
     crop = TraitCrop("eyes", Given(points))  # type: ignore[arg-type]
     face = Face(np.array([50.0, 100, 200, 250]), np.zeros((5, 2)), 0.9)
     assert crop.region(np.zeros((400, 400, 3), dtype=np.uint8), face) == why
-    with pytest.raises(UnfaceError, match="trait 'ear' is not known; choose from face, eyes, nose, mouth"):
+    with refused("faces", None, "'ear'"):
         trait_region(BY_HAND, "ear")
 
 

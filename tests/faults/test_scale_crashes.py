@@ -1,13 +1,8 @@
 """If these fail, a run over a folder that is cut off loses rows, doubles them, or leaves half a file behind."""
 
-import json
-import os
 import random
-import resource
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,37 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.kit.forks import ForkServer
 from tests.scale.collection import hashes
 from unface.data import Space, make_identities, write_embeddings
 from unface.erase import Projection
 from unface.output.lock import run_lock
 from unface.scale import place_at
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES, ROWS, DIM = 6, 240, 16
 PEOPLE = make_identities(FILES * ROWS // 8, 8, DIM, rank=4, between=2.0, seed=8)
 DONE = 0
-
-
-def unface(*words: str | Path, limit: int | None = None) -> tuple[int, str]:
-    """Exit code and what was said."""
-
-    def limited() -> None:
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    done = subprocess.run(
-        [sys.executable, "-m", "unface", *map(str, words)],
-        cwd=ROOT,
-        env=_environment(),
-        preexec_fn=limited,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    return done.returncode, done.stdout.strip().removeprefix("unface: ")
 
 
 Run = Callable[..., int]
@@ -54,27 +28,28 @@ Run = Callable[..., int]
 
 
 @pytest.fixture(scope="module")
-def forked() -> Iterator[Run]:
-    """Where the exit code says all: a process of its own takes two seconds to begin, a fork of one none."""
-    words = [sys.executable, "-m", "tests.faults.killed"]
-    with subprocess.Popen(
-        words, cwd=ROOT, env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as serving:
-        asked, answered = serving.stdin, serving.stdout
-        assert asked is not None
-        assert answered is not None
+def forked(forks: ForkServer) -> Run:
+    """Where the exit code says all."""
 
-        def run(*command: str | Path, step: int = 0, call: int = 0) -> int:
-            asked.write(json.dumps([*(("call", call) if call else ("step", step)), *map(str, command)]) + "\n")
-            asked.flush()
-            return int(answered.readline())
+    def run(*command: str | Path, step: int = 0, call: int = 0) -> int:
+        number = ("call", call) if call else ("step", step)
+        return forks.call("tests.faults.killed:run", *number, *command).returncode
 
-        yield run
-        asked.close()
+    return run
 
 
-def _environment() -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+@pytest.fixture(scope="module")
+def unface(forks: ForkServer) -> "Unface":
+    """Exit code and what was said."""
+
+    def run(*words: str | Path, limit: int | None = None) -> tuple[int, str]:
+        done = forks.unface(*words, file_size=limit)
+        return done.returncode, (done.stdout + done.stderr).strip().removeprefix("unface: ")
+
+    return run
+
+
+Unface = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(scope="module")
@@ -132,13 +107,16 @@ def test_a_run_killed_at_twenty_points_ends_with_every_row_once(made: Path, tmp_
     require_same(out, made)
 
 
-def test_a_run_killed_at_any_time_ends_with_every_row_once(made: Path, tmp_path: Path, forked: Run) -> None:
+def test_a_run_killed_at_any_time_ends_with_every_row_once(
+    made: Path, tmp_path: Path, forked: Run, forks: ForkServer
+) -> None:
     """At any call of any function, so also where no step on disk is being made."""
+    whole = forks.call("tests.faults.killed:run", "call", 10**9, "apply", made / "P", made / "raw", tmp_path / "whole")
     calls = random.Random(4)
     command = ("apply", made / "P", made / "raw", tmp_path / "out", "--force")
     codes = []
     for _ in range(12):
-        codes.append(forked(*command, call=calls.randint(1, 15_000)))
+        codes.append(forked(*command, call=calls.randint(1, int(whole.stdout))))
         require_nothing_half(tmp_path / "out", made)
     assert set(codes) <= {DONE, -signal.SIGKILL}
     assert codes.count(-signal.SIGKILL) > 6
@@ -163,7 +141,7 @@ def test_a_fit_killed_at_twenty_points_leaves_nothing_and_gives_the_same_when_it
 
 
 def test_a_full_disk_is_one_line_and_no_half_file_and_the_same_command_goes_on(
-    made: Path, tmp_path: Path, forked: Run
+    made: Path, tmp_path: Path, forked: Run, unface: Unface
 ) -> None:
     out = tmp_path / "out"
     code, told = unface("apply", made / "P", made / "raw", out, "--threads", "1", limit=12_000)
@@ -176,7 +154,7 @@ def test_a_full_disk_is_one_line_and_no_half_file_and_the_same_command_goes_on(
 
 
 def test_a_corrupt_file_in_the_middle_is_named_and_after_repair_the_rest_is_done(
-    made: Path, tmp_path: Path, forked: Run
+    made: Path, tmp_path: Path, forked: Run, unface: Unface
 ) -> None:
     raw, out = tmp_path / "raw", tmp_path / "out"
     raw.mkdir()
@@ -195,7 +173,9 @@ def test_a_corrupt_file_in_the_middle_is_named_and_after_repair_the_rest_is_done
     require_same(out, made)
 
 
-def test_a_second_run_on_one_output_is_refused_and_the_first_one_undisturbed(made: Path, tmp_path: Path) -> None:
+def test_a_second_run_on_one_output_is_refused_and_the_first_one_undisturbed(
+    made: Path, tmp_path: Path, unface: Unface
+) -> None:
     out = tmp_path / "out"
     with run_lock(place_at(out)):
         code, told = unface("apply", made / "P", made / "raw", out)
@@ -204,7 +184,9 @@ def test_a_second_run_on_one_output_is_refused_and_the_first_one_undisturbed(mad
     assert hashes(out) == {}
 
 
-def test_a_projection_of_another_space_is_refused_before_a_byte_is_written(made: Path, tmp_path: Path) -> None:
+def test_a_projection_of_another_space_is_refused_before_a_byte_is_written(
+    made: Path, tmp_path: Path, unface: Unface
+) -> None:
     raw = tmp_path / "raw"
     raw.mkdir()
     write_embeddings(replace(PEOPLE, space=Space("clip", None, DIM, False)), raw / "a.parquet")

@@ -1,6 +1,5 @@
 """If these fail, a process killed while it sanitises a LanceDB table or a Qdrant collection spoils it for good."""
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.faults.calls import Calls
+from tests.kit.processes import PROCESSES
 from tests.stores import cases_lance, cases_qdrant
 from tests.stores.contract import StoreCase, erased, projection, raw_vectors
 from unface.seeds import stream
@@ -24,9 +24,6 @@ MAKERS = {
     "qdrant": cases_qdrant.MAKERS["Qdrant"],
 }
 BATCHES = {"lance": 2, "qdrant": 3}
-
-# Forked from a process that has everything imported, and no threads.
-PROCESSES = multiprocessing.get_context("forkserver")
 
 
 class Watched:
@@ -54,7 +51,6 @@ def sanitise(kind: str, folder: Path, watched: Watched, told: Connection) -> Non
 
 def ended(kind: str, folder: Path, batches: int, dies_at: int | None) -> tuple[int | None, int]:
     """Exit code, and the number of calls where it was not killed."""
-    PROCESSES.set_forkserver_preload([__name__, "lance", "lancedb", "qdrant_client", "unface.stores.lance"])
     calls, told = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(target=sanitise, args=(kind, folder, Watched(batches, dies_at), told))
     process.start()

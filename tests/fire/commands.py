@@ -17,12 +17,21 @@ from zipfile import ZipFile
 import numpy as np
 
 from tests.fire.held_run import Announce, HeldRun
+from tests.kit.processes import preload
 from tests.progress_line import ProgressLine
 
 OUT = "OUT"
 """Stands for the output in a command's arguments."""
 _FINISHED = re.compile(r"exists already|is not empty|finished already")
 _TIMES = ("run", "seconds", "started")
+
+
+_IMPORTED = (
+    *("tests.fire.commands", "tests.protect.test_facemae_train", "torch", "onnxruntime", "vl_convert", "altair"),
+    *("PIL.Image", "unface.encode", "unface.report.inversion", "unface.report.release", "unface.report.validation"),
+    *("unface.invert.run", "unface.release.run", "unface.validate.run"),
+)
+"""By one command or another, when it runs."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,7 @@ class Tally:
 
 def fire_at(name: str, kills: int, seed: int, folder: Path, say: Callable[[str], None] = lambda line: None) -> Tally:
     """So many kills, each in an output of its own."""
+    preload(*_IMPORTED)
     command = COMMANDS[name]
     given = folder / "given"
     given.mkdir(parents=True)
@@ -219,8 +229,8 @@ def compare(person: str, pictures: list[bytes]) -> list[float]:
 
 
 def _tiny_encoder(given: Path) -> None:
-    from tests.cli.command import unface
     from tests.encode.tiny import write_onnx
+    from tests.kit.command import unface
 
     os.environ["UNFACE_CACHE"], before = str(given / "cache"), os.environ.get("UNFACE_CACHE")
     added = unface("models", "add", write_onnx(given / "t.onnx"), "--name", "tiny", "--mean", 127.5, "--std", 128)

@@ -4,7 +4,6 @@ The steps are functions that the process wraps before it starts; the source has 
 the process there, or something else, or start a second run.
 """
 
-import multiprocessing
 import os
 import signal
 import sys
@@ -16,23 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-# Forks of a process that has everything imported, and no threads.
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(
-    [
-        "tests.fire.held_run",
-        "tests.fire.commands",
-        "tests.protect.test_facemae_train",
-        "tests.stores.contract",
-        "unface.cli.app",
-        *("torch", "onnxruntime", "vl_convert", "altair", "PIL.Image"),
-        *("unface.auditing.fit", "unface.encode", "unface.report.inversion", "unface.report.release"),
-        *("unface.report.validation", "unface.invert.run", "unface.release.run", "unface.validate.run"),
-        "unface.scale.sanitise",
-        *(f"unface.stores.{name}" for name in ("npy", "lance", "qdrant", "postgres", "faiss_index")),
-        *("psycopg", "lance", "qdrant_client", "faiss"),
-    ]
-)
+from tests.kit.processes import PROCESSES
 
 Wrap = Callable[["Announce"], None]
 """Wraps the steps of one kind of store, in the process that will run."""
@@ -100,11 +83,11 @@ class HeldRun:
     """Iterate over its steps; each begins when the next one is asked for."""
 
     def __init__(self, arguments: Sequence[str], wrap: Wrap, folder: Path) -> None:
-        self._watched, watcher = _PROCESSES.Pipe()
+        self._watched, watcher = PROCESSES.Pipe()
         name = str(time.monotonic_ns())
         self._printed, self._errors = folder / f"{name}.out", folder / f"{name}.err"
         files = (str(self._printed), str(self._errors))
-        self._process = _PROCESSES.Process(target=_run, args=(list(arguments), wrap, watcher, *files))
+        self._process = PROCESSES.Process(target=_run, args=(list(arguments), wrap, watcher, *files))
         self._process.start()
         watcher.close()
         self._is_held = False

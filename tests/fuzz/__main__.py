@@ -21,7 +21,7 @@ import numpy as np
 
 from tests.fuzz.mutate import mutant_of
 from tests.fuzz.readers import READERS
-from tests.fuzz.warm_trials import WarmTrials
+from tests.kit.warm_trials import WarmTrials
 from tests.progress_line import EVERY, ProgressLine
 from unface.errors import UnfaceError
 

@@ -10,7 +10,7 @@ import zlib
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from markupsafe import Markup
 from rich.console import Console
@@ -65,24 +65,10 @@ def _policy(kind: str, findings: str) -> Any:
 @cache
 def _whole(kind: str) -> Readable:
     """A result with something of everything that its pages and tables show."""
-    from tests.gate import test_certificate, test_inversion, test_protection, test_release
-    from tests.report.made_validation import validation
-    from unface.result.file import Finding
-    from unface.result.release import RiskyPicture
+    from tests.kit.results import WARNING, result
 
-    found = Finding(severity="warning", about="people", text="few")
-    if kind == "inversion":
-        slow = test_inversion.cell("alsuv:steps=300", 62).model_copy(update={"settings": {"steps": 300}})
-        fast = test_inversion.cell("alsuv:steps=30", 41).model_copy(update={"settings": {"steps": 30}})
-        cells = (fast, slow, test_inversion.cell("alsuv", 3, "isp", converged=False))
-        return test_inversion.result(*cells).model_copy(update={"findings": [found]})
-    if kind == "validation":
-        return validation(findings=(found,))
-    if kind == "release":
-        risky = RiskyPicture(id="s1.png", training=0.91, holdout=0.32, people=2, is_copy=True)
-        face = test_release.view(listed=40).model_copy(update={"riskiest": [risky]})
-        return test_release.result(face, test_release.view("eyes"), fused=test_release.exposure(44), findings=[found])
-    return test_protection.protection() if kind == "protection" else test_certificate.certificate()
+    changes = {"findings": [WARNING]} if kind in ("inversion", "validation") else {}
+    return cast(Readable, result(kind, **changes))  # type: ignore[arg-type]
 
 
 def _report(kind: str) -> ModuleType:

@@ -19,12 +19,15 @@ def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
     slow = ["faiss", *RESULT_READERS, *CHECKPOINT_READERS]
     others = [name for name in READERS if name not in slow]
     # Parquet and .npz come from strangers most often; pages and networks take long to make.
-    turns = [*others * 8, *("npz", "parquet") * 40, *slow]
+    turns = [*others * 8, *("npz", "parquet") * 250, *slow]
     count = 4 * len(turns)
     tally = fuzz(turns, count, 2026, tmp_path)
     assert tally.findings == []
     for name in READERS:
         assert sum(tally.outcomes[name, way] for way in ("read", "changed", "refused")) == 4 * turns.count(name)
+    for name in ("npz", "parquet"):  # both ends are reached
+        assert tally.outcomes[name, "changed"] > 10
+        assert tally.outcomes[name, "refused"] > 500
     for name in others:
         assert tally.outcomes[name, "refused"] >= 3, "the mutants are too mild to show anything"
     assert tally.peak_mib < 1024

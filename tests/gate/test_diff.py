@@ -3,21 +3,29 @@
 import json
 import math
 import statistics
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from tests.auditing.made import point
-from tests.cli.command import unface
-from tests.gate.made import INVALID, audited, erased, raw
-from tests.report.made import full_audit, kept
+from tests.kit.command import unface
+from tests.kit.results import (
+    INVALID,
+    AuditResult,
+    Estimate,
+    Interval,
+    Share,
+    audited,
+    erased,
+    full_audit,
+    kept,
+    point,
+    raw,
+    refused,
+    validation,
+)
 from unface.errors import UnfaceError
-from unface.gate import Diff, Difference, Trend, compare, diff_markdown, print_diff
-from unface.result.audit import AuditResult
-from unface.result.numbers import Estimate, Interval, Share
+from unface.gate import Diff, Difference, Trend, compare
 from unface.result.readings import counts_beside, read_result
 
 Z = statistics.NormalDist().inv_cdf
@@ -70,16 +78,15 @@ def test_the_exit_code_says_worse_inconclusive_or_no_regression(new: AuditResult
 
 
 def test_less_usefulness_is_worse_and_more_is_not() -> None:
-    less, more = (audited(raw(), erased(utility=[kept(share)])) for share in (0.5, 0.9))
+    less, more = (audited(raw(), erased(utility=[kept(share, share - 0.01, share + 0.01)])) for share in (0.5, 0.9))
     assert {row.name: row.trend for row in compare(more, less).rows}["isp: knn, objects.parquet"] is Trend.WORSE
     assert compare(more, less).exit_code == 3
     assert compare(less, more).exit_code == 0
 
 
 def test_a_space_that_is_gone_is_inconclusive_and_a_new_one_is_not() -> None:
-    assert compare(audited(raw(), erased()), audited(raw())).summary == (
-        "Inconclusive: 2 of 4 numbers could not be compared (exit 4)."
-    )
+    gone = compare(audited(raw(), erased()), audited(raw()))
+    assert (gone.exit_code, gone.verdict, gone.count(Trend.MISSING), len(gone.rows)) == (4, "inconclusive", 2, 4)
     diff = compare(audited(raw()), audited(raw(), erased()))
     assert (diff.exit_code, diff.added) == (0, 2)
 
@@ -89,7 +96,7 @@ def test_fewer_attackers_are_not_taken_for_less_leakage() -> None:
     fewer = old.model_copy(update={"protocol": old.protocol.model_copy(update={"probe": ["cosine"]})})
     diff = compare(old, fewer)
     assert diff.exit_code == 4
-    assert diff.blocked == ("attackers differ (old: cosine, ridge, lda; new: cosine)",)
+    assert len(diff.blocked) == 1
 
 
 def test_a_margin_is_inconclusive_where_the_interval_reaches_beyond_it() -> None:
@@ -179,63 +186,9 @@ def test_a_paired_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     assert missed > 0
 
 
-def test_two_kinds_of_result_cannot_be_compared(tmp_path: Path) -> None:
-    with pytest.raises(UnfaceError, match=r"the first file is unface\.audit/2, the second"):
-        compare(full_audit(), _Other())
-
-
-class _Other:
-    """Only what ``compare`` asks first."""
-
-    schema_ = "unface.validation/1"
-    valid = True
-    run = full_audit().run
-    subject = "x"
-
-    def readings(self) -> list:  # type: ignore[type-arg] # never called
-        return []
-
-    def conditions(self) -> dict[str, str]:
-        return {}
-
-    def file_text(self) -> str:
-        return ""
-
-
-def printed(diff: Diff) -> list[str]:
-    page = StringIO()
-    print_diff(diff, Console(file=page, width=80, color_system=None))
-    return [line.rstrip() for line in page.getvalue().splitlines()]
-
-
-def test_the_table_shows_what_changed_and_ends_with_the_verdict() -> None:
-    diff = compare(audited(raw(), erased()), audited(raw(), erased("isp", point(0.03, 0.025, 0.035))))
-    assert printed(diff) == [
-        "faces.parquet: old and new result",
-        "In percent; differences in points, with intervals",
-        "                         old   new         difference",
-        "vectors",
-        "TAR, worst k, FAR 1e-4  30.0  30.0  +0.0 [−5.1, +5.1]",
-        "isp",
-        "TAR, worst k, FAR 1e-4  0.80   3.0  +2.2 [+1.4, +3.1]  worse",
-        "TAR, k = 4, FAR 1e-4    0.80   3.0  +2.2 [+1.4, +3.1]  worse",
-        "1 more number without a clear change.",
-        "Intervals are unpaired: the widths of both results' intervals are added, which",
-        "holds however the two depend on each other.",
-        "All intervals hold together at 95 %.",
-        "",
-        "Worse: 2 of 4 numbers are clearly worse (exit 3).",
-    ]
-
-
-def test_markdown_is_a_table_that_names_cannot_break() -> None:
-    hostile = audited(raw(), erased("a|b](http://x)<img>", point(0.008, 0.006, 0.009)))
-    text = diff_markdown(compare(hostile, hostile))
-    rows = [line for line in text.splitlines() if line.startswith("| ▫️")]
-    assert len(rows) == 2
-    assert all(row.count("|") == 6 for row in rows)
-    assert "<img" not in text
-    assert "](" not in text
+def test_two_kinds_of_result_cannot_be_compared() -> None:
+    with pytest.raises(UnfaceError, match=r"unface\.audit/2.*unface\.validation/1"):
+        compare(full_audit(), validation())
 
 
 def test_the_command_reads_folders_and_files_pairs_by_the_listing_and_prints_json(tmp_path: Path) -> None:
@@ -253,33 +206,24 @@ def test_the_command_reads_folders_and_files_pairs_by_the_listing_and_prints_jso
     summary = tmp_path / "summary.md"
     done = unface("diff", tmp_path / "old", tmp_path / "old", "--markdown", summary, "--quiet")
     assert (done.code, done.out) == (0, "")
-    assert summary.read_text().startswith("### ✅ unface diff: no regression\n")
+    assert summary.read_text().startswith("### ✅ ")
 
 
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (None, "cannot be read (No such file or directory)"),
-        ("nothing", "is not JSON; give the file that a command of unface wrote"),
-        ("{}", "has no 'schema' key; give a file that a command of unface wrote"),
-        ('{"schema": "x/1"}', "has schema 'x/1'; this version compares unface.audit/2, unface.validation/1"),
-        ('{"schema": "unface.audit/1"}', "has schema 'unface.audit/1', this version reads 'unface.audit/2'"),
-    ],
-)
-def test_a_file_that_is_no_result_is_refused_in_one_line(tmp_path: Path, content: str | None, sentence: str) -> None:
+@pytest.mark.parametrize("content", [None, "nothing", "{}", '{"schema": "x/1"}', '{"schema": "unface.audit/1"}'])
+def test_a_file_that_is_no_result_is_refused_in_one_line(tmp_path: Path, content: str | None) -> None:
     old, new = full_audit().save(tmp_path / "old"), tmp_path / "new.json"
     if content is not None:
         new.write_text(content)
     done = unface("diff", old, new)
-    assert done.code == 1
-    assert sentence in done.err
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"unface: {new}: ")
     assert len(done.err.splitlines()) == 1
 
 
 def test_a_share_that_is_not_one_and_a_folder_without_a_result_are_refused(tmp_path: Path) -> None:
     old = full_audit().save(tmp_path / "old")
-    assert "--margin: 5 is not a share" in unface("diff", old, old, "--margin", "5").err
-    assert "holds no result file" in unface("diff", old, tmp_path).err
+    assert unface("diff", old, old, "--margin", "5").err.startswith("unface: --margin: ")
+    assert unface("diff", old, tmp_path).err.startswith(f"unface: {tmp_path}: ")
 
 
 def test_an_interval_at_another_level_is_brought_to_the_common_one() -> None:
@@ -295,11 +239,13 @@ def test_an_interval_at_another_level_is_brought_to_the_common_one() -> None:
     assert (two.low, two.high) == pytest.approx((one.low, one.high))
 
 
-def test_what_is_new_is_counted_below_the_table() -> None:
-    diff = compare(audited(raw()), audited(raw(), erased()))
-    assert diff.added > 0
-    assert f"Only in the new result: {diff.added} numbers." in printed(diff)
-    assert not [line for line in printed(compare(audited(raw()), audited(raw()))) if line.startswith("Only in the new")]
+def test_a_number_that_one_side_could_not_measure_is_not_compared() -> None:
+    measured, unmeasured = audited(raw(point(0.3, 0.28, 0.32))), audited(raw(refused(far=1e-4)))
+    for old, new, which in ((measured, unmeasured, "new"), (unmeasured, measured, "old")):
+        diff = compare(old, new)
+        assert diff.exit_code == 4
+        assert {row.trend for row in diff.rows} == {Trend.MISSING}
+        assert all(row.difference is None and which in row.why for row in diff.rows if row.why)
 
 
 def test_people_listed_for_another_space_leave_a_difference_unpaired() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.gate.made import audited, change, erased, kept, raw
+from tests.kit.golden import declare, golden
+from tests.kit.results import audited, change, erased, kept, raw
 from unface import UnfaceError
 from unface.gate import ImprovementRule, LeakageRule, Policy, UtilityRule, decide, make_policy, read_policy
 
@@ -20,6 +21,9 @@ KEYS = (
     "probe, queries, recognised_max, retained_min, risk_max, space, success_max, tar_max, times_chance_max, utility, "
     "utility_min, view"
 )
+
+
+declare("gate/mistakes.txt")
 
 
 @pytest.fixture
@@ -47,80 +51,58 @@ def test_what_the_example_comments_out_may_be_commented_in(written: Path) -> Non
     assert useful == UtilityRule(utility="knn", retained_min=0.8, on="objects.parquet")
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("", "has no rules; each rule starts with [[require]]"),
-        ("[gate]\nfindings = 'allow'\n", "has no rules"),
-        ("require = 3\n", "has no rules"),
-        ("[require]\nfar = 1e-4\n", "[require] is one table; each rule starts with [[require]]"),
-        ("require = [1e-4]\n", "rule 1: 0.0001 is not a table; each rule starts with [[require]]"),
-        ("[[rules]]\nfar = 1e-4\n", "unknown key 'rules'; a policy has [[require]] and [gate]"),
-        (RULE + "[[require]]\nfar = 1e-4\ntar_mx = 0.1\n", f"rule 2: unknown key 'tar_mx'; a rule takes {KEYS}"),
-        (
-            RULE + "utility = 'knn'\n",
-            "rule 1: 'utility' conflicts with the other keys of the rule; such a table takes coarse, context_adjusted, "
-            "far, k, probe, space, tar_max, times_chance_max",
-        ),
-        (
-            "[[require]]\nfar = 1e-4\n",
-            "rule 1: sets no limit; give tar_max or times_chance_max, utility with retained_min, beats, "
-            "success_max for a validation, inverted_max for an inversion, recognised_max for a certificate, "
-            "exposed_max, copies_max or risk_max for a release, or utility_min or risk_max for a protection",
-        ),
-        (
-            "[[require]]\ntar_max = 0.01\n",
-            "rule 1: far: is missing; give a false-accept rate above 0 and below 1, such as 1e-4",
-        ),
-        (
-            "[[require]]\nutility = 'knn'\n",
-            "rule 1: retained_min: is missing; give a share above 0, such as 0.9 for 90 %",
-        ),
-        (
-            "[[require]]\nretained_min = 0.9\n",
-            "rule 1: utility: is missing; give the name of a measure, such as 'knn'",
-        ),
-        (
-            RULE.replace("0.01", "5"),
-            "rule 1: tar_max: 5 is not a share above 0 and below 1, such as 0.01 for 1 %; 5 % is 0.05",
-        ),
-        (RULE.replace("0.01", "1"), "rule 1: tar_max: 1 is not a share"),
-        (
-            "[[require]]\nutility = 'knn'\nretained_min = 90\n",
-            "rule 1: retained_min: 90 is not a share above 0, such as 0.9 for 90 %; 90 % is 0.9",
-        ),
-        ("[[require]]\nutility = 'knn'\nretained_min = 0\n", "rule 1: retained_min: 0 is not a share"),
-        (RULE.replace("0.01", "-0.01"), "rule 1: tar_max: -0.01 is not a share"),
-        (RULE.replace("0.01", "0"), "rule 1: tar_max: 0 is not a share"),
-        (RULE.replace("0.01", "nan"), "rule 1: tar_max: nan is not a share"),
-        (RULE.replace("0.01", "inf"), "rule 1: tar_max: inf is not a share"),
-        (RULE.replace("0.01", "'0.01'"), "rule 1: tar_max: '0.01' is not a share"),
-        (RULE.replace("0.01", "true"), "rule 1: tar_max: true is not a share"),
-        (RULE.replace("1e-4", "[1e-4]"), "rule 1: far: [0.0001] is not a false-accept rate"),
-        (RULE + "k = 16.0\n", "rule 1: k: 16.0 is not a whole number of support images, from 1"),
-        (RULE + "k = 0\n", "rule 1: k: 0 is not a whole number"),
-        (RULE + "times_chance_max = -3\n", "rule 1: times_chance_max: -3 is not a number above 0, such as 10"),
-        (RULE + "times_chance_max = inf\n", "rule 1: times_chance_max: inf is not a number"),
-        (RULE + "coarse = 'yes'\n", "rule 1: coarse: 'yes' is not 'allow', or left out"),
-        (RULE + "context_adjusted = 1\n", "rule 1: context_adjusted: 1 is not true or false"),
-        (RULE + "probe = ''\n", "rule 1: probe: '' is not the name of a probe, or 'worst'"),
-        (RULE + "space = 3\n", "rule 1: space: 3 is not the name of a space of the audit, such as 'raw' or 'isp'"),
-        (RULE + "[gate]\nfindings = 'strict'\n", "gate: findings: 'strict' is not 'allow' or 'no-warnings'"),
-        (RULE + "[gate]\nwarnings = 1\n", "gate: 'warnings' is unknown; such a table takes findings"),
-        ("gate = 3\n" + RULE, "gate: 3 is not a table; it takes findings"),
-        (
-            "\n[[require]]\nfar 1e-4\n",
-            "is not TOML: expected '=' after a key in a key/value pair (at line 3, column 5)",
-        ),
-        (RULE + "space = '" + "x" * 100_000, 'is not TOML: expected "\'" (at end of document)'),
-    ],
-)
-def test_a_mistake_is_one_line_that_names_file_rule_and_key(written: Path, text: str, sentence: str) -> None:
-    written.write_text(text, encoding="utf-8")
-    with pytest.raises(UnfaceError) as caught:
-        read_policy(written)
-    assert str(caught.value).startswith(f"{written}: {sentence}")
-    assert "\n" not in str(caught.value)
+MISTAKES: list[tuple[str, str]] = [
+    ("", "has no rules"),
+    ("[gate]\nfindings = 'allow'\n", "has no rules"),
+    ("require = 3\n", "has no rules"),
+    ("[require]\nfar = 1e-4\n", "[require]"),
+    ("require = [1e-4]\n", "rule 1"),
+    ("[[rules]]\nfar = 1e-4\n", "unknown key 'rules'"),
+    (RULE + "[[require]]\nfar = 1e-4\ntar_mx = 0.1\n", "rule 2"),
+    (RULE + "utility = 'knn'\n", "rule 1"),
+    ("[[require]]\nfar = 1e-4\n", "rule 1"),
+    ("[[require]]\ntar_max = 0.01\n", "rule 1: far"),
+    ("[[require]]\nutility = 'knn'\n", "rule 1: retained_min"),
+    ("[[require]]\nretained_min = 0.9\n", "rule 1: utility"),
+    (RULE.replace("0.01", "5"), "rule 1: tar_max"),
+    (RULE.replace("0.01", "1"), "rule 1: tar_max"),
+    ("[[require]]\nutility = 'knn'\nretained_min = 90\n", "rule 1: retained_min"),
+    ("[[require]]\nutility = 'knn'\nretained_min = 0\n", "rule 1: retained_min"),
+    (RULE.replace("0.01", "-0.01"), "rule 1: tar_max"),
+    (RULE.replace("0.01", "0"), "rule 1: tar_max"),
+    (RULE.replace("0.01", "nan"), "rule 1: tar_max"),
+    (RULE.replace("0.01", "inf"), "rule 1: tar_max"),
+    (RULE.replace("0.01", "'0.01'"), "rule 1: tar_max"),
+    (RULE.replace("0.01", "true"), "rule 1: tar_max"),
+    (RULE.replace("1e-4", "[1e-4]"), "rule 1: far"),
+    (RULE + "k = 16.0\n", "rule 1: k"),
+    (RULE + "k = 0\n", "rule 1: k"),
+    (RULE + "times_chance_max = -3\n", "rule 1: times_chance_max"),
+    (RULE + "times_chance_max = inf\n", "rule 1: times_chance_max"),
+    (RULE + "coarse = 'yes'\n", "rule 1: coarse"),
+    (RULE + "context_adjusted = 1\n", "rule 1: context_adjusted"),
+    (RULE + "probe = ''\n", "rule 1: probe"),
+    (RULE + "space = 3\n", "rule 1: space"),
+    (RULE + "[gate]\nfindings = 'strict'\n", "gate: findings"),
+    (RULE + "[gate]\nwarnings = 1\n", "gate"),
+    ("gate = 3\n" + RULE, "gate"),
+    ("\n[[require]]\nfar 1e-4\n", "is not TOML"),
+    (RULE + "space = '" + "x" * 100_000, "is not TOML"),
+]
+"""A policy, and the place in it that its refusal names."""
+
+
+def test_a_mistake_is_one_line_that_names_file_rule_and_key(written: Path) -> None:
+    said = []
+    for text, where in MISTAKES:
+        written.write_text(text, encoding="utf-8")
+        with pytest.raises(UnfaceError) as caught:
+            read_policy(written)
+        sentence = str(caught.value)
+        assert sentence.startswith(f"{written}: {where}")
+        assert "\n" not in sentence
+        said.append(sentence.removeprefix(f"{written}: "))
+    golden("\n".join(said), "gate/mistakes.txt")
 
 
 def test_long_and_hostile_values_are_shown_short_and_plain(written: Path) -> None:
@@ -131,13 +113,14 @@ def test_long_and_hostile_values_are_shown_short_and_plain(written: Path) -> Non
     written.write_text(RULE + '"\\u001b[31m\\n" = 1\n', encoding="utf-8")
     with pytest.raises(UnfaceError) as caught:
         read_policy(written)
-    assert f"unknown key '\\x1b[31m\\n'; a rule takes {KEYS}" in str(caught.value)
+    assert "'\\x1b[31m\\n'" in str(caught.value)
 
 
 def test_nesting_without_end_is_one_line(written: Path) -> None:
     written.write_text(f"require = {'[' * 100_000}", encoding="utf-8")
-    with pytest.raises(UnfaceError, match=r"is nested too deeply|is not TOML"):
+    with pytest.raises(UnfaceError) as caught:
         read_policy(written)
+    assert str(caught.value).startswith(f"{written}: ")
 
 
 def test_all_of_a_measure_may_be_asked_for() -> None:
@@ -148,11 +131,11 @@ def test_all_of_a_measure_may_be_asked_for() -> None:
 def test_what_is_no_text_or_not_there_is_named(written: Path) -> None:
     with pytest.raises(UnfaceError) as caught:
         read_policy(written)
-    assert str(caught.value) == f"{written}: cannot be read (No such file or directory)"
+    assert str(caught.value).startswith(f"{written}: ")
     written.write_bytes(b"\xff\xfe[")
     with pytest.raises(UnfaceError) as caught:
         read_policy(written)
-    assert str(caught.value) == f"{written}: is not UTF-8 text; expected a TOML file"
+    assert str(caught.value).startswith(f"{written}: ")
 
 
 def policy_or_line(make: Callable[[], Policy]) -> Policy | None:
@@ -190,5 +173,5 @@ def test_a_damaged_file_is_a_policy_or_one_line(tmp_path_factory: pytest.TempPat
 @pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000, "-" + "9" * 30])
 def test_a_number_without_end_is_one_line(written: Path, number: str) -> None:
     written.write_text(RULE + f"k = {number}\n", encoding="utf-8")
-    with pytest.raises(UnfaceError, match="holds a whole number of more than 64 bits; write a smaller one"):
+    with pytest.raises(UnfaceError, match="64 bits"):
         read_policy(written)

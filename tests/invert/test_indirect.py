@@ -6,7 +6,7 @@ import pytest
 from tests.encode.tiny import DIM, SIZE
 from tests.invert.test_view import projection
 from tests.invert.toy import ToyEncoder, ToyPrior, toy_case
-from unface.errors import UnfaceError
+from tests.refusals.table import refused
 from unface.invert import Ledger, Targets, Threat, Train
 from unface.invert.indirect import Bob, Translate, learned, near_orthogonal
 from unface.invert.view import View
@@ -64,7 +64,7 @@ def test_translate_finds_a_linear_map_between_spaces() -> None:
 
 
 def test_few_train_people_and_unknown_forms_are_refused() -> None:
-    with pytest.raises(UnfaceError, match="translate: 4 people with a face to learn from; at least 20"):
+    with refused("inversion", "translate", "4", "least 20"):
         Translate().prepare(toy_case(people=4, train=4).threat("raw", None, None, 0), Ledger())
-    with pytest.raises(UnfaceError, match="bob: no form 'best'; choose from template, decode"):
+    with refused("inversion", "bob", "'best'"):
         Bob("best")

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unface.errors import UnfaceError
 from unface.metrics import TarAtFar, allowed_accepts, just_above, tar_at_far, threshold_allowing
 
 GRID = st.lists(st.integers(-3, 3), min_size=1, max_size=40)
@@ -33,13 +32,6 @@ RATES = st.sampled_from([0.0, 0.01, 0.05, 0.1, 0.25, 0.3, 0.5, 0.9, 1.0])
 )
 def test_allowed_accepts_read_the_rate_as_it_was_written(far: float, impostors: int, allowed: int) -> None:
     assert allowed_accepts(far, impostors) == allowed
-
-
-@pytest.mark.parametrize("far", [-0.1, 1.5, math.nan])
-def test_a_rate_outside_zero_to_one_is_refused(far: float) -> None:
-    with pytest.raises(UnfaceError) as error:
-        allowed_accepts(far, 10)
-    assert str(error.value) == f"a false-accept rate lies between 0 and 1, not {far:g}"
 
 
 def test_ties_at_the_refused_score_are_all_rejected() -> None:
@@ -133,21 +125,3 @@ def test_threshold_allowing_counts_from_the_top() -> None:
         np.nextafter(1.0, 4),
         -math.inf,
     ]
-
-
-@pytest.mark.parametrize(
-    ("mated", "impostor", "sentence"),
-    [
-        ([], [1.0], "there are no mated scores"),
-        ([1.0], [], "there are no impostor scores"),
-        ([1.0, math.nan], [1.0], "mated score 1 is nan; drop it or correct it"),
-        ([math.inf], [1.0], "mated score 0 is inf; drop it or correct it"),
-        ([1.0], [math.nan], "impostor score 0 is nan; drop it or correct it"),
-        (["a"], [1.0], "mated scores have dtype <U1; numbers are needed"),
-        ([1.0], [1j], "impostor scores have dtype complex128; numbers are needed"),
-    ],
-)
-def test_scores_that_cannot_be_used_are_refused(mated: list[float], impostor: list[float], sentence: str) -> None:
-    with pytest.raises(UnfaceError) as error:
-        tar_at_far(mated, impostor, 0.1)
-    assert str(error.value) == sentence

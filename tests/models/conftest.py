@@ -12,9 +12,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "cache"
     monkeypatch.setenv("UNFACE_CACHE", str(folder))
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    for name in ("UNFACE_OFFLINE", "PIP_CERT", "PIP_EXTRA_INDEX" + "_URL"):
+    for name in ("UNFACE_OFFLINE", "PIP_CERT", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PIP_INDEX" + "_URL", "http://127.0.0.1:9/nothing-here")
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/nothing-here")
     return folder
 
 
@@ -31,7 +31,7 @@ class Use:
 
     def __call__(self, index: Index, login: str = "") -> None:
         address = index.address.replace("://", f"://{login}@") if login else index.address
-        self._monkeypatch.setenv("PIP_INDEX" + "_URL", f"{address}/index/")
+        self._monkeypatch.setenv("PIP_INDEX_URL", f"{address}/index/")
 
 
 def left_behind(folder: Path) -> list[str]:

@@ -17,7 +17,7 @@ def main() -> None:
     """Pull every model named."""
     folder, *names = sys.argv[1:]
     with serving(Index({path.name: path for path in Path(folder).iterdir()})) as index:
-        os.environ["PIP_INDEX" + "_URL"] = f"{index.address}/index/"
+        os.environ["PIP_INDEX_URL"] = f"{index.address}/index/"
         for name in names:
             print(weights(card(name), accept_licence=True).name)
 

@@ -1,13 +1,12 @@
 """If this fails, a card says something that cannot be, or a model cannot be found by the name people type."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.models.served import CONTENT, tiny_card
-from unface.errors import UnfaceError
+from tests.refusals.table import refused
 from unface.models import Card, Hub, Package, card, cards, weights
 from unface.models.own import card_json, read_card
 
@@ -50,15 +49,15 @@ def test_the_fine_tuned_dinov2_is_not_passed_off_as_the_official_one() -> None:
 
 
 def test_a_misspelt_name_gets_near_ones() -> None:
-    with pytest.raises(UnfaceError, match=r"^arcface: no model of that name; did you mean .*arcface-mbf"):
+    with refused("weights", "arcface"):
         card("arcface")
-    with pytest.raises(UnfaceError, match=r"^qqqq: no model of that name; there are .*sface"):
+    with refused("weights", "qqqq"):
         card("qqqq")
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../sface", "/", "models/sface"])
 def test_a_name_is_not_a_way_out_of_the_cache(name: str) -> None:
-    with pytest.raises(UnfaceError, match="no model of that name"):
+    with refused("weights", ..., "no model"):
         card(name)
 
 
@@ -76,40 +75,15 @@ def test_a_file_with_its_card_beside_is_used_where_it_lies(tmp_path: Path, cache
     assert weights(card(str(path)), offline=True) == path
     assert not cache.exists()
     path.write_bytes(CONTENT + b"!")
-    with pytest.raises(UnfaceError, match=r"^mine.onnx: has sha256 .*, its card says .*; the file was changed"):
+    with refused("weights", "mine.onnx", "has sha256"):
         weights(card(str(path)))
 
 
 def test_a_file_without_a_card_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.onnx"
     path.write_bytes(CONTENT)
-    with pytest.raises(UnfaceError, match=r"^mine.onnx: has no mine.onnx.card.json beside it; add the model"):
+    with refused("weights", "mine.onnx", "card.json"):
         card(str(path))
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"schema": "unface.card/2"}, "expected schema 'unface.card/1'"),
-        ({"owner": "ann"}, "owner: unexpected keyword argument"),
-        ({"task": "oracle"}, "task: input should be"),
-        ({"name": "../x"}, "name is '../x'"),
-        ({"file": "../net.onnx"}, "file is '../net.onnx'"),
-        ({"file": "a\\net.onnx"}, "expected a name without folders"),
-        ({"sha256": "abc"}, "sha256 is 'abc'"),
-        ({"dim": -1}, "dim is -1"),
-        ({"dim": "many"}, "dim: input should be a valid integer"),
-        ({"sources": [{"kind": "hub", "repo": "a/b", "revision": "main", "file": "net.onnx"}]}, "branches move"),
-    ],
-)
-def test_a_card_that_is_wrong_is_refused_in_one_sentence(change: dict[str, object], said: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.card.json"
-    fields = json.loads(card_json(replace(tiny_card(), sources=())))
-    path.write_text(json.dumps(fields | change))
-    with pytest.raises(UnfaceError) as caught:
-        read_card(path)
-    assert said.lower() in str(caught.value).lower()
-    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_a_model_on_its_way_in_is_not_listed_yet(cache: Path) -> None:
@@ -124,5 +98,5 @@ def test_a_model_on_its_way_in_is_not_listed_yet(cache: Path) -> None:
 def test_what_is_not_json_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.card.json"
     path.write_bytes(content)
-    with pytest.raises(UnfaceError, match=r"x.card.json: not a card"):
+    with refused("weights", ..., "card.json"):
         read_card(path)

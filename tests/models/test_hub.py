@@ -11,7 +11,7 @@ import pytest
 
 from tests.models.conftest import Use, left_behind
 from tests.models.served import CONTENT, Index, serving, tiny_card, wheel
-from unface.errors import UnfaceError
+from tests.refusals.table import refused
 from unface.models import Card, Hub, Part, weights
 
 constants = pytest.importorskip("huggingface_hub.constants")
@@ -105,7 +105,7 @@ def test_what_the_hub_library_has_is_enough_without_a_network(downloaded: Path) 
 
 def test_a_snapshot_that_is_not_the_pinned_file_is_refused(downloaded: Path, cache: Path) -> None:
     (downloaded / "model.safetensors").write_bytes(CONTENT[::-1])
-    with pytest.raises(UnfaceError, match=r"^tiny: refused, model.safetensors has sha256 .* nothing was kept"):
+    with refused("weights", "tiny", "model.safetensors", "has sha256"):
         weights(hub_card(), offline=True)
     assert left_behind(cache) == []
 
@@ -118,24 +118,22 @@ def test_without_a_pin_the_first_hash_is_remembered(downloaded: Path, cache: Pat
     (downloaded / "model.safetensors").unlink()
     assert weights(unpinned, offline=True) == path
     path.write_bytes(CONTENT[::-1])
-    with pytest.raises(UnfaceError, match="damaged in the cache"):
+    with refused("weights", "tiny", "damaged"):
         weights(unpinned, offline=True)
 
 
 @pytest.mark.usefixtures("hub_cache")
 @pytest.mark.parametrize("offline", [True, False])
 def test_an_absent_snapshot_is_one_sentence(offline: bool, cache: Path) -> None:
-    with pytest.raises(UnfaceError) as caught:
+    reason = "forbids" if offline else "127.0.0.1"
+    with refused("weights", "tiny", reason, "config.json", "`unface models add FILE --name tiny`"):
         weights(hub_card(), offline=offline)
-    said = "forbids to fetch it" if offline else "127.0.0.1 is out of reach"
-    assert said in str(caught.value)
-    assert "with config.json beside it and run `unface models add FILE --name tiny`" in str(caught.value)
     assert left_behind(cache) == []
 
 
 def test_without_the_library_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UnfaceError, match=r"huggingface_hub is not installed \(pip install .unface\[hub\].\)"):
+    with refused("weights", "tiny", "unface[hub]"):
         weights(hub_card())
 
 

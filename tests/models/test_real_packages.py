@@ -38,7 +38,7 @@ def test_a_card_describes_the_package_it_names(one: Card, use: Use) -> None:
 @pytest.mark.skipif(os.environ.get("UNFACE_TEST_INDEX") != "1", reason="UNFACE_TEST_INDEX=1 does not ask for it")
 @pytest.mark.parametrize("name", ["yunet", "sface"])
 def test_the_configured_index_has_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in ("PIP_CONFIG_FILE", "PIP_INDEX" + "_URL"):
+    for variable in ("PIP_CONFIG_FILE", "PIP_INDEX_URL"):
         monkeypatch.delenv(variable)
     for variable, value in CONFIGURED.items():
         monkeypatch.setenv(variable, value)

@@ -6,9 +6,9 @@ import pytest
 
 from unface.models.index import index_settings
 
-KEY = "index" + "-url"
-VARIABLE = "PIP_INDEX" + "_URL"
-PUBLIC = "https://pypi.org/" + "simple"
+KEY = "index-url"
+VARIABLE = "PIP_INDEX_URL"
+PUBLIC = "https://pypi.org/simple"
 
 
 @pytest.fixture

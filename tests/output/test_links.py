@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals.table import refused
 from tests.scale.collection import collection, hashes
 from tests.scale.stored import projection
-from unface import UnfaceError
 from unface.output.lock import run_lock
 from unface.output.place import place_at
 from unface.scale import sanitise_directory
@@ -75,11 +75,9 @@ def test_a_link_in_an_output_is_refused_and_nothing_elsewhere_changes(
         shutil.copytree(out / "deep", elsewhere, dirs_exist_ok=True)  # files of names that this run has written
     link(out / name, elsewhere / target)
     before = files(elsewhere)
-    with pytest.raises(UnfaceError) as caught:
+    with refused("output", f"clean/{name}"):
         sanitise_directory(PROJECTION, source, out, force=force)
     assert files(elsewhere) == before
-    assert str(caught.value).startswith(f"clean/{name}: is a symbolic link")
-    assert "\n" not in str(caught.value)
 
 
 def test_an_output_that_is_itself_a_link_is_the_folder_it_leads_to(source: Path, tmp_path: Path) -> None:
@@ -114,7 +112,7 @@ def test_one_file_at_a_time_links_are_not_followed(tmp_path: Path, elsewhere: Pa
         lambda: place.read("sub/precious.json"),
     )
     for work in attempts:
-        with pytest.raises(UnfaceError, match=REFUSED):
+        with refused("output", ..., "link"):
             work()
     assert files(elsewhere) == before
 
@@ -124,7 +122,7 @@ def test_a_pipe_for_a_working_file_is_refused_and_nobody_waits_for_it(tmp_path: 
     place.write("_unface/x", b"")
     for name in ("lock", "manifest.json"):
         os.mkfifo(tmp_path / "clean/_unface" / name)
-    with pytest.raises(UnfaceError, match=r"clean: cannot be written \(not a file\); choose another"), run_lock(place):
+    with refused("output", "clean"), run_lock(place):
         pass
-    with pytest.raises(UnfaceError, match=r"_unface/manifest\.json: cannot be opened \("):
+    with refused("output", "_unface/manifest.json"):
         place.read("_unface/manifest.json")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from unface import UnfaceError
+from tests.refusals.table import refused
 from unface.output.manifest import MANIFEST, agree, read_plan
 from unface.output.place import Place, place_at
 
@@ -21,13 +21,9 @@ def test_the_same_plan_continues_and_another_is_refused_by_what_differs(place: P
     agree(place, PLAN)
     assert read_plan(place) == PLAN
     agree(place, PLAN)
-    with pytest.raises(UnfaceError) as caught:
+    with refused("output", "out", "encoder, batch size", "--force"):
         agree(place, {"encoder": "big", "batch_size": 5})
-    told = (
-        "out: was begun with different settings (encoder, batch size); give the same command, or --force to start over"
-    )
-    assert str(caught.value) == told
-    with pytest.raises(UnfaceError, match=r"\(seed\); give the same command, or another --out"):
+    with refused("output", "out", "--out"):
         agree(place, {**PLAN, "seed": 1}, otherwise="another --out")
     assert read_plan(place) == PLAN
 
@@ -35,6 +31,5 @@ def test_the_same_plan_continues_and_another_is_refused_by_what_differs(place: P
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b"[" * 100_000])
 def test_a_damaged_plan_is_named(place: Place, content: bytes) -> None:
     place.write(MANIFEST, content)
-    with pytest.raises(UnfaceError) as caught:
+    with refused("output", "out", "_unface/manifest.json"):
         agree(place, PLAN)
-    assert str(caught.value) == "out: _unface/manifest.json cannot be read; remove the folder and start again"

@@ -10,9 +10,8 @@ import fsspec
 import pytest
 from pyarrow import fs
 
-from unface import UnfaceError
+from tests.refusals.table import refused
 from unface.output.place import Entry, Place, Sink, place_at
-from unface.output.write import OutputError
 
 
 @pytest.fixture(params=["folder", "store"])
@@ -47,9 +46,9 @@ def test_what_is_not_there_is_nothing_or_told_by_its_name(place: Place) -> None:
     assert place.read("gone") is None
     assert place.listed("gone") == []
     place.drop("gone")
-    with pytest.raises(UnfaceError, match=r"^b/gone: no such file or directory$"):
+    with refused("output", "b/gone"):
         place.sha256("b/gone")
-    with pytest.raises(UnfaceError, match=r"^b/gone: no such file or directory$"), place.opened("b/gone"):
+    with refused("output", "b/gone"), place.opened("b/gone"):
         pass
 
 
@@ -88,22 +87,22 @@ def broken() -> Place:
 
 
 def test_a_store_that_fails_is_told_by_file_with_why_and_without_its_key(broken: Place) -> None:
-    with pytest.raises(UnfaceError, match=r"^x: cannot be opened \(403 for …\)$"):
+    with refused("output", "x", "403", "opened"):
         broken.read("x")
-    with pytest.raises(UnfaceError, match=r"^x: cannot be opened \(403 for …\)$"):
+    with refused("output", "x", "403", "opened"):
         broken.sha256("x")
-    with pytest.raises(UnfaceError, match=r"^x: cannot be opened \(403 for …\)$"):
+    with refused("output", "x", "403", "opened"):
         broken.look("x")
-    with pytest.raises(UnfaceError, match=r"^s3://bucket/raw: cannot be opened \(403 for …\)$"):
+    with refused("output", "s3://bucket/raw", "403"):
         broken.parquet_files()
-    with pytest.raises(OutputError, match=r"^x: cannot be written \(403 for …\)$"):
+    with refused("output", "x", "403", "written"):
         broken.write("x", b"")
-    with pytest.raises(OutputError, match=r"^x: cannot be removed \(403 for …\)$"):
+    with refused("output", "x", "403", "removed"):
         broken.drop("x")
 
 
 def test_a_name_that_would_break_a_line_is_told_by_its_codes(tmp_path: Path) -> None:
-    with pytest.raises(UnfaceError, match=r"^'a\\nb': no such file or directory$"):
+    with refused("output", "'a\\nb'"):
         place_at(tmp_path).sha256("a\nb")
 
 
@@ -116,7 +115,7 @@ def test_a_name_of_half_letters_cannot_be_written_down(
     if is_text:
         assert place_at(tmp_path).parquet_files() == found
         return
-    with pytest.raises(UnfaceError, match="its name is not UTF-8; rename it"):
+    with refused("output", ..., "not UTF-8"):
         place_at(tmp_path).parquet_files()
 
 
@@ -138,13 +137,12 @@ def test_a_path_from_where_one_is_means_the_same_on_another_machine(
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
-    [("nowhere://x", "nowhere://x: cannot be opened as a URL ("), ("s3a9://u:secret@h/p?key=1", "s3a9://h/p: cannot")],
+    ("address", "shown"),
+    [("nowhere://x", "nowhere://x"), ("s3a9://u:secret@h/p?key=1", "s3a9://h/p")],
 )
-def test_a_url_that_cannot_be_opened_is_told_without_its_password(address: str, told: str) -> None:
-    with pytest.raises(UnfaceError) as caught:
+def test_a_url_that_cannot_be_opened_is_told_without_its_password(address: str, shown: str) -> None:
+    with refused("output", shown) as caught:
         place_at(address)
-    assert str(caught.value).startswith(told)
     assert "secret" not in str(caught.value)
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pairs.crowd import Crowd, crowds
-from unface import UnfaceError, verify
+from tests.refusals.table import refused
+from unface import verify
 from unface.pairs import PairSpace, cosine_space, count_impostors, highest_impostors, open_screen, pair_up
 from unface.pairs.pairing import Block
 
@@ -71,7 +72,7 @@ def test_a_gpu_that_is_not_there_is_told() -> None:
     if torch.cuda.is_available():
         assert verify(np.eye(4), [0, 0, 1, 1], device="cuda").at[1e-4].mated == 2
     else:
-        with pytest.raises(UnfaceError, match="PyTorch sees no GPU here; use 'cpu'"):
+        with refused("pairs", "device 'cuda'", "'cpu'"):
             verify(np.eye(4), [0, 0, 1, 1], device="cuda")
 
 
@@ -136,7 +137,7 @@ def test_products_are_made_in_tf32_and_the_users_precision_comes_back(*, full: b
     screen._left = watched  # type: ignore[assignment]  # a watched one in its place
     before = torch.get_float32_matmul_precision()
     if full:
-        with pytest.raises(UnfaceError, match=r"^the GPU's memory is too small for these vectors; use device 'cpu'$"):
+        with refused("pairs", None, "'s memory is too small for these vectors; use device '"):
             screen.scores(block)
     else:
         assert screen.scores(block).tolist() == [[0, 0], [0, 0]]

@@ -9,6 +9,7 @@ from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from tests.kit.thorough import only_thorough
 from tests.prior.identity import likeness
 from tests.prior.tiny import LATENT, mapping, mobile_constants
 from tests.real import weights_here
@@ -105,6 +106,7 @@ def test_a_cache_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -
     assert low.weight.shape == (3, CHANNELS, 1, 1)
 
 
+@only_thorough
 @pytest.mark.slow
 def test_the_head_shows_the_same_people() -> None:
     for name in ("mobilestylegan-mapping", "mobilestylegan-synthesis", "yunet", "sface"):

@@ -10,7 +10,7 @@ from torch.nn import functional
 from tests.prior.gradients import relative_error
 from tests.prior.tiny import CHANNELS, LATENT, Constants, mapping, mobile_constants, write_ir
 from tests.real import weights_here
-from unface.errors import UnfaceError
+from tests.refusals.table import refused
 from unface.prior.mobilestylegan import MobileSynthesis, from_haar, read_mapping, read_synthesis
 from unface.prior.style import StylePrior
 from unface.seeds import stream
@@ -89,7 +89,7 @@ def test_of_each_layer_two_pictures_are_kept_for_the_way_back(tiny: MobileSynthe
 def test_another_graph_is_refused(tmp_path: Path) -> None:
     written = mobile_constants()
     del written["m.layers.1.conv2.bias"]
-    with pytest.raises(UnfaceError, match=r"^Other\.bin: not MobileStyleGAN's synthesis \(KeyError: 'm\.layers\.1"):
+    with refused("prior", "Other.bin", "'s synthesis (KeyError: '", "m.layers.1"):
         read_synthesis(write_ir(tmp_path, "Other", written))
 
 
@@ -98,7 +98,7 @@ def test_layers_that_do_not_fit_are_no_mapping(tmp_path: Path, biases: tuple[int
     written: Constants = {f"bias-{place}": np.ones(size, dtype=np.float32) for place, size in enumerate(biases)}
     layer: Constants = {"weight": np.ones((4, 4), dtype=np.float32)}
     for weights in ({}, layer):
-        with pytest.raises(UnfaceError, match=r"^Other\.bin: not MobileStyleGAN's mapping \(.*; fetch it again$"):
+        with refused("prior", "Other.bin", "mapping"):
             read_mapping(write_ir(tmp_path, "Other", {**weights, **written}))
 
 

@@ -7,7 +7,6 @@ from scipy import linalg, stats
 
 from tests.probe.small import consecutive, cosines, gaussian_support, people, roles_of, score_matrix
 from tests.probe.test_plda import log_ratio
-from unface.errors import UnfaceError
 from unface.metrics import Resolution
 from unface.moments import class_moments
 from unface.probe import PROBES, Plan
@@ -29,14 +28,6 @@ PANEL = ("cosine", "ridge", "lda", "plda")
 )
 def test_usual_sizes_double_up_to_half_of_the_pictures(images: int, expected: list[tuple[int, int]]) -> None:
     assert [(size.first, size.second) for size in album_sizes(None, images)] == expected
-
-
-@pytest.mark.parametrize("asked", [4, 0, "all"])
-def test_albums_that_cannot_be_made_are_refused_in_one_line(asked: int | str) -> None:
-    with pytest.raises(UnfaceError) as refused:
-        album_sizes([asked], 7)
-    assert "\n" not in str(refused.value)
-    assert str(asked) in str(refused.value)
 
 
 @pytest.mark.parametrize("size", [AlbumSize(1, 1), AlbumSize(2, 2), AlbumSize(3, 4)])

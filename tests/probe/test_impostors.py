@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.probe.small import all_pairs, people, roles_of, score_matrix
-from unface.errors import UnfaceError
+from tests.refusals.table import refused
 from unface.pairs import Pairing, Tail, cosine_space, pair_up
 from unface.probe import Plan, pick_probes, run_panel
 from unface.probe.calibrate import impostor_tail, impostors_accepted
@@ -81,7 +81,7 @@ def test_without_a_quota_the_tail_lists_the_highest_of_all_pairs() -> None:
 
 def test_pairs_are_screened_on_the_plans_device() -> None:
     elsewhere = Plan(device="abacus")
-    with pytest.raises(UnfaceError, match="'abacus' is not known"):
+    with refused("pairs", None, "'abacus'"):
         impostor_tail(pairing(), 10, elsewhere, "calibrate 0")
-    with pytest.raises(UnfaceError, match="'abacus' is not known"):
+    with refused("pairs", None, "'abacus'"):
         impostors_accepted(pairing(), [0.3], elsewhere, "test 0")

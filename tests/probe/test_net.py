@@ -7,14 +7,13 @@ import pytest
 
 from tests.probe.sign_people import best_tar
 from tests.probe.small import gaussian_support, people, roles_of, score_matrix
+from tests.refusals.table import refused
 from unface.data import EmbeddingSet
-from unface.errors import UnfaceError
 from unface.pairs import PairSpace
 from unface.probe import Panel, Plan, pick_probes, run_panel
 from unface.probe.cosine import cosine_of_seen
 from unface.probe.lda import Lda
-from unface.probe.net import Net, train
-from unface.seeds import stream
+from unface.probe.net import Net
 from unface.threads import one_blas_thread
 
 pytest.importorskip("torch")
@@ -69,14 +68,7 @@ def test_what_it_scores_with_is_what_it_trained() -> None:
     assert added > 0.1 + gap(cosine_of_seen(start - np.maximum(start @ first, 0) @ second))
 
 
-def test_the_same_seed_trains_the_same_and_another_does_not() -> None:
-    support = gaussian_support(12, 4, 5)
-    first, again, other = (dict(train(support.vectors, support.identities, stream(seed, "net"))) for seed in (0, 0, 1))
-    assert all(np.array_equal(a, b) for epochs in first for a, b in zip(first[epochs], again[epochs], strict=True))
-    assert not np.array_equal(first[5][0], other[5][0])
-
-
 def test_without_pytorch_it_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(UnfaceError, match=r"probe 'net' needs PyTorch; pip install 'unface\[torch\]', or leave it out"):
+    with refused("probe", None, "'net'", "'unface[torch]'"):
         Net().fit(gaussian_support(4, 2, 3))

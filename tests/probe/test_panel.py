@@ -3,10 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 
 from tests.probe.small import Told, people, roles_of
-from unface.errors import UnfaceError
 from unface.probe import PROBES, Panel, Plan, Variant, calibrate_tar, pick_probes, run_panel
 from unface.probe.kshot import draw_shot
 from unface.probe.panel import draw_shots
@@ -83,10 +81,3 @@ def test_under_a_quota_what_is_resolved_goes_by_the_quota_of_every_two_identitie
 
 def test_probes_are_picked_once_each_in_the_order_asked_for() -> None:
     assert pick_probes(["plda", "cosine", "plda"]) == [PROBES["plda"], PROBES["cosine"]]
-
-
-def test_an_unknown_probe_is_refused_with_those_that_are_known() -> None:
-    with pytest.raises(UnfaceError) as error:
-        pick_probes(["cosine", "oracle"])
-    assert str(error.value).startswith("probe 'oracle' is not known; choose from ")
-    assert str(error.value).endswith("cosine, ridge, lda, plda, net, mlp")

@@ -66,12 +66,6 @@ def test_a_large_support_finds_the_true_ratio_of_between_to_within(k: int) -> No
     assert psi.mean() == pytest.approx((between / within) ** 2, rel=0.06)
 
 
-def test_with_one_image_each_the_stand_in_is_told() -> None:
-    notes = plda.fit(gaussian_support(30, 1, 4)).notes
-    assert notes == ("one picture of each person: half the total covariance stands in for the within-class covariance",)
-    assert plda.fit(gaussian_support(30, 3, 4)).notes == ()
-
-
 def test_identities_that_do_not_differ_score_nothing_but_stay_finite() -> None:
     """k copies of pure noise: the means spread by Σ_w / k alone, so ψ is 0 or little more, and no score is extreme."""
     support = gaussian_support(400, 4, 3, between=0.0)

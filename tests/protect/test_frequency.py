@@ -10,12 +10,11 @@ import scipy.fft
 from benchmarks.frequency_speed import thin_products
 from numpy.typing import NDArray
 
-from unface.errors import UnfaceError
+from tests.kit import documents
 from unface.progress import Silent
 from unface.protect.certificate import SchemeFrontEnd
 from unface.protect.frequency import BLOCK, SCHEMES, VARIANTS, YCBCR, FrontEnd, scheme
 from unface.protect.measure import measure_certificate
-from unface.report.certificate import render_certificate
 from unface.seeds import stream
 
 
@@ -102,20 +101,6 @@ def test_the_benchmark_compares_with_both_whole_products() -> None:
     assert np.allclose(front.channels(planes)[0, 0], spread, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "variant", "said"),
-    [("ppfr-fd", "published", "choose from dctdp, duetface, partialface"), ("dctdp", "x", "choose from published")],
-)
-def test_unknown_schemes_are_refused(name: str, variant: str, said: str) -> None:
-    with pytest.raises(UnfaceError, match=said):
-        scheme(name, variant)
-
-
-def test_pictures_of_another_size_are_refused() -> None:
-    with pytest.raises(UnfaceError, match=r"expected \(n, 8, 8, 3\)"):
-        FrontEnd(scheme("dctdp"), 8).planes(np.zeros((1, 9, 9, 3)))
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("name", SCHEMES)
 def test_what_a_certificate_says_of_a_scheme_continues_after_its_subject(name: str, variant: str) -> None:
@@ -125,5 +110,5 @@ def test_what_a_certificate_says_of_a_scheme_continues_after_its_subject(name: s
     assert (found.severity, found.about in ("noise", "channels", "server")) == ("note", True)
     assert found.text[0] != found.text[0].upper() or found.text[0].isdigit(), "as in 'noise: never applied'"
     assert not found.text.endswith(".")
-    page = unescape(re.sub(r"<[^>]+>", "", render_certificate(result)))
+    page = unescape(re.sub(r"<[^>]+>", "", documents.page(result)))
     assert f"{found.about}: {found.text}" in page.replace("\N{NO-BREAK SPACE}", " ")

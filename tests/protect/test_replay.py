@@ -1,10 +1,13 @@
 """Training steps as CUDA graphs."""
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
+from unface.protect.recogniser import RecogniserRecipe, train_recogniser
 from unface.protect.replay import Replayed
+from unface.seeds import stream
 
 
 def losses_of(device: str, *, recording: bool) -> tuple[list[float], Tensor, bool]:
@@ -52,3 +55,18 @@ def test_replayed_steps_learn_what_plain_ones_learn() -> None:
     assert recorded
     assert replayed == pytest.approx(plain, rel=1e-5)
     torch.testing.assert_close(first, second)
+
+
+def test_what_is_learned_on_a_cpu_does_not_depend_on_the_number_of_threads() -> None:
+    frames = stream(0, "threads").integers(0, 256, (64, 16, 16, 3), dtype=np.uint8)
+    recipe = RecogniserRecipe(size=16, width=0.25, dim=16, epochs=2, batch=32)
+    before, learned = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            trained = train_recogniser(frames, np.arange(64) // 2, recipe)
+            assert torch.get_num_threads() == threads, "the caller's number is its own again"
+            learned.append(trained.embed(frames))
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(learned[0], learned[1])

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.refusals.table import refused
 from tests.release.made import DIM, FACES, Sets, sets
 from unface.data import EmbeddingSet, Space, write_embeddings
 from unface.data.embeddings import Columns
-from unface.errors import UnfaceError
 from unface.release.faces import Faces, compare, faces_of, parquet_faces, store_faces
 from unface.release.run import Plan, View, measure_release, release
 from unface.result.release import ExactCopies, ReleaseResult
@@ -250,31 +250,29 @@ def test_sets_that_cannot_be_compared_are_refused_in_one_line(fault: str) -> Non
     match fault:
         case "people":
             given = replace(given, holdout=first_rows(given.training, 30))
-            text = "share 10 people, such as 'p0001'; training and holdout must show different people"
+            text = "share 10 people, such as 'p0001'"
         case "pictures":
             given = replace(given, holdout=with_row(given.holdout, given.training.vectors[:1], "again"))
-            text = "share 1 picture, such as 'p0001-0' and 'again'; take shared pictures out of both"
+            text = "share 1 picture, such as 'p0001-0' and 'again'"
         case "file":
             given = replace(given, synthetic=with_row(given.synthetic, given.training.vectors[:1], "p0001-0"))
-            text = "share the file 'p0001-0'; take real pictures out of the synthetic set"
+            text = "share the file 'p0001-0'"
         case "space":
             spaces = [Space(name, "00", DIM, False) for name in ("one", "two")]
             given = Sets(
                 given.synthetic, replace(given.training, space=spaces[0]), replace(given.holdout, space=spaces[1])
             )
-            text = "two embedding spaces never mix"
+            text = "spaces"
         case "dim":
             cut = EmbeddingSet.from_arrays(given.synthetic.vectors[:, :-1], given.synthetic.ids, source="synthetic")
-            given, text = replace(given, synthetic=cut), "two embedding spaces never mix"
+            given, text = replace(given, synthetic=cut), "spaces"
         case "k":
-            plan, text = replace(QUICK, k=(FACES + 1,)), "k = 301: synthetic has 300 faces; give a smaller k"
+            plan, text = replace(QUICK, k=(FACES + 1,)), "300 faces"
         case _:
             made = EmbeddingSet.from_arrays(given.synthetic.vectors, [given.holdout.names[0], *["x"] * (FACES - 1)])
             given, named, text = replace(given, synthetic=made), True, "who is in the holdout"
-    with pytest.raises(UnfaceError) as refused:
+    with refused("vectors" if fault in ("space", "dim") else "release", ..., text):
         release(given.synthetic, given.training, given.holdout, named=named, plan=plan)
-    assert text in str(refused.value)
-    assert "\n" not in str(refused.value)
 
 
 def test_an_exact_copy_of_one_training_picture_is_evidence_by_itself() -> None:
@@ -320,5 +318,5 @@ def test_a_stream_refuses_bad_vectors_by_row(tmp_path: Path) -> None:
     lists = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), 4)
     pq.write_table(pa.table({"vector": lists}), tmp_path / "bad.parquet")
     faces = parquet_faces(tmp_path / "bad.parquet", Columns(identity=None))
-    with pytest.raises(UnfaceError, match=r"bad.parquet: row 3 has NaN or Inf in its vector; drop it"):
+    with refused("release", "bad.parquet", "row 3"):
         faces.sha256()

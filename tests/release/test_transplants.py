@@ -10,6 +10,7 @@ from unface.data import decode, read_images
 from unface.faces import TRAITS, trait_region
 
 
+@pytest.mark.usefixtures("remembered_networks")
 def test_a_transplant_is_the_donor_in_its_trait_and_the_host_elsewhere() -> None:
     for name in ("yunet", "landmarks-106", "arcface-mbf"):
         weights_here(name)

@@ -13,23 +13,18 @@ from typing import Any
 
 import pytest
 
-from tests.auditing.audits import complete, looped
-from tests.auditing.made import (
-    SECRET_IDS,
-    SECRET_PEOPLE,
-    SECRET_SHOOTS,
-    audited,
-    erased,
-    point,
-    raw,
-    result_of,
-    secret_people,
-)
+from tests.auditing.audits import SECRET_IDS, SECRET_PEOPLE, SECRET_SHOOTS, complete, looped, secret_people
+from tests.auditing.audits import secret_audit as audited
+from tests.kit.golden import declare, golden
+from tests.kit.results import audited as result_of
+from tests.kit.results import erased, point, raw
 from unface import UnfaceError, audit, write_embeddings
 from unface.auditing import Protocol
 from unface.auditing.leakage import SUSPECTS_FILE
 from unface.result.audit import AuditResult, json_schema
 from unface.result.file import Finding, Listing
+
+declare("result/changed-audit.txt", "result/changed-part.txt")
 
 
 @cache
@@ -47,14 +42,6 @@ def test_what_is_saved_is_loaded_to_the_last_bit(tmp_path: Path) -> None:
     path = clean().save(tmp_path / "new" / "folder")
     assert path == tmp_path / "new" / "folder" / "audit.json"
     assert AuditResult.load(path) == clean()
-
-
-def test_every_part_is_loaded_to_the_last_bit_and_typed(tmp_path: Path) -> None:
-    loaded = AuditResult.load(complete().save(tmp_path))
-    assert loaded == complete().model_copy(update={"listings": {}, "projections": {}})
-    assert [type(section) for section in loaded.parts.values()] == [
-        type(section) for section in complete().parts.values()
-    ]
 
 
 def test_an_audit_is_loaded_from_its_folder_or_its_file_by_path_or_by_name(written: Path) -> None:
@@ -132,7 +119,7 @@ def test_a_finished_audit_is_not_overwritten_unless_forced(written: Path) -> Non
     before = written.read_bytes()
     with pytest.raises(UnfaceError) as caught:
         clean().save(written.parent)
-    assert str(caught.value) == f"{written}: exists already; choose another --out or pass --force"
+    assert caught.value.where == str(written)
     assert written.read_bytes() == before
     clean().model_copy(update={"verdict": "Other."}).save(written.parent, force=True)
     assert AuditResult.load(written).verdict == "Other."
@@ -142,7 +129,7 @@ def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
     with pytest.raises(UnfaceError) as caught:
         clean().save(tmp_path / "out", force=True)
-    assert str(caught.value) == f"{tmp_path / 'out'}: is a file; --out takes a folder"
+    assert caught.value.where == str(tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
 
 
@@ -153,8 +140,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     fill_disk(monkeypatch, fails_at)
     with pytest.raises(UnfaceError) as caught:
         audited().save(tmp_path / "out")
-    expected = f"{tmp_path / 'out'}: cannot be written (No space left on device); choose another --out"
-    assert str(caught.value) == expected
+    assert (caught.value.code, caught.value.where) == ("output", str(tmp_path / "out"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -181,86 +167,61 @@ def fill_disk(monkeypatch: pytest.MonkeyPatch, fails_at: int) -> None:
     monkeypatch.setattr(os, "fsync", fsync)
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda text: "", "is not JSON; give the file that 'unface audit' wrote"),
-        (lambda text: text[: len(text) // 2], "is not JSON; give the file that 'unface audit' wrote"),
-        (lambda text: "[" * 100_000, "is not JSON; give the file that 'unface audit' wrote"),
-        (lambda text: "[]", "has no 'schema' key; give the file that 'unface audit' wrote"),
-        (lambda text: "{}", "has no 'schema' key; give the file that 'unface audit' wrote"),
-        (
-            lambda text: text.replace("unface.audit/2", "unface.audit/1"),
-            "has schema 'unface.audit/1', this version reads 'unface.audit/2'; run 'unface audit' again",
+MISTAKES: list[tuple[Callable[[str], str], str]] = [
+    (lambda text: "", ""),
+    (lambda text: text[: len(text) // 2], ""),
+    (lambda text: "[" * 100_000, ""),
+    (lambda text: "[]", ""),
+    (lambda text: "{}", ""),
+    (lambda text: text.replace("unface.audit/2", "unface.audit/1"), ""),
+    (lambda text: text.replace('"seeds": 2', '"seeds": "two"'), "protocol.seeds"),
+    (lambda text: text.replace('"verdict"', '"opinion"'), "verdict"),
+    (lambda text: text.replace('"valid": true', '"valid": true, "blessed": true'), "blessed"),
+    (
+        lambda text: text.replace('"bootstraps": 200', '"bootstraps": 200, "level": NaN', 1).replace(
+            '"level": 0.95,\n    "impostor', '"impostor', 1
         ),
-        (
-            lambda text: text.replace('"seeds": 2', '"seeds": "two"'),
-            "protocol.seeds: input should be a valid integer, unable to parse string as an integer; "
-            "was the file changed by hand?",
-        ),
-        (
-            lambda text: text.replace('"verdict"', '"opinion"'),
-            "verdict: field required; was the file changed by hand?",
-        ),
-        (
-            lambda text: text.replace('"valid": true', '"valid": true, "blessed": true'),
-            "blessed: extra inputs are not permitted; was the file changed by hand?",
-        ),
-        (
-            lambda text: text.replace('"bootstraps": 200', '"bootstraps": 200, "level": NaN', 1).replace(
-                '"level": 0.95,\n    "impostor', '"impostor', 1
-            ),
-            "protocol.level: input should be a finite number; was the file changed by hand?",
-        ),
-        (
-            lambda text: re.sub(r'"numerator": \d+', '"numerator": -1', text, count=1),
-            re.compile(r"spaces\.0\.points\.0\.tar: -1 of [\d,]+ is no share; was the file changed .*"),
-        ),
-        (
-            lambda text: re.sub(r'"denominator": \d+', '"denominator": 0', text, count=1),
-            re.compile(r"spaces\.0\.points\.0\.tar: [\d,]+ of 0 is no share; was the file changed .*"),
-        ),
-        (
-            lambda text: re.sub(r'"denominator": \d+', '"denominator": 1', text, count=1),
-            re.compile(r"spaces\.0\.points\.0\.tar: [\d,]+ of 1 is no share; was the file changed .*"),
-        ),
-        (
-            lambda text: re.sub(r'("tar": \{\s+"value": 0\.\d{6})\d+', r"\g<1>", text, count=1),
-            re.compile(r"spaces\.0\.points\.0\.tar: [\d.]+ is not [\d,]+ of [\d,]+; was the file changed .*"),
-        ),
-        (
-            lambda text: re.sub(r',\s+"effective_n": [\d.]+', "", text, count=1),
-            "spaces.0.points.0.tar: effective_n is missing; was the file changed by hand?",
-        ),
-    ],
-    ids=[
-        *("empty", "torn", "nested", "list", "bare", "older", "word", "renamed", "added", "nan"),
-        *("negative", "of nothing", "more than all", "rounded", "no effective n"),
-    ],
-)
-def test_what_is_no_audit_of_this_version_is_refused_in_one_line(
-    written: Path, change: Any, sentence: str | re.Pattern[str]
-) -> None:
-    text = written.read_text(encoding="utf-8")
-    changed = change(text)
-    assert changed != text
-    written.write_text(changed, encoding="utf-8")
+        "protocol.level",
+    ),
+    (lambda text: re.sub(r'"numerator": \d+', '"numerator": -1', text, count=1), "spaces.0.points.0.tar"),
+    (lambda text: re.sub(r'"denominator": \d+', '"denominator": 0', text, count=1), "spaces.0.points.0.tar"),
+    (lambda text: re.sub(r'"denominator": \d+', '"denominator": 1', text, count=1), "spaces.0.points.0.tar"),
+    (lambda text: re.sub(r'("tar": \{\s+"value": 0\.\d{6})\d+', r"\g<1>", text, count=1), "spaces.0.points.0.tar"),
+    (lambda text: re.sub(r',\s+"effective_n": [\d.]+', "", text, count=1), "spaces.0.points.0.tar"),
+]
+"""What happens to the text of a file, and the field that its refusal names."""
+
+
+def test_what_is_no_audit_of_this_version_is_refused_in_one_line(written: Path) -> None:
+    text, said = written.read_text(encoding="utf-8"), []
+    for change, where in MISTAKES:
+        assert change(text) != text
+        written.write_text(change(text), encoding="utf-8")
+        said.append(_refused(written, where))
+    golden("\n".join(said), "result/changed-audit.txt")
+
+
+def _refused(path: Path, where: str) -> str:
+    """Why it cannot be loaded, with no number of one run in it."""
     with pytest.raises(UnfaceError) as caught:
-        AuditResult.load(written)
-    wanted = sentence.pattern if isinstance(sentence, re.Pattern) else re.escape(sentence)
-    assert re.fullmatch(f"{re.escape(str(written))}: {wanted}", str(caught.value))
+        AuditResult.load(path)
+    place, _, why = str(caught.value).partition(": ")
+    assert place == str(path)
+    assert why.startswith(f"{where}: " if where else ("is ", "has "))
+    assert "\n" not in why
+    return re.sub(r"(\S+) of (\S+?)(?=;| is)|\d+, \d+ and \d+(?= values)|\d\.\d{3,}", "<numbers>", why)
 
 
 def test_bytes_that_are_no_text_are_not_json(written: Path) -> None:
     written.write_bytes(b"\xff\xfe\x00{")
-    with pytest.raises(UnfaceError, match="is not JSON"):
+    with pytest.raises(UnfaceError, match="JSON"):
         AuditResult.load(written)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnfaceError) as caught:
         AuditResult.load(tmp_path / "audit.json")
-    assert str(caught.value) == f"{tmp_path / 'audit.json'}: cannot be read (No such file or directory)"
+    assert caught.value.where == str(tmp_path / "audit.json")
 
 
 def test_names_are_readable_by_their_owner_alone_and_formulas_are_text(tmp_path: Path) -> None:
@@ -275,61 +236,49 @@ def test_names_are_readable_by_their_owner_alone_and_formulas_are_text(tmp_path:
 def test_a_folder_without_an_audit_is_refused_with_the_file_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(UnfaceError) as caught:
         AuditResult.load(tmp_path)
-    assert str(caught.value) == f"{tmp_path / 'audit.json'}: cannot be read (No such file or directory)"
+    assert caught.value.where == str(tmp_path / "audit.json")
 
 
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (
-            lambda parts: parts["sweeps"]["sweeps"][0]["points"][1].update(colour="red"),
-            "parts.sweeps.sweeps.0.points.1.colour: extra inputs are not permitted",
-        ),
-        (
-            lambda parts: parts["transfer"]["transfers"][0].pop("rank"),
-            "parts.transfer.transfers.0.rank: field required",
-        ),
-        (
-            lambda parts: parts["attribute_swap"]["spaces"][1]["flip"].update(numerator=-1),
-            r"parts.attribute_swap.spaces.1.flip: -1 of [\d,]+ is no share",
-        ),
-        (
-            lambda parts: parts["attribute_swap"]["spaces"][0]["flip"].update(value=0.123),
-            r"parts.attribute_swap.spaces.0.flip: 0.123 is not [\d,]+ of [\d,]+",
-        ),
-        (lambda parts: parts.update(maps=3), "parts.maps: input should be a valid dictionary .*"),
-        (lambda parts: parts.update(leakage={"tar": 0.0}), "parts: leakage has no section of its own"),
-        (
-            lambda parts: parts["sweeps"]["sweeps"][0]["points"][0]["tar"].pop("effective_n"),
-            "parts.sweeps.sweeps.0.points.0.tar: effective_n is missing",
-        ),
-        (
-            lambda parts: parts["maps"]["maps"][0]["x"].pop(),
-            r"parts.maps.maps.0: \d+, \d+ and \d+ values for one set of points",
-        ),
-    ],
-    ids=[
-        *("unknown key", "missing key", "no share", "other share", "no section", "a part without a section"),
-        *("no effective n", "uneven map"),
-    ],
-)
-def test_a_bad_section_of_a_part_is_refused_by_the_name_of_the_part_and_the_field(
-    tmp_path: Path, change: Any, sentence: str
-) -> None:
-    path = complete().save(tmp_path)
-    content = json.loads(path.read_text(encoding="utf-8"))
-    change(content["parts"])
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(UnfaceError) as caught:
-        AuditResult.load(path)
-    assert re.fullmatch(f"{re.escape(str(path))}: {sentence}; was the file changed by hand\\?", str(caught.value))
+SECTIONS: list[tuple[Callable[[Any], object], str]] = [
+    (
+        lambda parts: parts["sweeps"]["sweeps"][0]["points"][1].update(colour="red"),
+        "parts.sweeps.sweeps.0.points.1.colour",
+    ),
+    (lambda parts: parts["transfer"]["transfers"][0].pop("rank"), "parts.transfer.transfers.0.rank"),
+    (
+        lambda parts: parts["attribute_swap"]["spaces"][1]["flip"].update(numerator=-1),
+        "parts.attribute_swap.spaces.1.flip",
+    ),
+    (
+        lambda parts: parts["attribute_swap"]["spaces"][0]["flip"].update(value=0.123),
+        "parts.attribute_swap.spaces.0.flip",
+    ),
+    (lambda parts: parts.update(maps=3), "parts.maps"),
+    (lambda parts: parts.update(leakage={"tar": 0.0}), "parts"),
+    (
+        lambda parts: parts["sweeps"]["sweeps"][0]["points"][0]["tar"].pop("effective_n"),
+        "parts.sweeps.sweeps.0.points.0.tar",
+    ),
+    (lambda parts: parts["maps"]["maps"][0]["x"].pop(), "parts.maps.maps.0"),
+]
+
+
+def test_a_bad_section_of_a_part_is_refused_by_the_name_of_the_part_and_the_field(tmp_path: Path) -> None:
+    path, said = complete().save(tmp_path), []
+    text = path.read_text(encoding="utf-8")
+    for change, where in SECTIONS:
+        content = json.loads(text)
+        change(content["parts"])
+        path.write_text(json.dumps(content), encoding="utf-8")
+        said.append(_refused(path, where))
+    golden("\n".join(said), "result/changed-part.txt")
 
 
 def test_a_valid_audit_with_a_finding_that_says_otherwise_is_refused() -> None:
     broken = Finding(severity="invalid", about="shuffled identities", text="odd")
     assert not result_of(raw(point()), findings=[broken]).valid
     content = json.loads(result_of(raw(point()), findings=[broken]).file_text())
-    with pytest.raises(ValueError, match="valid, but a finding says that it is not"):
+    with pytest.raises(ValueError, match="valid"):
         AuditResult.model_validate(content | {"valid": True})
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tests.cli.command import unface
-from tests.gate.made import audited, change, erased, kept, raw
+from tests.kit.command import unface
+from tests.kit.results import audited, change, erased, kept, raw
 from unface.result.audit import json_schema
 from unface.result.parts import BUILT_IN, installed_part
 

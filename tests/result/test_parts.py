@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gate.made import audited, raw
+from tests.kit.results import audited, raw
 from unface.errors import UnfaceError
 from unface.result.audit import require_no_audit
 from unface.result.parts import BUILT_IN, NoSection, Option, Part, installed_part, listing_names, parts_of
@@ -63,11 +63,11 @@ def test_a_registered_part_is_found_by_its_own_name_and_never_replaces_a_built_i
     assert installed_part("else") is None, "an eraser of that name is no part"
     assert with_sections("mine") == [*BUILT_IN, "mine"]
     assert getattr(installed_part("leakage"), "name", None) == "leakage"
-    wrong = "is not a subclass of unface.result.parts.Part of that name"
     for name, what in (("odd", "Other"), ("text", "__doc__")):
         with pytest.raises(UnfaceError) as caught:
             installed_part(name)
-        assert str(caught.value) == f"part {name!r}: tests.result.test_parts:{what} {wrong}"
+        assert caught.value.where == f"part {name!r}"
+        assert f"tests.result.test_parts:{what}" in str(caught.value)
 
 
 def test_listings_of_every_installed_part_are_guarded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -84,14 +84,14 @@ def test_listings_of_every_installed_part_are_guarded(monkeypatch: pytest.Monkey
         (tmp_path / name).touch()
         with pytest.raises(UnfaceError) as caught:
             require_no_audit(tmp_path, force=False)
-        assert str(caught.value) == f"{tmp_path / name}: exists already; choose another --out or pass --force"
+        assert caught.value.where == str(tmp_path / name)
         require_no_audit(tmp_path, force=True)
         (tmp_path / name).unlink()
 
 
 def test_a_part_says_nothing_unless_it_overrides_what_it_has_to_say() -> None:
     result = audited(raw())
-    with pytest.raises(NotImplementedError, match=r"^Mine is measured by the audit itself$"):
+    with pytest.raises(NotImplementedError, match="Mine"):
         Mine().run(None, None)
     said = (Mine.findings, Mine.not_measured, Mine.readings, Mine.page, Mine.repeat, Mine.terminal, Mine.verdict)
     assert [list(one(result)) for one in said] == [[]] * 7

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tests.gate.made import INVALID, WARNING
-from tests.gate.test_protection import attacker, pairs, protection
+from tests.kit.results import INVALID, WARNING, attacker, protection
+from tests.kit.results import accuracy as pairs
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.protection import AttackerResult, MethodResult, PairsResult, ProtectionResult, spread
 
@@ -26,36 +26,6 @@ def method(*attackers: AttackerResult, name: str = "FaceMAE", utility: bool = Fa
 
 def result(*methods: MethodResult) -> ProtectionResult:
     return protection().model_copy(update={"methods": list(methods)})
-
-
-def test_the_verdict_says_who_is_linked_and_what_the_set_is_good_for() -> None:
-    originals = method(linked(950, 0.9), name="originals", ratio=None, utility=True)
-    assert result(originals, method(linked(300, 0.25), utility=True)).verdict == (
-        "This release does not fully hide who is in it. Given another photo of a person, the strongest attacker links "
-        "30.0 % of the released faces to them, at one false match in 1,000. With the originals: 95.0 %. A recogniser "
-        "trained on this set judges 80.0 % of photo pairs correctly (lfw; guessing: 50 %); trained on the originals, "
-        "80.0 %."
-    )
-    assert result(method(linked(300, 0.25, other=None), utility=True), originals).verdict == (
-        "This release does not fully hide who is in it. Given the original photo of a person, the strongest attacker "
-        "links 30.0 % of the released faces to them, at one false match in 1,000. A recogniser trained on this set "
-        "judges 80.0 % of photo pairs correctly (lfw; guessing: 50 %); trained on the originals, 80.0 %."
-    )
-    assert result(method(linked(2, 0.0))).verdict == (
-        "Given another photo of a person, the strongest attacker links 0.20 % of the released faces to them, at one "
-        "false match in 1,000. That is not more than chance; the true share may be as high as 5.2 %."
-    )
-    assert result(method(linked(2, 0.0)), originals).verdict.endswith(
-        "the true share may be as high as 5.2 %. With the originals: 95.0 %."
-    )
-    bare = method(name="originals", ratio=None)
-    assert result(method(utility=True), bare).verdict == (
-        "A recogniser trained on this set judges 80.0 % of photo pairs correctly (lfw; guessing: 50 %)."
-    )
-    unseen = method(linked(950, 0.9, other=None), name="originals", ratio=None)
-    assert "With the originals" not in result(method(linked(300, 0.25)), unseen).verdict
-    assert result(method()).verdict == "Nothing was measured."
-    assert not result(method()).links
 
 
 def test_people_are_linked_only_beyond_the_rate_asked_for_and_the_one_that_was_reached() -> None:
@@ -110,7 +80,7 @@ def test_a_protection_is_compared_by_its_worst_attacker_and_its_accuracy() -> No
     assert found.conditions() == {"attackers": "weak, fine-tuned", "people": "20 people"}
     assert found.model_copy(update={"measured_people": 1}).conditions()["people"] == "1 person"
     assert result(method()).readings() == []
-    assert found.subject == "<b>set</b>"
+    assert found.subject == "set"
     assert found.model_copy(update={"findings": [WARNING]}).valid
     assert not found.model_copy(update={"findings": [WARNING, INVALID]}).valid
 

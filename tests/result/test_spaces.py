@@ -4,13 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.auditing.made import change, in_context, kept, point
-from tests.gate.made import audited, erased, raw
+from tests.kit.results import audited, change, erased, in_context, point, raw
 from unface.auditing.albums import AlbumPoint, AlbumResults
-from unface.result.audit import Curve, ErasedSource, FitOverlap, Headline, Point, SpaceResult
+from unface.result.audit import Curve, ErasedSource, FitOverlap, Headline
 from unface.result.face_gate import GateCertificate
-from unface.result.numbers import Estimate, Kept, Rate
-from unface.result.verdict import best_eraser, eraser_title, kept_words, leaks_more, verdict
+from unface.result.numbers import Rate
+from unface.result.verdict import verdict
 
 GATE = GateCertificate(0.01, Rate.counted(0, 9), 0.1, Rate.counted(0, 9), 0.1, Rate.counted(0, 9))
 
@@ -34,12 +33,12 @@ def test_a_point_counts_the_pairs_of_one_draw_and_is_above_chance_beyond_both_ra
 def test_a_rate_adjusted_for_context_is_said_with_its_interval_or_not_at_all() -> None:
     found = in_context(0.031, 0.022, 0.043)
     assert found.words == "3.1 % [2.2, 4.3]"
-    assert found.model_copy(update={"value": None}).words == "cannot be separated"
+    assert "%" not in found.model_copy(update={"value": None}).words
 
 
 def test_a_curve_has_a_value_for_each_rate() -> None:
     Curve(probe="lda", k=4, far=[0.1, 0.2], tar=[0.3, 0.4], eer=0.2)
-    with pytest.raises(ValueError, match="2 rates but 1 values of TAR"):
+    with pytest.raises(ValueError, match="2 rates"):
         Curve(probe="lda", k=4, far=[0.1, 0.2], tar=[0.3], eer=0.2)
 
 
@@ -121,95 +120,7 @@ def test_the_frame_holds_every_number_of_photo_pairs_and_of_albums() -> None:
     assert len(rows) == 3, "an album of one is a photo pair, and a space that is not there has no row"
 
 
-RAW = "The attacker was trained on 4 pictures of each of a group of other people. "
-
-
-def after(*spaces: SpaceResult, at: Point | None = None) -> str:
-    return verdict(audited(raw(at or point()), *spaces)).partition(RAW)[2]
-
-
-def test_the_sentence_after_erasure_is_about_the_eraser_that_leaves_least_on_calibrate() -> None:
-    isp = erased("isp", point(0.02, 0.01, 0.03, calibrate_tar=0.01))
-    mine = erased("mine", point(0.01, 0.005, 0.02, calibrate_tar=0.02))
-    said = "(4 of 8 dimensions removed): 2.0 % [1.0, 3.0], 200 times chance."
-    assert after(isp) == f"After ISP {said}"
-    assert after(mine, isp) == after(isp, mine) == f"After ISP, the best of 2 erasers {said}"
-    assert after() == ""
-    none_left = erased("leace", point(0.03, 0.02, 0.04, calibrate_tar=0.0))
-    assert after(isp, none_left).startswith("After LEACE, the best of 2 erasers "), "nothing is less than a little"
-    gone = erased("isp", point(0.02, 0.01, 0.03, far=1e-3))
-    assert after(gone) == "", "not measured at the headline's rate"
-    head = Headline(point())
-    assert best_eraser(audited(raw(), gone), head) is None
-    names = ("isp", "leace", "sal", "inlp", "rlace", "utility-leace", "pca")
-    titles = [eraser_title(erased(name)) for name in names]
-    assert titles == ["ISP", "LEACE", "SAL", "INLP", "RLACE", "utility-leace", "pca"]
-
-
-def test_faces_alone_are_erased_behind_a_gate() -> None:
-    isp = erased("isp", point(0.02, 0.01, 0.03))
-    assert isp.erasure is not None
-    use = {"certificate": GATE, "missed_here": Rate.counted(0, 9)}
-    gate = type(isp.erasure).model_validate(isp.erasure.model_dump() | {"gate": use})
-    assert after(isp.model_copy(update={"erasure": gate})).startswith(
-        "After ISP (4 of 8 dimensions removed from faces): 2.0 %"
-    )
-
-
-def test_only_controls_of_the_same_rank_are_put_beside_an_eraser() -> None:
-    isp = erased("isp", point(0.02, 0.01, 0.03))
-    random, pca = (erased(name, point(0.03, 0.02, 0.04), control=True) for name in ("random", "pca"))
-    assert after(isp, random, pca).endswith(
-        "chance. Controls of equal rank: 3.0 % after a random subspace, 3.0 % after label-free PCA."
-    )
-    assert pca.erasure is not None
-    other = pca.model_copy(update={"erasure": pca.erasure.model_copy(update={"rank": 5})})
-    refused = erased("random", point(None, resolution="refused"), control=True)
-    assert after(isp, other, refused).endswith("200 times chance.")
-
-
-@pytest.mark.parametrize(
-    ("measure", "said"),
-    [
-        ("knn", "Accuracy of k-NN on objects.parquet: 80.0 % → 60.0 %."),
-        ("linear", "Accuracy of a linear probe on objects.parquet: 80.0 % → 60.0 %."),
-        ("copy recall@1", "Copy recall@1 on objects.parquet: 80.0 % → 60.0 %."),
-        ("copy µAP", "Copy µAP on objects.parquet: 80.0 % → 60.0 %."),
-        ("mine", "mine on objects.parquet: 80.0 % → 60.0 %."),
-        (
-            "neighbour overlap@10",
-            "75.0 % [70.0, 81.0] of nearest neighbours among the audited pictures stay the same.",
-        ),
-    ],
-)
-def test_what_is_kept_is_one_sentence_and_the_measure_that_readers_want_most_is_said(measure: str, said: str) -> None:
-    before, left = Estimate(0.8, 0.7, 0.9, 0.95), Estimate(0.6, 0.5, 0.7, 0.95)
-    one = Kept(measure, "objects.parquet", 9, before, left, Estimate(0.75, 0.7, 0.81, 0.95))
-    assert kept_words(one) == said
-    order = ["knn", "linear", "copy recall@1", "copy µAP"]
-    less = (
-        [kept(0.9, 0.8, 1.0, measure=other) for other in order[order.index(measure) + 1 :]] if measure in order else []
-    )
-    assert after(erased("isp", point(0.02, 0.01, 0.03), utility=[*less, one])).endswith(f" {said}")
-
-
-def test_the_worst_case_at_another_k_is_added_where_it_leaks_more() -> None:
-    head = Headline(point())
-    most = point(0.05, 0.04, 0.06, k=1, calibrate_tar=0.5)
-    others = [
-        point(0.02, 0.01, 0.03, calibrate_tar=0.1),
-        point(0.9, k=2, calibrate_tar=0.9, worst=False),
-        point(0.9, k=2, calibrate_tar=0.9, far=1e-3),
-        point(None, k=2, calibrate_tar=0.9, resolution="refused"),
-    ]
-    space = erased("isp", *others, most)
-    assert leaks_more(space, head) is most
-    assert leaks_more(erased("isp", *others), head) is None
-    assert leaks_more(erased("isp", others[1]), head) is None
-    assert after(space).endswith("2.0 % [1.0, 3.0], 200 times chance (5.0 % with 1 picture each).")
-
-
-def test_an_attacker_who_learns_from_every_picture_is_told_so() -> None:
-    assert verdict(audited(raw(point(k=8)))).endswith(
-        "The attacker was trained on all 8 pictures of each of a group of other people."
-    )
+@pytest.mark.parametrize("name", ["isp", "leace", "sal", "inlp", "rlace", "utility-leace", "pca"])
+def test_an_eraser_is_written_in_capitals_where_its_authors_do(name: str) -> None:
+    said = verdict(audited(raw(point()), erased(name, point(0.02, 0.01, 0.03))))
+    assert f"After {name if name in ('utility-leace', 'pca') else name.upper()} (" in said

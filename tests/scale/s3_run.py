@@ -27,13 +27,17 @@ def held(whole: Callable[..., Any], until: Path) -> Callable[..., Any]:
     return waiting
 
 
-if __name__ == "__main__":
+def run(step: str, *words: str) -> None:
     lock._RENEWED_S, lock._ABANDONED_S = 0.2, 1.0
-    if not sys.argv[1].isdigit():
-        Sink.write = held(Sink.write, Path(sys.argv[1]))  # type: ignore[method-assign]
-    elif step := int(sys.argv[1]):
-        fuse = Fuse(step)
+    if not step.isdigit():
+        Sink.write = held(Sink.write, Path(step))  # type: ignore[method-assign]
+    elif int(step):
+        fuse = Fuse(int(step))
         for owner, name in ((Sink, "write"), (Sink, "finish"), (Place, "write"), (Place, "drop")):
             setattr(owner, name, fuse.around(getattr(owner, name)))
-    sys.argv = ["unface", *sys.argv[2:]]
+    sys.argv = ["unface", *words]
     main()
+
+
+if __name__ == "__main__":
+    run(*sys.argv[1:])

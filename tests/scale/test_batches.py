@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.refusals.table import refused
 from tests.scale.collection import collection
 from tests.scale.stored import DIM, PEOPLE, projection, table, written
-from unface import UnfaceError
 from unface.scale import sanitise_directory
 
 
@@ -24,19 +24,16 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "clean"
 
 
-def refused(source: Path, out: Path, threads: int) -> str:
-    with pytest.raises(UnfaceError) as caught:
-        sanitise_directory(projection(), source, out, threads=threads)
-    return str(caught.value)
+def attempt(source: Path, out: Path, threads: int) -> None:
+    sanitise_directory(projection(), source, out, threads=threads)
 
 
 def test_bad_rows_are_counted_over_the_whole_file_by_their_number_in_it(source: Path, out: Path) -> None:
     vectors = PEOPLE.vectors.copy()
     vectors[[70, 71, 119], 2] = np.nan
     written(table(vectors), source / "a.parquet", row_group_size=7)
-    assert refused(source, out, 1).startswith(
-        "a.parquet: row 70 has NaN or Inf; repair such rows, or pass --bad-rows drop or null (3 in all); 3 of 4"
-    )
+    with refused("apply", "a.parquet", "row 70", "--bad-rows", "3", "of 4"):
+        attempt(source, out, 1)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -48,8 +45,8 @@ def test_bad_rows_are_counted_over_all_batches(
     vectors = PEOPLE.vectors.copy()
     vectors[[12, 25, 38, 41, 119], 2] = np.nan
     written(table(vectors), source / "a.parquet")
-    told = "a.parquet: row 12 has NaN or Inf; repair such rows, or pass --bad-rows drop or null (5 in all)"
-    assert refused(source, out, threads).startswith(told)
+    with refused("apply", "a.parquet", "row 12", "--bad-rows", "5"):
+        attempt(source, out, threads)
 
 
 @pytest.mark.parametrize(("threads", "most"), [(1, 9), (1, 10), (3, 11)])

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unface import Projection, UnfaceError
+from tests.refusals.table import refused
+from unface import Projection
 from unface.data import Space
 from unface.erase.gate import Gate
 from unface.result.face_gate import GateCertificate
@@ -85,7 +86,7 @@ def test_just_what_is_allowed_passes_and_anything_more_or_no_number_does_not() -
         check.require(1, "here")
         for more in (0.2500001, np.nan):
             setattr(check, worst, more)
-            with pytest.raises(UnfaceError):
+            with refused("apply", "here"):
                 check.require(1, "here")
 
 
@@ -94,31 +95,8 @@ def test_not_a_number_among_the_vectors_never_passes_for_small() -> None:
     check.add(np.array([[0, 1, 0, 0], [0, np.nan, 1, 0]]))
     check.add(np.array([[0, 1.0, 0, 0]]))
     assert check.degenerate == 0, "nor for a vector of nothing"
-    with pytest.raises(UnfaceError):
+    with refused("apply", "here"):
         check.require(3, "here")
-
-
-@pytest.mark.parametrize(
-    ("seen", "told"),
-    [
-        ({"rows": 1200}, "a.parquet: 1,200 erased vectors, 1,201 expected; run it again"),
-        (
-            {"rows": 1201, "largest_left": 0.123},
-            "a.parquet: 0.12 is left along a removed direction, at most 4e-06 would be rounding;"
-            " these vectors are not erased",
-        ),
-        (
-            {"rows": 1201, "worst_length": 0.123},
-            "a.parquet: lengths differ from one by 0.12, at most 4e-06 would be rounding;"
-            " does the store scale vectors?",
-        ),
-    ],
-)
-def test_the_sentences_say_where_what_was_found_and_what_would_do(seen: dict[str, float], told: str) -> None:
-    check = Check(removing(FIRST), allowed=4e-6, **seen)  # type: ignore[arg-type]  # options of several types
-    with pytest.raises(UnfaceError) as caught:
-        check.require(1201, "a.parquet")
-    assert str(caught.value) == told
 
 
 def test_lengths_are_nobody_s_business_where_the_projection_leaves_them() -> None:
@@ -126,7 +104,7 @@ def test_lengths_are_nobody_s_business_where_the_projection_leaves_them() -> Non
     for check in (left_alone, scaled):
         check.add(np.array([[0, 3.0, 0, 0]]))
     left_alone.require(1, "here")
-    with pytest.raises(UnfaceError):
+    with refused("apply", "here"):
         scaled.require(1, "here")
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.refusals.table import refused
 from tests.scale import cluster_work
 from tests.scale.cluster_work import Marked
 from tests.scale.stored import PEOPLE, projection, table, written
@@ -84,10 +85,9 @@ def test_a_refused_job_yields_its_error_and_the_others_go_on(joined: "RayExecuto
 
 
 def test_a_defect_is_told_in_one_line(joined: "RayExecutor") -> None:
-    with pytest.raises(UnfaceError) as told:
+    with refused("apply", "job 1", "ZeroDivisionError"):
         list(joined(cluster_work.divided, [1, 0]))
-    assert str(told.value) == "job 1: failed on the cluster (ZeroDivisionError: division by zero)"
-    with pytest.raises(UnfaceError, match=r"^job 0: failed on the cluster \(ValueError: job 7\)$"):
+    with refused("apply", "job 0", "ValueError: job 7"):
         list(joined(cluster_work.wordy, [7]))
 
 
@@ -156,7 +156,7 @@ def test_sums_of_killed_workers_are_counted_once(joined: "RayExecutor", tmp_path
 
 
 def test_one_refused_job_refuses_the_whole_sum(joined: "RayExecutor") -> None:
-    with pytest.raises(UnfaceError, match=r"^5\.parquet: is odd; give an even one$"):
+    with refused("plug-in", "5.parquet"):
         joined.reduce(cluster_work.odd_refused, max, [2, 4, 5, 6])
 
 

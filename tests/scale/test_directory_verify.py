@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.refusals.table import refused
 from tests.scale.collection import collection, hashes
 from tests.scale.stored import PEOPLE, projection, table, written
-from unface import UnfaceError
 from unface.erase.file import to_bytes
 from unface.erase.kernel import ErasedRows, Kernel
 from unface.output.place import place_at
@@ -23,12 +23,10 @@ def source(tmp_path: Path) -> Path:
     return collection(tmp_path / "raw")
 
 
-def told(source: Path, out: Path) -> str:
-    """What reading one file back says, whatever its record says of its hash."""
+def attempt(source: Path, out: Path) -> None:
+    """Read one file back, whatever its record says of its hash."""
     part = PartJob(to_bytes(projection()), str(source), str(out), "a.parquet")
-    with pytest.raises(UnfaceError) as caught:
-        read_back(ReadBackJob(part, place_at(out).sha256("a.parquet")))
-    return str(caught.value)
+    read_back(ReadBackJob(part, place_at(out).sha256("a.parquet")))
 
 
 def test_what_is_left_is_rounding_and_the_receipt_says_so(source: Path, tmp_path: Path) -> None:
@@ -46,17 +44,7 @@ def test_a_finished_output_can_be_verified_later_and_only_once(source: Path, tmp
     before = hashes(out)
     assert sanitise_directory(projection(), source, out, verify=True).verified is not None
     assert hashes(out) == before
-    with pytest.raises(UnfaceError, match="is finished already"):
-        sanitise_directory(projection(), source, out, verify=True)
-
-
-def test_bytes_that_changed_after_they_were_written_are_seen(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "clean"
-    sanitise_directory(projection(), source, out)
-    content = bytearray((out / "a.parquet").read_bytes())
-    content[len(content) // 2] ^= 1
-    (out / "a.parquet").write_bytes(content)
-    with pytest.raises(UnfaceError, match=r"a\.parquet: was changed after it was written"):
+    with refused("apply", "clean"):
         sanitise_directory(projection(), source, out, verify=True)
 
 
@@ -81,26 +69,24 @@ def one_vector_less(content: pa.Table) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "named"),
     [
-        (one_vector_less, "a.parquet: 49 erased vectors, 50 expected; run it again"),
-        (swapped, "a.parquet: 'taken' differs from its source after row 0; run it again with --force"),
-        (one_null_less, "a.parquet: 'price' differs from its source after row 0; run it again with --force"),
-        (as_other_type, "a.parquet: 'id' differs from its source after row 0; run it again with --force"),
-        (lambda content: content.slice(1), "a.parquet: 49 erased vectors, 50 expected; run it again"),
-        (
-            lambda content: content.drop(["tags"]),
-            "a.parquet: its columns are not those of its source; run it again with --force",
-        ),
+        (one_vector_less, "49"),
+        (swapped, "'taken'"),
+        (one_null_less, "'price'"),
+        (as_other_type, "'id'"),
+        (lambda content: content.slice(1), "49"),
+        (lambda content: content.drop(["tags"]), "columns"),
     ],
 )
 def test_rows_and_columns_that_are_not_those_of_the_source_are_seen(
-    source: Path, tmp_path: Path, change: Callable[[pa.Table], pa.Table], complaint: str
+    source: Path, tmp_path: Path, change: Callable[[pa.Table], pa.Table], named: str
 ) -> None:
     out = tmp_path / "clean"
     sanitise_directory(projection(), source, out)
     written(change(pq.read_table(out / "a.parquet")), out / "a.parquet")
-    assert told(source, out).startswith(complaint)
+    with refused("apply", "a.parquet", named):
+        attempt(source, out)
 
 
 @pytest.mark.parametrize("steps", [(1, 1), (7, 16), (16, 7), (50, 50)])
@@ -118,7 +104,7 @@ def test_a_value_that_differs_is_seen_in_any_row_wherever_batches_end(
         (tmp_path / f"{row}").mkdir()
         written(changed, tmp_path / f"{row}" / "a.parquet", row_group_size=min(steps))
         whole = PartJob(to_bytes(projection()), str(tmp_path / f"{row}"), str(out), "a.parquet")
-        with pytest.raises(UnfaceError, match="'price' differs from its source after row") as caught:
+        with refused("apply", "a.parquet", "'price'") as caught:
             read_back(ReadBackJob(whole, place_at(out).sha256("a.parquet")))
         after = int(str(caught.value).split("after row ")[1].split(";")[0])
         assert 0 <= row - after < max(steps)
@@ -143,14 +129,16 @@ def test_a_copy_that_cannot_be_read_any_more_is_named(source: Path, tmp_path: Pa
     content = bytearray((out / "a.parquet").read_bytes())
     content[chunk.data_page_offset + chunk.total_compressed_size // 2] ^= 1
     (out / "a.parquet").write_bytes(content)
-    assert told(source, out).startswith("a.parquet: not a readable Parquet file (")
+    with refused("file", "a.parquet"):
+        attempt(source, out)
 
 
 def test_raw_vectors_are_seen(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "clean"
     out.mkdir()
     written(pq.read_table(source / "a.parquet"), out / "a.parquet")
-    assert "is left along a removed direction" in told(source, out)
+    with refused("apply", "a.parquet", "left"):
+        attempt(source, out)
 
 
 def test_nan_in_other_columns_is_equal_to_itself(tmp_path: Path) -> None:
@@ -231,6 +219,6 @@ def test_one_file_that_was_not_erased_is_refused_by_its_name_and_not_kept(
         np.savez(path, vectors=PEOPLE.vectors)
     else:
         written(table(), path)
-    with pytest.raises(UnfaceError, match=rf"^out\.{kind}: .* is left along a removed direction"):
+    with refused("apply", ..., "left"):
         sanitise_file(projection(), path, tmp_path / f"out.{kind}", verify=True)
     assert [left.name for left in tmp_path.iterdir()] == [path.name]

@@ -29,11 +29,6 @@ def refusal(address: str) -> str:
     return str(told.value)
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    assert refusal("auto") == "--ray: Ray is not installed here; pip install 'unface[ray]'"
-
-
 def test_ray_is_kept_from_printing_pages_about_lost_workers_before_it_is_imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -44,16 +39,6 @@ def test_ray_is_kept_from_printing_pages_about_lost_workers_before_it_is_importe
     monkeypatch.setenv("RAY_DEDUP_LOGS_SKIP_REGEX", "of the user")
     refusal("auto")
     assert os.environ["RAY_DEDUP_LOGS_SKIP_REGEX"] == "of the user"
-
-
-@pytest.mark.parametrize(
-    "address", ["", "head", "head:", "head:port", ":6379", "head:99999", "ray://", "http://head:80"]
-)
-def test_what_is_no_address_is_refused(address: str) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed")
-    shown = {"head:port": "head:…", "head:99999": "head:…"}.get(address, address)
-    expected = f"--ray {shown}: not an address; give auto, local, HOST:PORT or ray://HOST:PORT"
-    assert refusal(address) == expected
 
 
 @pytest.mark.parametrize(
@@ -104,12 +89,6 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_auto_where_a_cluster_ended_is_told(recorded: Path) -> None:
     recorded.write_text(f"127.0.0.1:{free_port()}")
     assert "cannot be reached (Connection refused)" in refusal("auto")
-
-
-def test_auto_is_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed")
-    monkeypatch.setenv("RAY_ADDRESS", "somewhere")
-    assert refusal("auto").startswith("--ray somewhere: not an address")
 
 
 def test_a_cluster_of_any_kind_has_a_port_that_is_usual(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyarrow import fs
 
+from tests.kit.forks import ForkServer
 from tests.scale.collection import NAMES, collection, hashes
 from tests.scale.stored import projection
 from unface import UnfaceError
@@ -68,17 +69,26 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "_ABANDONED_S", 1.0)
 
 
-def begun(step: int | Path, *words: str | Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "tests.scale.s3_run", str(step), *map(str, words)]
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(forks: ForkServer) -> Run:
+    """Its exit code and what it said, of a command that is killed at a step, or at none."""
+
+    def ended(step: int, *words: str | Path) -> tuple[int, str]:
+        done = forks.call("tests.scale.s3_run:run", str(step), *words)
+        return done.returncode, done.stderr
+
+    return ended
+
+
+def begun(until: Path, *words: str | Path) -> "subprocess.Popen[str]":
+    """A command that waits at its first write until there is that file."""
+    command = [sys.executable, "-m", "tests.scale.s3_run", str(until), *map(str, words)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*sys.path, str(ROOT), str(ROOT / "src")])}
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe, text=True)
-
-
-def run(step: int, *words: str | Path) -> tuple[int, str]:
-    done = begun(step, *words)
-    said = done.communicate()[1]
-    return done.returncode, said
 
 
 def on(bucket: str) -> fs.FileSystem:
@@ -99,7 +109,7 @@ def copied(bucket: str, folder: Path) -> dict[str, str]:
     return hashes(folder)
 
 
-def test_a_killed_run_on_s3_goes_on_and_ends_with_the_same_bytes(bucket: str, tmp_path: Path) -> None:
+def test_a_killed_run_on_s3_goes_on_and_ends_with_the_same_bytes(bucket: str, tmp_path: Path, run: Run) -> None:
     source = collection(tmp_path / "raw")
     projection().save(tmp_path / "P")
     sanitise_directory(projection(), source, tmp_path / "here")
@@ -117,7 +127,9 @@ def test_a_killed_run_on_s3_goes_on_and_ends_with_the_same_bytes(bucket: str, tm
     )
 
 
-def test_of_two_whole_commands_at_once_one_works_and_the_other_says_one_line(bucket: str, tmp_path: Path) -> None:
+def test_of_two_whole_commands_at_once_one_works_and_the_other_says_one_line(
+    bucket: str, tmp_path: Path, run: Run
+) -> None:
     source = collection(tmp_path / "raw")
     projection().save(tmp_path / "P")
     sanitise_directory(projection(), source, tmp_path / "here")
@@ -134,7 +146,7 @@ def test_of_two_whole_commands_at_once_one_works_and_the_other_says_one_line(buc
     assert copied(bucket, tmp_path / "clean") == hashes(tmp_path / "here")
 
 
-def test_a_fit_reads_a_collection_on_s3(bucket: str, tmp_path: Path) -> None:
+def test_a_fit_reads_a_collection_on_s3(bucket: str, tmp_path: Path, run: Run) -> None:
     source = tmp_path / "raw"
     people = make_identities(40, 4, 8, seed=3)
     for name, rows in zip(NAMES, np.array_split(np.arange(160), len(NAMES)), strict=True):

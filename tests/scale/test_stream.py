@@ -9,20 +9,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.refusals.table import refused
 from tests.scale.stored import DIM, PEOPLE, projection, table, vectors_in, written
-from unface import UnfaceError
 from unface.scale import sanitise_file
 from unface.scale.stream import batch_rows, rows_at_once
 
 MB = 1 << 20
 
 
-def refused(content: pa.Table, folder: Path) -> str:
+def attempt(content: pa.Table, folder: Path) -> None:
     path = written(content, folder / "faces.parquet")
-    with pytest.raises(UnfaceError) as caught:
+    try:
         sanitise_file(projection(), path, folder / "out.parquet")
-    assert not (folder / "out.parquet").exists()
-    return str(caught.value)
+    finally:
+        assert not (folder / "out.parquet").exists()
 
 
 def with_vectors(column: pa.Array) -> pa.Table:
@@ -38,15 +38,11 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_row_is_told_by_its_number_in_the_file_and_not_in_a_piece(tmp_path: Path) -> None:
     lists: list[Any] = PEOPLE.vectors.tolist()
     lists[57] = None
-    assert refused(with_vectors(pa.array(lists)), tmp_path).startswith("faces.parquet: row 57 has no vector; fill such")
+    with refused("apply", "faces.parquet", "row 57"):
+        attempt(with_vectors(pa.array(lists)), tmp_path)
     lists[57] = lists[0][:5]
-    told = "faces.parquet: row 57 has 5 numbers in 'vector'; expected 16"
-    assert refused(with_vectors(pa.array(lists)), tmp_path) == told
-
-
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    twice = table().append_column("id", table().column("id"))
-    assert refused(twice, tmp_path) == "faces.parquet: two columns are called 'id'; rename one"
+    with refused("apply", "faces.parquet", "row 57", "5", "16"):
+        attempt(with_vectors(pa.array(lists)), tmp_path)
 
 
 def test_what_arrow_cannot_write_is_told_by_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +50,8 @@ def test_what_arrow_cannot_write_is_told_by_its_source(tmp_path: Path, monkeypat
         raise pa.ArrowNotImplementedError("Unhandled type for Arrow to Parquet schema conversion")
 
     monkeypatch.setattr("unface.scale.stream.RowGroups.flush", unknown)
-    told = "faces.parquet: its copy cannot be written (Unhandled type for Arrow to Parquet schema conversion)"
-    assert refused(table(), tmp_path) == told
+    with refused("apply", "faces.parquet", "copy"):
+        attempt(table(), tmp_path)
 
 
 @pytest.mark.parametrize(("dim", "rows"), [(512, 8192), (1, 4 * MB), (100, 41_943), (4 * MB, 1), (10**9, 1)])
@@ -121,11 +117,8 @@ def test_vectors_are_stored_plain_and_the_rest_compressed_with_checksums(tmp_pat
         pq.read_table(tmp_path / "out.parquet", page_checksum_verification=True)
 
 
-def test_the_name_of_the_output_must_not_belie_what_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("source", "out"), [("faces.npz", "out.NPZ"), ("faces.parquet", "out.pq")])
+def test_a_name_in_capitals_or_short_says_what_the_output_is_too(tmp_path: Path, source: str, out: str) -> None:
     np.savez(tmp_path / "faces.npz", vectors=PEOPLE.vectors)
     written(table(), tmp_path / "faces.parquet")
-    for source, wrong, right in (("npz", "out.PARQUET", "out.NPZ"), ("parquet", "out.npz", "out.pq")):
-        with pytest.raises(UnfaceError) as caught:
-            sanitise_file(projection(), tmp_path / f"faces.{source}", tmp_path / wrong)
-        assert str(caught.value) == f"{wrong}: faces.{source} is {source}, and so is what is written; name it so"
-        assert sanitise_file(projection(), tmp_path / f"faces.{source}", tmp_path / right).rows == len(PEOPLE)
+    assert sanitise_file(projection(), tmp_path / source, tmp_path / out).rows == len(PEOPLE)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from unface import UnfaceError
+from tests.refusals.table import refused
 from unface.auditing import fit as streamed_fit
 from unface.auditing import fit_certified, fit_streamed, is_streamed
 from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, write_embeddings
@@ -131,11 +131,11 @@ def spoilt(folder: Path, vectors: np.ndarray, names: list[str | None]) -> None:
 @pytest.mark.parametrize(
     ("value", "name", "told"),
     [
-        (np.nan, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --bad-rows drop"),
-        (np.inf, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --bad-rows drop"),
-        (0, "p", "3.parquet: row 20 has no vector, NaN, Inf or only zeros; drop it or pass --bad-rows drop"),
-        (1, None, "3.parquet: row 20 has no identity; drop it or pass --bad-rows drop"),
-        (1, "", "3.parquet: row 20 has no identity; drop it or pass --bad-rows drop"),
+        (np.nan, "p", "NaN"),
+        (np.inf, "p", "NaN"),
+        (0, "p", "NaN"),
+        (1, None, "identity"),
+        (1, "", "identity"),
     ],
 )
 def test_bad_rows_are_named_or_left_out(folder: Path, value: float, name: str | None, told: str) -> None:
@@ -148,9 +148,8 @@ def test_bad_rows_are_named_or_left_out(folder: Path, value: float, name: str | 
     for path in folder.glob("[012].parquet"):
         pq.write_table(pq.read_table(path).select(["vector", "identity"]), path)
         pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
-    with pytest.raises(UnfaceError) as caught:
+    with refused("apply", "3.parquet", "row 20", told):
         fit_streamed(folder, rank=5)
-    assert str(caught.value) == told
     skipped = fit_streamed(folder, rank=5, bad_rows="drop")
     assert np.abs(matrix(skipped) - matrix(expected)).max() > 1e-6, "the other 29 rows count"
     rows = [row for row in range(30) if row != 20]
@@ -165,13 +164,13 @@ def test_lists_are_as_long_as_the_first_that_is_there(tmp_path: Path) -> None:
     names = [PEOPLE.names[code] for code in PEOPLE.identities]
     lists = pa.array([None, *PEOPLE.vectors[1:].tolist()], pa.list_(pa.float32()))
     pq.write_table(pa.table({"vector": lists, "identity": names}), tmp_path / "a.parquet")
-    with pytest.raises(UnfaceError, match="row 0 has no vector"):
+    with refused("apply", "a.parquet", "row 0"):
         fit_streamed(tmp_path, rank=5)
     expected = EmbeddingSet.from_arrays(PEOPLE.vectors[1:], names[1:])
     require_equal(fit_streamed(tmp_path, rank=5, bad_rows="drop"), fit_certified(expected, rank=5))
     nothing = pa.array([None] * len(names), pa.list_(pa.float32()))
     pq.write_table(pa.table({"vector": nothing, "identity": names}), tmp_path / "a.parquet")
-    with pytest.raises(UnfaceError, match="no vectors in 'vector'; at least two identities are needed"):
+    with refused("audit", "test_lists_are_as_long_as_the_0", "'vector'"):
         fit_streamed(tmp_path, rank=5, bad_rows="drop")
 
 
@@ -192,23 +191,22 @@ def test_lists_of_double_precision_and_coded_names_are_read_alike(
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
-        (DIM + 1, "isp: rank 25 with 24 dimensions; expected 0 to 24"),
-        (1.5, "isp: energy 1.5; expected a share of more than 0 and at most 1"),
+        (DIM + 1, "rank 25"),
+        (1.5, "energy 1.5"),
     ],
 )
 def test_a_rank_that_cannot_be_is_told_before_vectors_are_read(
     folder: Path, rule: int | float, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streamed_fit, "cut_identities", lambda *_: pytest.fail("was read"))
-    with pytest.raises(UnfaceError) as caught:
+    with refused("fit", "isp", told):
         fit_streamed(folder, rank=rule)
-    assert str(caught.value) == told
 
 
 def test_two_spaces_never_mix(folder: Path) -> None:
     named = replace(PEOPLE, space=Space("clip", None, DIM, normalised=False))
     write_embeddings(named, folder / "9.parquet")
-    with pytest.raises(UnfaceError, match="two embedding spaces never mix"):
+    with refused("vectors"):
         fit_streamed(folder, rank=5)
 
 

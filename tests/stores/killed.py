@@ -1,6 +1,5 @@
 """Runs that end midway: sanitise_store in a process killed by SIGKILL, or a library call that does not return."""
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
@@ -10,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.calls import Calls
+from tests.kit.processes import PROCESSES
+from tests.kit.warm_trials import OwnForks
 from tests.stores.contract import projection
 from unface.stores import Store, sanitise_store
-
-# Forks of a process that has loaded everything and computed nothing: they start in milliseconds.
-_PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["unface.stores.npy", "unface.stores.faiss_index", "faiss"])
 
 Open = Callable[[], Store]
 
@@ -40,8 +37,8 @@ def killed_before(change: int, store: Open) -> End:
 
 
 def _ended(run: Callable[[Any], None]) -> End:
-    calls, told = _PROCESSES.Pipe(duplex=False)
-    process = _PROCESSES.Process(target=run, args=(told,))
+    calls, told = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=run, args=(told,))
     process.start()
     told.close()
     process.join()
@@ -50,6 +47,7 @@ def _ended(run: Callable[[Any], None]) -> End:
 
 
 def _sanitise_until_call(call: int | None, store: Open, told: Any) -> None:
+    _try_files_in_forks()
     opened, by = store(), projection()
     calls = Calls(call)
     sanitise_store(by, opened, purge=True)
@@ -57,6 +55,7 @@ def _sanitise_until_call(call: int | None, store: Open, told: Any) -> None:
 
 
 def _sanitise_until(change: int, store: Open, told: Any) -> None:
+    _try_files_in_forks()
     made = [0]
 
     def ending(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,6 +71,12 @@ def _sanitise_until(change: int, store: Open, told: Any) -> None:
         setattr(owner, name, ending(getattr(owner, name)))
     sanitise_store(projection(), store(), purge=True)
     told.send(0)
+
+
+def _try_files_in_forks() -> None:
+    from unface.stores import faiss_index
+
+    vars(faiss_index)["subprocess"] = OwnForks()
 
 
 def killing(whole: Callable[..., object], before: bool) -> Callable[..., None]:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals.table import refused
 from tests.stores.contract import erased, projection, raw_vectors
 from unface import Projection, UnfaceError
-from unface.output.write import SEE_TO_IT
 from unface.progress import Silent
 from unface.stores import sanitise_store
 from unface.stores.beside import BesideFile
@@ -28,14 +28,14 @@ def sanitise(path: Path, *, purge: bool = False) -> None:
     sanitise_store(PROJECTION, NpyStore(path), purge=purge)
 
 
-def refused(path: Path) -> str:
-    """One line; and not a byte of the folder changed."""
+def attempt(path: Path) -> None:
+    """Erase it; where that is refused, not a byte of the folder changed."""
     before = contents(path.parent)
-    with pytest.raises(UnfaceError) as caught:
+    try:
         sanitise(path, purge=True)
-    assert contents(path.parent) == before
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    except UnfaceError:
+        assert contents(path.parent) == before
+        raise
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -115,13 +115,8 @@ def test_a_sanitised_file_that_was_copied_with_its_sidecar_is_still_known(path: 
     assert NpyStore(other / "faces.npy").inspect().sanitised_with == MARK
 
 
-def test_somebody_elses_file_of_the_name_for_the_raw_one_is_not_written_over(path: Path) -> None:
-    path.with_name("faces.npy.raw").write_bytes(b"theirs")
-    assert refused(path) == "faces.npy: faces.npy.raw is in the way; move it elsewhere"
-
-
 def test_raw_vectors_that_are_all_there_is_are_not_purged(path: Path) -> None:
-    with pytest.raises(UnfaceError, match="not sanitised yet"):
+    with refused("store", "faces.npy", "not sanitised"):
         NpyStore(path).purge()
     assert np.array_equal(np.load(path), RAW)
 
@@ -132,12 +127,6 @@ def test_a_later_purge_counts_what_has_nothing_left(path: Path) -> None:
     later = sanitise_store(PROJECTION, NpyStore(path), purge=True)
     assert (first.degenerate, later.degenerate) == (2, 2)
     assert later.verified == first.verified
-
-
-def test_more_than_one_array_in_a_file_is_refused_since_the_rest_would_be_lost(path: Path) -> None:
-    with path.open("ab") as file:
-        np.save(file, RAW[:2])
-    assert refused(path) == "faces.npy: 384 bytes after its array would be lost; save one array in a file"
 
 
 def test_the_new_file_belongs_to_whom_the_raw_one_did(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,26 +156,8 @@ def test_a_folder_that_may_not_be_written_to_is_told(
     if step == "purge":
         sanitise(path)
     monkeypatch.setattr(Path, "unlink", denied)
-    assert refused(path) == f"faces.npy: cannot be {done} (Permission denied); {SEE_TO_IT}"
-
-
-def test_what_is_no_file_of_vectors_is_refused(path: Path) -> None:
-    np.save(path, RAW[0])
-    told = "faces.npy: float32 of shape (32,); expected float16, float32 or float64 of shape (n, d)"
-    assert refused(path) == told
-    np.save(path, RAW.astype(np.int8))
-    assert "int8 of shape (300, 32)" in refused(path)
-    np.save(path, np.array([{"a": 1}]), allow_pickle=True)
-    assert refused(path).endswith(": not a .npy array of numbers; give one that numpy.save wrote")
-    path.write_bytes(b"")
-    assert "not a .npy array of numbers" in refused(path)
-    np.savez(path.with_suffix(".npz"), vectors=RAW)
-    assert "a .npz archive" in refused(path.with_suffix(".npz"))
-    path.with_name("faces.npy.unface.json").write_text("{}")
-    np.save(path, RAW)
-    assert refused(path).startswith("faces.npy.unface.json: not a valid sidecar file")
-    path.unlink()
-    assert refused(path) == "faces.npy: no such file or directory"
+    with refused("store", "faces.npy", "Permission"):
+        attempt(path)
 
 
 class Cut(BaseException):
@@ -239,7 +210,7 @@ def test_a_file_written_to_after_staging_is_staged_again_and_not_lost(path: Path
     store = NpyStore(path)
     store.stage(PROJECTION.apply, MARK, Silent())
     np.save(path, RAW[:100])
-    with pytest.raises(UnfaceError, match="was written to while it was staged"):
+    with refused("store", "faces.npy", "while"):
         store.swap(MARK)
     assert np.array_equal(np.load(path), RAW[:100])
     sanitise(path, purge=True)
@@ -255,7 +226,7 @@ def test_what_another_projection_left_staged_is_cleared_away(path: Path) -> None
 def test_marks_that_begin_alike_are_told_apart(path: Path) -> None:
     alike = MARK[:8] + 56 * "0"
     NpyStore(path).stage(OTHER.apply, alike, Silent())
-    with pytest.raises(UnfaceError, match="run it again"):
+    with refused("store", "faces.npy", "again"):
         NpyStore(path).swap(MARK)
     sanitise(path)
     assert np.array_equal(np.load(path), ERASED)
@@ -266,7 +237,7 @@ def test_a_staged_file_that_was_damaged_is_not_swapped_in(path: Path) -> None:
     store.stage(PROJECTION.apply, MARK, Silent())
     staged = next(path.parent.glob(".faces.npy.unface-*"))
     staged.write_bytes(staged.read_bytes()[:-5])
-    with pytest.raises(UnfaceError, match="run it again"):
+    with refused("store", "faces.npy", "again"):
         store.swap(MARK)
     sanitise(path)
     assert np.array_equal(np.load(path), ERASED)
@@ -275,9 +246,8 @@ def test_a_staged_file_that_was_damaged_is_not_swapped_in(path: Path) -> None:
 def test_a_file_written_to_after_it_was_sanitised_is_neither_taken_for_raw_nor_for_erased(path: Path) -> None:
     sanitise(path, purge=True)
     np.save(path, np.concatenate([ERASED, RAW[:1]]))
-    told = refused(path)
-    assert "was written to since it was sanitised" in told
-    assert told.endswith("start from raw ones, and remove faces.npy.unface.json")
+    with refused("store", "faces.npy", "unface.json"):
+        attempt(path)
     path.with_name("faces.npy.unface.json").unlink()
     np.save(path, RAW)
     sanitise(path)
@@ -290,7 +260,8 @@ def test_a_full_disk_leaves_everything_as_it_was(path: Path, monkeypatch: pytest
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)
-    assert refused(path) == f"faces.npy: cannot be staged beside it (No space left on device); {SEE_TO_IT}"
+    with refused("store", "faces.npy", "space"):
+        attempt(path)
 
 
 @pytest.mark.parametrize("other", [PROJECTION, OTHER])
@@ -298,16 +269,16 @@ def test_a_second_run_at_the_same_time_is_refused_and_the_first_loses_nothing(pa
     class Second(Silent):
         """Begins while the first is writing."""
 
-        said = ""
+        refused = False
 
         def advance(self, *_: object) -> None:
-            with pytest.raises(UnfaceError) as caught:
+            with refused("output", "faces.npy", "another run"):
                 sanitise_store(other, NpyStore(path), purge=True)
-            self.said = str(caught.value)
+            self.refused = True
 
     second = Second()
     sanitise_store(PROJECTION, NpyStore(path), purge=True, progress=second)
-    assert second.said == "faces.npy: another run is working on it; wait for it to finish"
+    assert second.refused
     assert np.array_equal(np.load(path), ERASED)
 
 
@@ -315,7 +286,7 @@ def test_a_run_that_another_one_overtook_does_not_erase_erased_vectors(path: Pat
     slow = NpyStore(path)
     slow.inspect()
     sanitise(path)
-    with pytest.raises(UnfaceError, match="another run changed it in the meantime"):
+    with refused("store", "faces.npy", "another"):
         slow.stage(OTHER.apply, OTHER.sha256, Silent())
     assert np.array_equal(np.load(path), ERASED)
 
@@ -334,15 +305,6 @@ def test_what_is_written_while_a_run_begins_is_not_lost(path: Path, monkeypatch:
     assert np.array_equal(np.load(path), ERASED[::-1])
 
 
-@pytest.mark.parametrize("target", ["faces.npy", "elsewhere", "nothing"])
-@pytest.mark.parametrize("name", ["faces.npy.raw", "faces.npy.unface.json"])
-def test_a_link_beside_the_file_is_refused(path: Path, name: str, target: str) -> None:
-    """A raw file that is a link to the live one would be gone after the swap."""
-    path.with_name("elsewhere").write_bytes(path.read_bytes())
-    path.with_name(name).symlink_to(path.with_name(target))
-    assert refused(path) == f"{name}: is a symbolic link; unface follows no links in what it writes to; remove it"
-
-
 def test_a_link_to_the_staged_file_is_not_swapped_in(path: Path) -> None:
     store = NpyStore(path)
     store.stage(PROJECTION.apply, MARK, Silent())
@@ -350,7 +312,7 @@ def test_a_link_to_the_staged_file_is_not_swapped_in(path: Path) -> None:
     staged.replace(path.with_name("elsewhere"))
     staged.symlink_to(path.with_name("elsewhere"))
     before = contents(path.parent)
-    with pytest.raises(UnfaceError, match="is a symbolic link"):
+    with refused("output", ..., "link"):
         store.swap(MARK)
     assert contents(path.parent) == before
     assert not path.is_symlink()
@@ -378,14 +340,6 @@ def test_nothing_is_written_through_a_link_that_appears_just_before(
         path.with_name(f".faces.npy.unface-{MARK[:8]}.part").symlink_to(precious)
 
     monkeypatch.setattr(BesideFile, "_remove_staged", late)
-    with pytest.raises(UnfaceError, match="cannot be staged beside it"):
+    with refused("store", "faces.npy", "beside"):
         sanitise(path)
     assert precious.read_bytes() == b"precious"
-
-
-@pytest.mark.parametrize("shape", ['"""   ', "(5, 3["])
-def test_a_header_that_cannot_be_parsed_is_one_line(tmp_path: Path, shape: str) -> None:
-    path = tmp_path / "faces.npy"
-    np.save(path, np.ones((5, 3), np.float32))
-    path.write_bytes(path.read_bytes().replace(b"(5, 3)", shape.encode()))
-    assert refused(path) == "faces.npy: not a .npy array of numbers; give one that numpy.save wrote"

@@ -3,22 +3,22 @@
 Three parts: the table and its rows; raw vectors until and after the purge; refusals, before anything is written.
 """
 
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event
-from time import sleep
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals.table import refused
 from tests.stores.contract import DIM, projection, raw_vectors
 from tests.stores.postgres_server import Database, emptied, text
-from unface import Projection, UnfaceError
+from unface import Projection
 from unface.data import Space
 from unface.erase.gate import Gate
 from unface.progress import Silent
@@ -137,7 +137,7 @@ def test_what_is_written_after_staging_is_neither_lost_nor_left_raw(
     store.stage(erase, MARK, Silent())
     database.run(*written.split("; "))
     assert store.unmatched() > 0
-    with pytest.raises(UnfaceError, match="rows were added, removed or changed since staging"):
+    with refused("store", "localhost/postgres/faces", "added"):
         store.swap(MARK)
     kept = "SELECT id, seen::text FROM faces WHERE seen IS NOT NULL ORDER BY id"
     raw = np.array([str(seen)[1:-1].split(",") for _, seen in database.ask(kept)], np.float32)
@@ -153,12 +153,9 @@ def test_a_write_in_flight_at_the_swap_is_waited_for_and_then_refused(database: 
         with database.opened.transaction():
             database.run("INSERT INTO faces (seen) SELECT seen FROM faces WHERE id = 3")
             swapping = pool.submit(store.swap, MARK)
-            for _ in range(500):
-                if database.ask("SELECT pid FROM pg_locks WHERE NOT granted"):
-                    break
-                sleep(0.02)
+            wait_until(lambda: database.ask("SELECT pid FROM pg_locks WHERE NOT granted"), "the swap never waited")
             assert not swapping.done()
-        with pytest.raises(UnfaceError, match=r"rows were added, removed or changed since staging \(1\)"):
+        with refused("store", "localhost/postgres/faces", "1", "rows"):
             swapping.result(30)
     assert database.vectors() == pytest.approx(np.vstack([raw, raw[2]]), abs=1e-7)
 
@@ -166,11 +163,16 @@ def test_a_write_in_flight_at_the_swap_is_waited_for_and_then_refused(database: 
 def wait_for_locks(database: Database, mode: str, waiting: int) -> None:
     """Until so many sessions queue for a lock of that mode on the table."""
     query = "SELECT count(*) FROM pg_locks WHERE relation = 'faces'::regclass AND mode = %s AND NOT granted"
-    for _ in range(1500):
-        if database.ask(query, (mode,)) == [(waiting,)]:
-            return
+    said = f"{waiting} sessions never waited for {mode}"
+    wait_until(lambda: database.ask(query, (mode,)) == [(waiting,)], said)
+
+
+def wait_until(happened: Callable[[], object], otherwise: str) -> None:
+    """However busy the machine is; a test whose moment never comes fails."""
+    ends = monotonic() + 120
+    while not happened():
+        assert monotonic() < ends, otherwise
         sleep(0.02)
-    raise AssertionError(f"{waiting} sessions never waited for {mode}")
 
 
 @pytest.mark.parametrize("kind", ["plain", "partitioned", "inherited"])
@@ -236,7 +238,7 @@ def test_rows_that_keep_arriving_raw_end_the_run_with_an_error(
         return look(*given)
 
     monkeypatch.setattr(store, "erase_arrivals", writing)
-    with pytest.raises(UnfaceError, match="rows with raw vectors keep arriving"):
+    with refused("store", "localhost/postgres/faces", "arriving"):
         sanitise_store(PROJECTION, store, purge=True)
     monkeypatch.undo()
     assert store.inspect().raw_kept
@@ -377,10 +379,10 @@ def test_a_column_that_names_no_dimension_is_taken_if_all_have_one(database: Dat
     sanitise_store(PROJECTION, store)
     assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)
     database.run("INSERT INTO faces (seen) VALUES ('[1,2,3]')")
-    with pytest.raises(UnfaceError, match="vectors of 3 and of 32 dimensions"):
+    with refused("store", "localhost/postgres/faces", "of 3", "of 32"):
         store.inspect()
     database.run("DELETE FROM faces")
-    with pytest.raises(UnfaceError, match="holds no vector and its type names no dimension"):
+    with refused("store", "localhost/postgres/faces", "names"):
         store.inspect()
 
 
@@ -396,7 +398,7 @@ def test_all_parts_of_a_partitioned_table_are_sanitised(database: Database, stor
     sanitise_store(PROJECTION, store, purge=True)
     assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)
     assert database.schema() == schema
-    with pytest.raises(UnfaceError, match="child of another table; name the parent table"):
+    with refused("store", "localhost/postgres/part1"):
         PostgresStore(database.uri, "part1", "seen").inspect()
 
 
@@ -421,7 +423,7 @@ def test_a_second_run_at_the_same_time_is_refused(
     monkeypatch.setattr("unface.stores.postgres_session.LOCK_TIMEOUT", "100ms")
 
     def meanwhile(vectors: NDArray[np.generic]) -> NDArray[np.float32]:
-        with pytest.raises(UnfaceError, match="another run is working on it"):
+        with refused("store", "localhost/postgres/faces", "working"):
             PostgresStore(database.uri, "faces", "seen").stage(erase, MARK, Silent())
         return erase(vectors)
 
@@ -454,10 +456,8 @@ def test_a_second_run_begun_during_the_swap_leaves_the_kept_raw_vectors(
 
     def swapping(mark: str) -> None:
         pool_runs.append(pool.submit(sanitise_store, projection(seed=seed), second))
-        for _ in range(500):  # until it has inspected the raw table, or waits for the lock of the first run
-            if inspected.is_set() or database.ask("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
-                break
-            sleep(0.02)
+        waits = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        wait_until(lambda: inspected.is_set() or database.ask(waits), "the second run neither looked nor waited")
         swap(mark)
         swapped.set()
 
@@ -465,13 +465,12 @@ def test_a_second_run_begun_during_the_swap_leaves_the_kept_raw_vectors(
     pool_runs: list[Future[Receipt]] = []
     with ThreadPoolExecutor(1) as pool:
         sanitise_store(PROJECTION, store)
-        with pytest.raises(UnfaceError) as refused:
+        with refused("store", ..., "already"):
             pool_runs[0].result(60)
     kept = next(name for name in database.leftovers() if name.startswith("unface_raw_"))
     assert database.vectors(kept) == pytest.approx(raw, abs=1e-7)
     assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)
     assert database.leftovers() == [kept]
-    assert "already sanitised" in str(refused.value)
 
 
 def test_a_run_that_lost_its_lock_stages_nothing_over_a_sanitised_table(
@@ -482,9 +481,9 @@ def test_a_run_that_lost_its_lock_stages_nothing_over_a_sanitised_table(
     sanitise_store(PROJECTION, store)
     (kept,) = database.leftovers()
     for mark in (MARK, "another"):
-        with pytest.raises(UnfaceError, match="another run changed it in the meantime"):
+        with refused("store", "localhost/postgres/faces", "meantime"):
             PostgresStore(database.uri, "faces", "seen").stage(erase, mark, Silent())
-        with pytest.raises(UnfaceError, match="another run changed it in the meantime"):
+        with refused("store", "localhost/postgres/faces", "meantime"):
             PostgresStore(database.uri, "faces", "seen").swap(mark)
     assert database.leftovers() == [kept]
     assert database.vectors(kept) == pytest.approx(raw, abs=1e-7)
@@ -498,9 +497,9 @@ def test_no_other_run_gets_in_between_the_steps_of_one(
     unmatched, refusals = store.unmatched, []
 
     def meanwhile() -> int:
-        with pytest.raises(UnfaceError, match="another run is working on it") as refused:
+        with refused("store", ..., "another run") as caught:
             sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"))
-        refusals.append(refused)
+        refusals.append(caught)
         return unmatched()
 
     monkeypatch.setattr(store, "unmatched", meanwhile)
@@ -549,14 +548,14 @@ def test_rows_that_arrived_raw_before_an_earlier_run_ended_are_erased_by_the_sam
     else:
         (kept,) = database.leftovers()
         assert database.vectors(kept)[-3:] == pytest.approx(more, abs=1e-7)
-    with pytest.raises(UnfaceError, match="already sanitised with this projection"):
+    with refused("store", "localhost/postgres/faces", "this"):
         sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"))
 
 
 def test_a_run_killed_before_it_created_its_trigger_gets_it_from_the_next(database: Database) -> None:
     database.faces()
     sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"), purge=True)
-    with pytest.raises(UnfaceError, match="nothing to do"):
+    with refused("store", "localhost/postgres/faces", "nothing"):
         sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen", reject_raw=True))
     assert database.ask("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal") == [("unface_reject_raw",)]
 
@@ -567,7 +566,7 @@ def test_a_column_whose_mark_was_taken_away_is_not_erased_over_its_kept_raw_vect
     raw = database.faces()
     sanitise_store(PROJECTION, store)
     database.run("COMMENT ON COLUMN faces.seen IS NULL")
-    with pytest.raises(UnfaceError, match=r"public.unface_raw_\d+_2 holds raw vectors of an earlier run, but the comm"):
+    with refused("store", "localhost/postgres/faces", "_2"):
         sanitise_store(PROJECTION, store)
     (kept,) = database.leftovers()
     assert database.vectors(kept) == pytest.approx(raw, abs=1e-7)
@@ -675,9 +674,8 @@ def test_what_cannot_be_carried_is_named_before_anything_is_written(
 ) -> None:
     raw = database.faces()
     database.run(IN_THE_WAY[named])
-    with pytest.raises(UnfaceError, match=re.escape(f"cannot be rewritten because of {named};")) as refused:
+    with refused("store", ..., f"because of {named};"):
         sanitise_store(PROJECTION, store, purge=True)
-    assert "drop that first and create it again afterwards" in str(refused.value)
     assert database.vectors() == pytest.approx(raw, abs=1e-7)
     assert database.leftovers() == []
 
@@ -694,17 +692,17 @@ def test_what_was_dropped_for_the_rewriting_may_be_back_when_raw_vectors_are_pur
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("SELECT", "faces: no such table"),
-        ("CREATE TABLE faces (id int, face vector(32))", "no column seen; it has id, face"),
-        ("CREATE TABLE faces (seen sparsevec(32))", r"is of type sparsevec\(32\); only vector and halfvec"),
-        ("CREATE TABLE faces (seen bit(32))", r"is of type bit\(32\); only vector and halfvec"),
-        ("CREATE TABLE faces (seen vector(32)[])", r"is of type vector\(32\)\[\]; only vector and halfvec"),
-        ("CREATE VIEW faces AS SELECT '[1]'::vector AS seen", "faces: not a table"),
-        ("CREATE TABLE faces (a real[], seen vector(2) GENERATED ALWAYS AS (a::vector) STORED)", "seen is generated"),
-        ("CREATE TYPE face AS (seen vector(2)); CREATE TABLE faces OF face", "a typed table"),
+        ("SELECT", "such"),
+        ("CREATE TABLE faces (id int, face vector(32))", "no column"),
+        ("CREATE TABLE faces (seen sparsevec(32))", "sparsevec"),
+        ("CREATE TABLE faces (seen bit(32))", "type bit"),
+        ("CREATE TABLE faces (seen vector(32)[])", "type vector"),
+        ("CREATE VIEW faces AS SELECT '[1]'::vector AS seen", "table"),
+        ("CREATE TABLE faces (a real[], seen vector(2) GENERATED ALWAYS AS (a::vector) STORED)", "generated"),
+        ("CREATE TYPE face AS (seen vector(2)); CREATE TABLE faces OF face", "typed"),
         (
             "CREATE ROLE nobody; GRANT USAGE ON SCHEMA public TO nobody; CREATE TABLE faces (seen vector(2))",
-            "connect as postgres",
+            "connect",
         ),
     ],
 )
@@ -712,7 +710,7 @@ def test_what_is_no_column_of_vectors_to_rewrite_is_refused(database: Database, 
     database.run(statement)
     try:
         uri = database.uri + ("&options=-c%20role%3Dnobody" if "nobody" in statement else "")
-        with pytest.raises(UnfaceError, match=said):
+        with refused("store", "localhost/postgres/faces", said):
             PostgresStore(uri, "faces", "seen").inspect()
     finally:
         if "nobody" in statement:
@@ -724,7 +722,7 @@ def test_rows_hidden_by_a_policy_are_an_error_and_not_left_out(database: Databas
     database.run("CREATE ROLE owner; GRANT ALL ON SCHEMA public TO owner; ALTER TABLE faces OWNER TO owner")
     database.run("ALTER TABLE faces ENABLE ROW LEVEL SECURITY; ALTER TABLE faces FORCE ROW LEVEL SECURITY")
     try:
-        with pytest.raises(UnfaceError, match="row-level security policy"):
+        with refused("store", "localhost/postgres/faces", "row-level"):
             PostgresStore(database.uri + "&options=-c%20role%3Downer", "faces", "seen").inspect()
     finally:
         database.run("DROP OWNED BY owner CASCADE; DROP ROLE owner")
@@ -741,19 +739,17 @@ def test_rows_hidden_by_a_policy_are_an_error_and_not_left_out(database: Databas
 )
 def test_no_password_is_in_any_sentence(address: str) -> None:
     pytest.importorskip("psycopg")
-    with pytest.raises(UnfaceError) as refused:
+    with refused("store", ..., "faces") as caught:
         PostgresStore(address, "faces", "seen").inspect()
-    assert "s3cret" not in str(refused.value)
-    assert "faces" in str(refused.value)
-    assert "\n" not in str(refused.value)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_a_password_that_is_a_name_too_is_taken_out_of_what_the_server_says(database: Database) -> None:
-    with pytest.raises(UnfaceError, match='role "…" does not exist'):
+    with refused("store", "localhost/postgres/faces", "role"):
         PostgresStore(database.uri.replace("postgres:@", "s3cret:s3cret@"), "faces", "seen").inspect()
 
 
 def test_a_missing_driver_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(UnfaceError, match=r"pip install 'unface\[stores\]'"):
+    with refused("store", None, "'unface[stores]'"):
         PostgresStore("postgresql://localhost/db", "faces", "seen")

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import unface
-from tests.cli.command import unface as command
+from tests.kit.command import unface as command
+from tests.refusals.table import refused
 from tests.stores.postgres_server import Database, emptied, text
 from unface.data import EmbeddingSet
-from unface.errors import UnfaceError
 
 PEOPLE = unface.make_identities(30, 4, 8, rank=4, seed=1).unit()
 NAMES = [PEOPLE.names[code] for code in PEOPLE.identities]
@@ -181,25 +181,23 @@ def test_reading_a_table_is_read_only_and_no_writer_waits(database: Database) ->
 
 
 REFUSED = [
-    ("&table=absent", {}, "no such table; write it as in SQL, as schema.table if it is not on the search path"),
-    ("&table=faces&column=shoot", {}, "column shoot is of type text; only vector and halfvec can be read"),
-    ("&table=faces&column=seen2", {}, "no column seen2; it has id, identity, embedding,"),
-    ("&table=faces", {"identity": "person"}, "no column person; it has id, identity, embedding,"),
-    ("&table=faces", {"identity": "person"}, ": name yours with --identity-column"),
-    ("&table=faces", {"context": "shoot"}, "column shoot is text, not vectors"),
-    ("&table=faces", {"vector": "seen"}, "the URL of a store says which vectors (column=, vector=); leave it out"),
-    ("", {}, "the URL does not say which table; add ?table=NAME"),
+    ("&table=absent", {}, "schema.table"),
+    ("&table=faces&column=shoot", {}, "column shoot"),
+    ("&table=faces&column=seen2", {}, "column seen2"),
+    ("&table=faces", {"identity": "person"}, "column person"),
+    ("&table=faces", {"identity": "person"}, "--identity-column"),
+    ("&table=faces", {"context": "shoot"}, "column shoot"),
+    ("&table=faces", {"vector": "seen"}, "column=, vector="),
+    ("", {}, "?table=NAME"),
 ]
 
 
-@pytest.mark.parametrize(("more", "options", "words"), REFUSED, ids=[words[:30] for *_, words in REFUSED])
+@pytest.mark.parametrize(("more", "options", "words"), REFUSED, ids=str)
 def test_what_cannot_be_read_is_refused_in_one_line(
     database: Database, more: str, options: dict[str, str], words: str
 ) -> None:
-    with pytest.raises(UnfaceError) as caught:
+    with refused(..., ..., words):
         unface.read_embeddings(f"{database.uri}{more}", **options)  # type: ignore[arg-type]
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_no_password_is_printed_or_kept(database: Database, tmp_path: Path) -> None:
@@ -212,21 +210,21 @@ def test_no_password_is_printed_or_kept(database: Database, tmp_path: Path) -> N
 
 
 FILES = [
-    ("faiss:faces.faiss", "faces.faiss: holds vectors and no identities; add ?identities=FILE to its URL"),
-    ("faiss:faces.faiss?identities=absent.csv", "absent.csv: no such file or directory"),
-    ("faiss:faces.faiss?identities=short.csv", "short.csv: 1 rows for 120 vectors of faces.faiss; give one for each"),
-    ("faiss:faces.faiss?identities=nobody.csv", "nobody.csv: no column 'identity'; there is 'id', 'name'"),
-    ("faiss:faces.faiss?identities=words.csv", "words.csv: 'id' holds string; expected the whole numbers"),
-    ("faiss:faces.faiss?identities=twice.csv", "twice.csv: an id occurs more than once in 'id'"),
-    ("faiss:faces.faiss?identities=others.csv", "others.csv: none of its 'id' is the id of a vector of faces.faiss"),
-    ("faiss:faces.faiss?identities=who.csv&more=1", "faiss: unknown option more; remove it from the URL"),
-    ("npy:faces.npy", "faces.npy: holds vectors and no identities"),
+    ("faiss:faces.faiss", "faces.faiss"),
+    ("faiss:faces.faiss?identities=absent.csv", "absent.csv"),
+    ("faiss:faces.faiss?identities=short.csv", "short.csv"),
+    ("faiss:faces.faiss?identities=nobody.csv", "nobody.csv"),
+    ("faiss:faces.faiss?identities=words.csv", "words.csv"),
+    ("faiss:faces.faiss?identities=twice.csv", "twice.csv"),
+    ("faiss:faces.faiss?identities=others.csv", "others.csv"),
+    ("faiss:faces.faiss?identities=who.csv&more=1", "faiss"),
+    ("npy:faces.npy", "faces.npy"),
 ]
 
 
-@pytest.mark.parametrize(("url", "words"), FILES, ids=[words[:30] for _, words in FILES])
+@pytest.mark.parametrize(("url", "where"), FILES)
 def test_vectors_without_whose_they_are_are_refused(
-    url: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_faiss(tmp_path), make_npy(tmp_path)
     (tmp_path / "short.csv").write_text("identity\nann\n")
@@ -235,16 +233,15 @@ def test_vectors_without_whose_they_are_are_refused(
     (tmp_path / "others.csv").write_text("id,identity\n7000001,ann\n7000002,bob\n")
     (tmp_path / "twice.csv").write_text("id,identity\n1,ann\n1,bob\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UnfaceError) as caught:
+    with refused(..., where):
         unface.read_embeddings(url)
-    assert str(caught.value).startswith(words)
 
 
 def test_a_vector_that_the_identities_do_not_know_is_a_bad_row(tmp_path: Path) -> None:
     url = make_faiss(tmp_path)
     lines = (tmp_path / "who.csv").read_text().splitlines()
     (tmp_path / "who.csv").write_text("\n".join(line for line in lines if not line.startswith("1003,")))
-    with pytest.raises(UnfaceError, match=r"row 3 \(id '1003'\) has no identity in 'identity'; drop it or pass"):
+    with refused("vectors", "faiss:faces.faiss?identities=who.csv", "row 3", "'1003'", "'identity'"):
         unface.read_embeddings(url)
     found = unface.read_embeddings(url, bad_rows="drop")
     assert found.bad_rows is not None
@@ -252,9 +249,7 @@ def test_a_vector_that_the_identities_do_not_know_is_a_bad_row(tmp_path: Path) -
 
 
 def test_payload_without_identities_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        UnfaceError, match=r"no payload field 'person'; there is 'identity', 'many', 'shoot': name it by"
-    ):
+    with refused("store", "Qdrant collection 'faces'", "'person'", "'identity'", "'many'", "'shoot'"):
         unface.read_embeddings(make_qdrant(tmp_path), identity="person")
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refusals.table import refused
 from tests.synth.toy import DarkIsNobody, ToyPrior, contents, judges, made
 from unface._version import __version__
-from unface.errors import UnfaceError
 from unface.output.lock import run_lock
 from unface.scale import place_at
 from unface.synth import Recipe, synthesise
@@ -20,14 +20,14 @@ def test_a_finished_folder_is_refused_and_keeps_its_bytes(tmp_path: Path) -> Non
     out, small = tmp_path / "people", Recipe(2, 1, 64)
     made(out, small)
     before = contents(out)
-    with pytest.raises(UnfaceError, match=r"people: is finished already; choose another --out, or remove it first"):
+    with refused("synthesis", ..., "--out", "finished"):
         made(out, small)
     assert contents(out) == before
 
 
 def test_a_folder_with_anything_in_it_is_refused_untouched(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(UnfaceError, match=r"is not empty; choose another --out"):
+    with refused("synthesis", ..., "--out", "empty"):
         made(tmp_path, RECIPE)
     assert contents(tmp_path) == {"notes.txt": b"mine"}
 
@@ -40,10 +40,8 @@ def test_an_unfinished_run_of_something_else_is_not_mixed_in(tmp_path: Path, rec
     out = tmp_path / "people"
     with pytest.raises(RuntimeError):
         made(out, RECIPE, prior=ToyPrior(3))
-    with pytest.raises(UnfaceError) as caught:
+    with refused("output", "people", f"({words})", "--out"):
         made(out, recipe)
-    told = f"people: was begun with different settings ({words}); give the same command, or another --out"
-    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize("version", ["0.0.1", None], ids=["another", "none"])
@@ -55,19 +53,18 @@ def test_an_unfinished_run_of_another_version_is_not_mixed_in(tmp_path: Path, ve
     plan = json.loads(manifest.read_text())
     assert plan.pop("unface") == __version__
     manifest.write_text(json.dumps(plan if version is None else {**plan, "unface": version}))
-    words = f"people: was begun by unface {version or 'of before'}, whose pictures may be others than those of "
-    with pytest.raises(UnfaceError, match=f"{words}{__version__}; continue that one, or give another --out"):
+    with refused("synthesis", "people", version or "of before", __version__):
         made(out, RECIPE)
 
 
 def test_two_runs_never_write_one_folder(tmp_path: Path) -> None:
-    with run_lock(place_at(tmp_path / "people")), pytest.raises(UnfaceError, match="another process is writing it"):
+    with run_lock(place_at(tmp_path / "people")), refused("output", "people", "process"):
         made(tmp_path / "people", RECIPE)
 
 
 def test_somebody_whom_no_judge_knows_again_ends_the_run_with_why(tmp_path: Path) -> None:
     never = judges(apart=25, same=0)
-    with pytest.raises(UnfaceError, match=r"person \d: 0 of 6 pictures accepted in \d+ tries \(\d+ not the person"):
+    with refused("synthesis", "person 0", "of 6"):
         synthesise(RECIPE, ToyPrior(), never, Sees(), tmp_path / "people")
 
 
@@ -82,22 +79,22 @@ class Sees:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"identities": 0}, "identities is 0; expected at least 1"),
-        ({"images": 0}, "images is 0; expected at least 1"),
-        ({"size": 32}, "size is 32; expected at least 64"),
-        ({"size": 20_000}, "size is 20000; expected at most 1024"),
-        ({"truncation": 0.0}, "truncation is 0; expected above 0 and at most 1.5"),
-        ({"truncation": float("nan")}, "truncation is nan"),
-        ({"seed": -1}, "seed is -1"),
+        ({"identities": 0}, "identities"),
+        ({"images": 0}, "images"),
+        ({"size": 32}, "is 32"),
+        ({"size": 20_000}, "is 20000"),
+        ({"truncation": 0.0}, "above 0"),
+        ({"truncation": float("nan")}, "is nan"),
+        ({"seed": -1}, "is -1"),
     ],
 )
 def test_a_recipe_that_makes_no_sense_is_refused(wrong: dict[str, float], words: str) -> None:
-    with pytest.raises(UnfaceError, match=words):
+    with refused("synthesis", None, words):
         Recipe(**({"identities": 2, "images": 2} | wrong))  # type: ignore[arg-type]  # options of several types
 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_one_judge_is_not_enough(tmp_path: Path, times: int) -> None:
-    with pytest.raises(UnfaceError, match=f"{times} judges; expected 2 or more, all different"):
+    with refused("synthesis", None, "expected 2"):
         synthesise(RECIPE, ToyPrior(), judges()[:1] * times, Sees(), tmp_path / "people")
     assert not (tmp_path / "people").exists()

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals.table import refused
 from tests.validate.quizzes import PEOPLE, quiz
 from tests.validate.quizzes import picture as coloured
 from tests.validate.world import world
-from unface.errors import UnfaceError
 from unface.judge import Threshold
 from unface.metrics import wilson
 from unface.seeds import stream
@@ -134,7 +134,7 @@ def test_an_attack_that_ends_in_a_picture_is_judged_by_the_picture() -> None:
     np.testing.assert_allclose(found[2], [cosine(a) for a in (0, 20, 40, 90, 100, 180)] + [np.nan], atol=1e-6)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found[1], found[3])
-    with pytest.raises(UnfaceError, match="judge 'own': sees vectors alone"):
+    with refused("validation", "judge 'own'", "sees"):
         replace(looking, embed=None).compare(templates, shown, FACES)
     blind = replace(looking, embed=lambda given: np.zeros((len(given), 2), np.float32))
     assert np.isnan(blind.compare(templates, shown, FACES)[1]).all(), "no face was found on it"
@@ -390,11 +390,9 @@ def test_judges_are_calibrated_on_pictures_that_both_recognisers_see() -> None:
     both = make_judges("target", "target", made.asked, made.calibrate, made.asked, (1e-2,))
     assert [one.name for one in both] == ["own", "second"], "the target's own encoder judges nobody"
     few = taken(made.calibrate, range(12))
-    with pytest.raises(
-        UnfaceError, match=r"judge 'own': 12 pictures of calibrate people are too few for a FAR of 0\.01"
-    ):
+    with refused("validation", "judge 'own'", "12", "of 0.01"):
         make_judges("own", "target", made.asked, few, made.asked)
-    with pytest.raises(UnfaceError, match="attacker's encoder 'mine': no vectors of the calibrate people"):
+    with refused("validation", "attacker's encoder 'mine'"):
         make_judges("mine", "target", made.asked, made.calibrate, made.asked)
 
 
@@ -422,12 +420,12 @@ def test_people_to_enrol_show_a_face_on_every_picture() -> None:
     faces = taken(FACES, [0, 3, 4])
     assert (faces.names, faces.identities.tolist()) == (("a", "b"), [0, 1, 1])
     assert enrolment_of(Seen(faces, (), ()), "folder") is faces
-    for seen, why in (
-        (Seen(faces, ("x", "y", "z"), ()), "^folder: no face was found in 'x' and 2 more; replace"),
-        (Seen(faces, (), ("x",)), "^folder: cannot read 'x'; replace"),
-        (Seen(taken(FACES, [3, 4]), (), ()), "^folder: 1 people; expected at least 2, as <person>/<picture>$"),
+    for seen, named in (
+        (Seen(faces, ("x", "y", "z"), ()), "'x' and 2 more"),
+        (Seen(faces, (), ("x",)), "'x'"),
+        (Seen(taken(FACES, [3, 4]), (), ()), "1 people"),
     ):
-        with pytest.raises(UnfaceError, match=why):
+        with refused("validation", "folder", named):
             enrolment_of(seen, "folder")
     assert Seen(faces, (), ()).notes == []
     order = taken_in_order(FACES, [5, 3, 0])
@@ -499,9 +497,9 @@ def test_a_quiz_is_scored_over_people_who_recognise_real_photos(tmp_path: Path) 
     assert found.real == pytest.approx(5 / 6)
     assert found.nobody == pytest.approx(1 / 6), "somebody was seen where there is nobody"
     assert found.chance == 0.2
-    with pytest.raises(UnfaceError, match=r"^1 participant did not recognise real photos"):
+    with refused("validation", None, "1"):
         score_quiz(panel.key, [bad])
-    with pytest.raises(UnfaceError, match="no answers; give the files"):
+    with refused("validation", None, "answers"):
         score_quiz(panel.key, [])
     assert count_of(3) == "3 participants"
 
@@ -549,7 +547,7 @@ def test_candidates_are_those_who_look_most_alike_and_items_are_thirty_at_most()
     assert make_quiz(faces, drawn, strangers, "own", seed=2).sha256 != made.sha256
     five = [one if n < 5 else None for n, one in enumerate(drawn[6:] + [None] * 6)]
     assert len(make_quiz(faces, five, strangers, "own", seed=1).items) == 11
-    with pytest.raises(UnfaceError, match="4 people with a reconstruction and two photos; expected at least 5"):
+    with refused("validation", "--quiz", "4", "least 5"):
         make_quiz(faces, [*five[:4], *[None] * 36], strangers, "own", seed=1)
-    with pytest.raises(UnfaceError, match="--quiz: 39 people"):
+    with refused("validation", "--quiz", "39"):
         make_quiz(faces, drawn, strangers[:2], "own", seed=1)

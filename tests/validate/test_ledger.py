@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals.table import refused
 from tests.validate.live import Face, pictures, served, similarity
-from unface.errors import UnfaceError
 from unface.validate.ledger import Binding, opened_ledger
 from unface.validate.oracle import Pace, Session
 from unface.validate.targets import open_target
@@ -67,7 +67,7 @@ def test_a_damaged_line_is_refused(tmp_path: Path, damage: bytes) -> None:
     with opened_ledger(path, BINDING) as ledger:
         ledger.count(0, ["x"])
     path.write_bytes(path.read_bytes() + damage)
-    with pytest.raises(UnfaceError, match="line 3 is damaged"), opened_ledger(path, BINDING):
+    with refused("validation", ..., "line 3"), opened_ledger(path, BINDING):
         pass
 
 
@@ -77,7 +77,7 @@ def test_the_ledger_of_another_target_enrolment_or_query_set_is_refused(tmp_path
     with opened_ledger(path, BINDING) as ledger:
         ledger.answer(ledger.count(0, ["x"]), [0.5])
     other = replace(BINDING, **{field: "other"})
-    with pytest.raises(UnfaceError, match="is the ledger of another"), opened_ledger(path, other):
+    with refused("validation", ..., "is the"), opened_ledger(path, other):
         pass
 
 
@@ -85,7 +85,7 @@ def test_a_key_that_was_forgotten_at_the_first_try_may_be_added(tmp_path: Path) 
     path = tmp_path / "ledger.jsonl"
     with opened_ledger(path, BINDING) as ledger:
         ledger.lose(ledger.count(0, ["x"]), "401 Unauthorized")
-    with pytest.raises(UnfaceError, match="is the ledger of another"):
+    with refused("validation", ..., "is the"):
         opened_ledger(path, replace(BINDING, target_sha256="other", enrolled_sha256="other")).__enter__()
     with opened_ledger(path, BINDING) as ledger:
         assert ledger.counted == 1, "asked in the same way, the question counts"
@@ -106,13 +106,11 @@ def test_a_ledger_is_bound_to_its_faces_once_they_are_known(tmp_path: Path) -> N
         with opened_ledger(path, BINDING) as ledger:
             assert ledger.score(0, "x first") == 0.5
     assert sum(b'"queries_sha256": "c"' in line for line in path.read_bytes().splitlines()) == 1
-    with pytest.raises(
-        UnfaceError, match="is the ledger of another set of query faces: another --queries, or another --budget if"
-    ):
+    with refused("validation", ..., "--queries", "--budget"):
         opened_ledger(path, replace(BINDING, queries_sha256="other")).__enter__()
     with opened_ledger(path, early) as ledger:
         assert ledger.answered == 1, "before faces are drawn again, any may follow"
-    with pytest.raises(UnfaceError, match="is the ledger of another enrolment"):
+    with refused("validation", ..., "enrolment"):
         opened_ledger(path, replace(early, enrolled_sha256="other")).__enter__()
 
 
@@ -135,7 +133,7 @@ def test_two_runs_never_share_a_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     with (
         opened_ledger(path, BINDING),
-        pytest.raises(UnfaceError, match="another run is writing"),
+        refused("output", ...),
         opened_ledger(path, BINDING),
     ):
         pass

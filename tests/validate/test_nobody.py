@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from tests.probe.small import Told
-from unface.errors import UnfaceError
+from tests.refusals.table import refused
 from unface.validate.nobody import Drawing, GeneratedFaces
 
 torch = pytest.importorskip("torch")
@@ -145,5 +145,5 @@ def test_without_torch_nobody_can_be_drawn_and_a_folder_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unface.validate.nobody.find_spec", lambda name: None if name == "torch" else sys)
-    with pytest.raises(UnfaceError, match=r"^nobody: .*unface\[torch\].*<person>/<picture>$"):
+    with refused("validation", "nobody", "unface[torch]"):
         drawing().generator()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals.table import refused
 from tests.validate.world import World, world
-from unface.errors import UnfaceError
 from unface.result.validation import ValidationResult
 from unface.validate.attacks import load_attack
 from unface.validate.run import Case, Plan, validate
@@ -88,25 +88,25 @@ def test_an_installed_target_is_attacked_by_an_installed_attack(tmp_path: Path) 
 
 def test_an_installed_target_that_does_not_say_it_is_here_needs_leave(tmp_path: Path) -> None:
     made = world(people=4)
-    with pytest.raises(UnfaceError, match="theirs:away: is not on this machine; say who allowed this"):
+    with refused("validation", "theirs:away"):
         validate(case(made, "theirs:away"), Plan(20), tmp_path / "ledger.jsonl")
     assert not (tmp_path / "ledger.jsonl").exists()
 
 
 @pytest.mark.parametrize(
-    ("target", "why"),
+    ("target", "named"),
     [
-        ("broken:x", r"^target 'broken': somebodys_service:broken cannot be loaded \(no key\); repair that package$"),
-        ("gone:x", r"^target 'gone': no_such_module_anywhere:Target cannot be loaded"),
-        ("nothing:x", r"^target 'nothing': somebodys_service:nothing makes no unface\.validate\.ports\.Target$"),
+        ("broken", "somebodys_service:broken"),
+        ("gone", "no_such_module_anywhere:Target"),
+        ("nothing", "unface.validate.ports.Target"),
     ],
 )
-def test_a_target_that_cannot_be_made_is_one_line(target: str, why: str) -> None:
-    with pytest.raises(UnfaceError, match=why):
-        open_target(target)
+def test_a_target_that_cannot_be_made_is_one_line(target: str, named: str) -> None:
+    with refused("name", f"target '{target}'", named):
+        open_target(f"{target}:x")
 
 
 def test_an_unknown_attack_is_told_those_that_are_installed() -> None:
     assert load_attack("first").name == "first"
-    with pytest.raises(UnfaceError, match=r"^attack 'last' is not known; choose from best-of-n, scores, .*first"):
+    with refused("name", None, "'last'"):
         load_attack("last")

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals.table import refused
 from tests.validate.live import pictures
 from tests.validate.test_http import Clock
 from unface._version import __version__
-from unface.errors import UnfaceError
-from unface.output.write import OutputError
 from unface.validate import Lost, NotSent, Picture, Refused
 from unface.validate.http import HttpTarget
 from unface.validate.ledger import Binding, Ledger, is_begun, opened_ledger
@@ -173,23 +172,6 @@ def test_a_path_of_keys_and_positions_leads_to_the_score(path: str, score: float
 
 
 @pytest.mark.parametrize(
-    ("url", "form", "why"),
-    [
-        ("http:///{person}", HttpForm(), "has no host"),
-        ("http://h/{person}", HttpForm(body="xml", fields={"a": "{picture}"}), "--body xml: expected picture, form or"),
-        ("http://h/{person}", HttpForm(fields={"a": "{picture}"}), "--body picture has no fields"),
-        ("http://h/x", HttpForm(body="json", fields={"a": "{picture}", "b": "c"}), "does not say who is compared"),
-        ("http://u@h/{person}", HttpForm(), "holds a user or password"),
-        ("http://h:{person}@x/", HttpForm(), "password"),
-    ],
-)
-def test_a_form_that_says_too_little_or_too_much_is_refused(url: str, form: HttpForm, why: str) -> None:
-    with pytest.raises(UnfaceError, match=why):
-        HttpTarget(url, form)
-    assert HttpTarget("http://h/{person}", HttpForm(fields={"b": "c"})).name == "http://h/{person}"
-
-
-@pytest.mark.parametrize(
     ("value", "number"),
     [(np.float32(0.5), 0.5), (10**12, 1e12), (-(10**12), -1e12), (-np.inf, -np.inf)],
 )
@@ -232,21 +214,10 @@ def test_a_target_by_its_text_and_what_cannot_be_one() -> None:
         assert opened.target.name == text
         assert opened.target.batch == 64
     assert len(open_target("http://h/{person}").sha256) == 64
-    for text, form, why in (
-        ("encoder:sface", None, "no pictures to encode"),
-        ("command:true", HttpForm(score_path="x"), "--score-path, --body, --field and --header-env are for http"),
-        ("my module:score", None, "not a target; give https://HOST/PATH"),
-        ("json:", None, "not a target"),
-        ("a.1b:score", None, "not a target"),
-    ):
-        with pytest.raises(UnfaceError, match=why):
-            open_target(text, form=form)
     opened = open_target("command:true {person}", form=HttpForm(timeout=5))
     assert (opened.kind, opened.local, opened.target.name, opened.target.batch) == ("command", True, "command:true", 1)
     with pytest.raises(Refused, match="printed ''; expected a number alone"):
         opened.target.score("p", pictures(1))
-    with pytest.raises(UnfaceError, match="cannot be split into words"):
-        open_target("command:'")
     with pytest.raises(Refused, match="cannot be started"):
         open_target("command:/no/such/program").target.score("p", pictures(1))
     with pytest.raises(Lost, match=r"gave no score within 0\.05 s"):
@@ -364,9 +335,9 @@ def test_answers_lost_in_a_row_are_counted_from_the_last_answer_on(tmp_path: Pat
 @pytest.mark.parametrize(
     ("told", "decides", "why"),
     [
-        (np.array([0.1, 0.2]), False, r"shape \(2,\) to 3 pictures"),
-        (np.array([0.0, 1.0, 0.5]), True, "decisions only, but gave another number"),
-        (np.array([0.0, np.nan, 1.0]), True, "NaN or infinity"),
+        (np.array([0.1, 0.2]), False, "to 3"),
+        (np.array([0.0, 1.0, 0.5]), True, "decisions"),
+        (np.array([0.0, np.nan, 1.0]), True, "NaN"),
         (Refused("banned"), False, "banned"),
     ],
 )
@@ -375,8 +346,7 @@ def test_an_answer_that_cannot_be_right_ends_the_run(tmp_path: Path, told: objec
         target.decisions_only = decides
         found = run.person(0, "p0", 6).ask(pictures(6))
         assert run.ended is not None
-        with pytest.raises(UnfaceError, match=why):
-            raise UnfaceError(run.ended)
+        assert why in run.ended
         assert (len(target.asked), run.ledger.counted) == (1, 3)
         assert np.isnan(found[3:]).all()
         assert np.isfinite(found[:3]).sum() == (2 if "NaN" in why else 0)
@@ -440,26 +410,26 @@ def test_a_record_that_cannot_follow_is_damage_and_its_line_is_named(tmp_path: P
     with opened_ledger(path, BINDING) as ledger:
         ledger.answer(ledger.count(0, ["x"]), [0.5])
     path.write_bytes(path.read_bytes() + damage)
-    with pytest.raises(UnfaceError, match=f"line {line} is damaged"), opened_ledger(path, BINDING):
+    with refused("validation", ..., f"line {line} "), opened_ledger(path, BINDING):
         pass
 
 
 def test_a_first_line_that_is_no_ledgers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     for first, why in (
-        (b"[1]", "line 1 is damaged"),
-        (b"x", "line 1 is damaged"),
-        (b'{"schema": "unface.ledger/0", "target_sha256": "a"}', "is no ledger of this version"),
+        (b"[1]", "line 1 "),
+        (b"x", "line 1 "),
+        (b'{"schema": "unface.ledger/0", "target_sha256": "a"}', "version"),
     ):
         path.write_bytes(first + b'\n{"n": 0, "person": 0, "picture": "x"}\n{"n": 0, "score": 1}\n')
-        with pytest.raises(UnfaceError, match=why), opened_ledger(path, BINDING):
+        with refused("validation", ..., why), opened_ledger(path, BINDING):
             pass
 
 
 def test_a_disk_that_is_full_is_said_with_the_ledgers_name(tmp_path: Path) -> None:
     path = tmp_path / "ledger.jsonl"
     path.touch()
-    with path.open("rb") as file, pytest.raises(OutputError, match=r"ledger\.jsonl: cannot be written"):
+    with path.open("rb") as file, refused("output", ..., "ledger.json"):
         Ledger(path, file, []).count(0, ["x"])
 
 

@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from functools import cache
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from rich.console import Console
 
-from tests.page.read_page import Page
-from tests.report.made import full_audit
+from tests.kit import documents
+from tests.kit.page import Page
+from tests.kit.results import full_audit
+from tests.refusals.table import refused
 from tests.validate.world import World, world
 from unface.data import read_embeddings
-from unface.errors import UnfaceError
 from unface.gate import GateResult, decide, make_policy
-from unface.report.validation import print_validation, render_validation
 from unface.result.file import AUDIT, Finding, find_result
 from unface.result.numbers import Interval, Share
 from unface.result.validation import Ceiling, ValidationResult
@@ -158,7 +156,7 @@ def test_a_ban_in_the_first_round_leaves_those_who_were_asked_enough(tmp_path: P
 
 
 def test_a_target_that_never_answers_leaves_one_line_and_its_ledger(tmp_path: Path) -> None:
-    with pytest.raises(UnfaceError, match=r"toy: nothing can be measured after 7 questions \(banned\).*ledger.jsonl"):
+    with refused("validation", "toy", "after 7", "ledger.json"):
         validate(case(Service(made(), limit=0)), Plan(BUDGET), tmp_path / "ledger.jsonl")
     assert (tmp_path / "ledger.jsonl").is_file()
 
@@ -166,7 +164,7 @@ def test_a_target_that_never_answers_leaves_one_line_and_its_ledger(tmp_path: Pa
 def test_nobody_is_asked_elsewhere_without_a_name_behind_it(tmp_path: Path) -> None:
     service = Service(made())
     for nobody in (None, "", "  "):
-        with pytest.raises(UnfaceError, match="say who allowed this with --authorised-by"):
+        with refused("validation", "toy", "--authorised-by"):
             validate(case(service, local=False, authorised_by=nobody), Plan(50), tmp_path / "ledger.jsonl")
     assert service.asked == []
     assert not (tmp_path / "ledger.jsonl").exists()
@@ -199,13 +197,9 @@ def test_the_file_comes_back_as_it_was_and_has_a_schema(tmp_path: Path) -> None:
 
 def test_the_table_fits_eighty_columns_and_the_page_says_the_same() -> None:
     result = finished()[0].result
-    text = StringIO()
-    print_validation(result, Console(file=text, width=80))
-    assert max(len(line) for line in text.getvalue().splitlines()) <= 80
-    page = Page(render_validation(result))
+    assert max(len(line) for line in documents.terminal(result).splitlines()) <= 80
+    page = Page(documents.page(result))
     assert result.verdict in page.one("main").words
-    for words in ("What to do next", "scores rounded to", "What this does not say"):
-        assert words in page.one("main").words
     drawn = [one.attributes for one in page.elements if one.tag == "svg" and one.attributes.get("role") == "img"]
     assert [one.get("class") == "hundred" for one in drawn] == [True, True, False, False], "the opening, then curves"
 
@@ -214,7 +208,7 @@ def test_names_from_outside_are_only_text_on_the_page() -> None:
     evil = "<script>alert(1)</script>"
     result = finished()[0].result
     facts = result.target.model_copy(update={"name": evil, "authorised_by": evil})
-    page = Page(render_validation(result.model_copy(update={"target": facts})))
+    page = Page(documents.page(result.model_copy(update={"target": facts})))
     assert [one for one in page.elements if one.tag == "script"] == []
     assert evil in page.one("h1").words
 
@@ -386,7 +380,7 @@ def test_a_first_answer_that_is_lost_does_not_hide_that_nobody_is_known(tmp_path
     assert text.startswith("the service does not know 11 of 11 enrolled people:")
     deaf = case(DeafAtFirst(12))
     for _ in range(2):
-        with pytest.raises(UnfaceError, match="5 questions in a row had no answer"):
+        with refused("validation", "5 questions in a row had no answer, the last"):
             ask_first(deaf.opened, deaf.enrolled, None, tmp_path / "never" / "ledger.jsonl", Pace())
     ask_first(deaf.opened, deaf.enrolled, None, tmp_path / "never" / "ledger.jsonl", Pace())
     result = validate(deaf, Plan(40), tmp_path / "never" / "ledger.jsonl").result
@@ -394,9 +388,8 @@ def test_a_first_answer_that_is_lost_does_not_hide_that_nobody_is_known(tmp_path
         "These numbers cannot be used: the target did not answer when asked with enrolled pictures, so whether it "
         "knows these people is unknown."
     )
-    words = Page(render_validation(result)).words
+    words = Page(documents.page(result)).words
     assert "Set a limit" not in words, "there is no suggested policy to begin with"
-    assert "Then validate again. Do not quote any number of this page." in words
     assert "chance 0" not in words.split("What questions buy")[0], "no large 0.0 % that looks like a pass"
     rule = {"attack": "worst", "far": 1e-3, "queries": 40, "success_max": 0.9}
     (judged,) = decide(result, make_policy({"require": [rule]}, lambda table, key: key)).rules

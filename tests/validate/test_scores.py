@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals.table import refused
 from tests.validate.world import QUERIES, World, world
-from unface.errors import UnfaceError
 from unface.judge.template import tally, unit_rows
 from unface.seeds import stream
 from unface.validate.attacks import BestOfN, load_attack, usual_attacks
@@ -49,10 +49,12 @@ def test_fifty_scores_of_another_recogniser_are_worth_a_picture_of_the_person(ma
 def test_scores_in_another_order_are_at_chance(made: World) -> None:
     order = stream(0, "shuffle").permutation(made.scores.shape[1])
     found = curve(made, Scores(), made.scores[:, order]).result("scores")
-    for point in found.at:
-        if point.judge == "all":
-            assert point.other is not None
-            assert point.other.low <= 3 * point.far
+    points = [point for point in found.at if point.judge == "all"]
+    assert len(points) == 9, "three rates at three numbers of questions"
+    for point in points:
+        assert point.other is not None
+        assert point.other.low <= 3 * point.far
+        assert point.other.value < 0.05, "in their own order they reach 0.16 at the lowest rate, with ten questions"
 
 
 def test_strangers_are_accepted_about_as_often_as_the_rate_says(made: World) -> None:
@@ -167,7 +169,8 @@ def test_hardening_orders_measures_as_their_noise_does(made: World) -> None:
     assert rounded is not None
     assert plain.low <= plain.value <= plain.high
     assert plain.value <= 1.1 * rounded.value
-    assert coarse is None or coarse.value > 0.9 * rounded.value
+    assert coarse is not None
+    assert coarse.value > 0.9 * rounded.value
     assert rows["at most 50 questions about a person"].largest == 50
     decided, whole = rows["decisions only, at FAR 0.01"], rows["as it is"]
     assert decided.other is not None
@@ -175,7 +178,9 @@ def test_hardening_orders_measures_as_their_noise_does(made: World) -> None:
     assert decided.other.value < 0.6 * whole.other.value
     loud, quiet = (half[f"noise of standard deviation {size:g} added to every score"] for size in (0.2, 0.05))
     assert quiet is not None
-    assert loud is None or loud.value > quiet.value
+    assert loud is not None
+    assert loud.value > 1.2 * quiet.value
+    assert quiet.value > plain.value
 
 
 def test_decisions_leave_nothing_to_harden(made: World) -> None:
@@ -209,6 +214,5 @@ def test_attacks_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     given = EntryPoints([EntryPoint("mine", "unface.validate.attacks:BestOfN", "unface.attacks")])
     monkeypatch.setattr("unface.functions.entry_points", given.select)
     assert isinstance(load_attack("mine"), BestOfN)
-    known = "best-of-n, scores, decisions, map2v, map2v-improved, mine"
-    with pytest.raises(UnfaceError, match=f"^attack 'other' is not known; choose from {known}$"):
+    with refused("name", None, "'other'", "best-of-n, scores, decisions, map2v, map2v-improved, mine"):
         load_attack("other")

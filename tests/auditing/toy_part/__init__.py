@@ -7,10 +7,10 @@ from markupsafe import Markup
 from pydantic import BaseModel
 from rich.text import Text
 
+from tests.kit.results import AuditResult, Finding
 from unface import UnfaceError
 from unface.auditing import Bench
-from unface.result.audit import AuditResult
-from unface.result.file import Finding, note
+from unface.result.file import note
 from unface.result.parts import Option, Part, Section
 
 
