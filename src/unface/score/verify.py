@@ -197,5 +197,5 @@ def rate_at(judged: Iterable[tuple[Mated, Threshold]], draws: Draws) -> Measured
 
 
 def worst(tried: Iterable[_Key], elsewhere: Callable[[_Key], float]) -> _Key:
-    """What does best on other people than it is reported on, so that choosing costs no optimism; the first of equals."""
+    """What does best on other people than it is reported on: choosing costs no optimism. The first of equals."""
     return max(tried, key=elsewhere)
