@@ -1,8 +1,11 @@
 """If these fail, a CI system cannot read what the gate writes for it, or shows another verdict than the gate's."""
 
+import html
 import json
 import os
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -218,3 +221,28 @@ def test_a_ci_file_replaces_an_earlier_one_and_leaves_nothing_else(
     with pytest.raises(UnfaceError, match="--junit"):
         write_ci_file(b"new", tmp_path, "--junit")
     assert [file.name for file in tmp_path.iterdir()] == ["gate.xml"]
+
+
+LINKS = [
+    "https://evil.example/x",
+    "www.evil.example",
+    "mail@evil.example",
+    "[ok](https://evil.example)",
+    "//evil.example",
+]
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_no_name_becomes_a_link(name: str) -> None:
+    """A name in a result comes from whoever made the vectors; what is shown of it must not be clickable."""
+    result = replace(GATES["failed"](), source=name, source_sha256=f"`{name}"[:12])
+    shown = html.unescape(gate_markdown(result))
+    assert "evil" in shown
+    for link in ("://", "www.", "l@"):
+        assert link not in shown
+    assert "`" not in gate_markdown(result)
+    rules = tuple(replace(rule, rule=name) for rule in result.rules)
+    log = json.loads(sarif(replace(result, rules=rules), Path("audit.json")))
+    texts = [found["message"]["text"] for found in log["runs"][0]["results"]]
+    assert texts
+    assert not [text for text in texts if re.search(r"(?<!\\)\]\(", text)]

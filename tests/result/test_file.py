@@ -1,16 +1,20 @@
 """If these fail, a result is not found, is taken for another kind, or a file is refused without saying why."""
 
+import csv
 import json
 import re
 import time
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.kit.command import unface
 from tests.kit.golden import declare, golden
 from tests.kit.results import audited, cell, certificate, inversion, protection, raw, release, validation
+from tests.refusals.table import require_refusal
 from unface import __version__
 from unface.errors import UnfaceError
 from unface.result.certificate import CertificateResult
@@ -220,3 +224,39 @@ def test_warnings_and_notes_are_findings_of_that_severity() -> None:
         ("warning", "a", "b"),
         ("note", "c", "d"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (r'("numerator".*?"identities": )\d+', r"\g<1>0", "people"),
+        (r'("numerator".*?"identities": )', r"\g<1>-", "people"),
+        (r'("rows": )', r"\g<1>-", "is no count"),
+        (r'("numerator".*?"identities": )', r"\g<1>" + "9" * 401, "404 digits"),
+        (r'("numerator".*?)("identities": )', r"\1\g<2>1, \2", "'identities' twice"),
+        (r'"schema": ', '"schema": "x", "schema": ', "'schema' twice"),
+    ],
+    ids=["nobody", "negative", "negative-rows", "long", "twice", "schema-twice"],
+)
+@pytest.mark.parametrize("command", ["gate", "report"])
+def test_a_file_with_an_impossible_count_is_refused_in_one_line(
+    tmp_path: Path, old: str, new: str, said: str, command: str
+) -> None:
+    """The gate must not pass it, and no page may be drawn of it."""
+    file = audited(raw()).save(tmp_path)
+    text = file.read_text(encoding="utf-8")
+    edited = re.sub(old, new, text, count=1, flags=re.DOTALL)
+    assert edited != text
+    file.write_text(edited, encoding="utf-8")
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[require]]\nspace = "given"\nfar = 1e-3\ntar_max = 0.9\n')
+    line = require_refusal(unface(command, file, *(["--policy", policy] if command == "gate" else [])), "result", ...)
+    assert said in line
+
+
+def test_no_cell_of_a_listing_is_a_formula() -> None:
+    cells = ["=1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "x=1"]
+    text = Listing(("name",), [(cell,) for cell in cells], "names").csv()
+    assert text is not None
+    rows = list(csv.reader(StringIO(text, newline="")))[1:]
+    assert [row[0] for row in rows] == [*(f"'{cell}" for cell in cells[:-1]), "x=1"]

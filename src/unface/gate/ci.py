@@ -53,8 +53,8 @@ def sarif(result: GateResult, file: Path) -> bytes:
     rules = [
         {
             "id": name,
-            "shortDescription": {"text": f"{rule.rule}: {rule.limit}"},
-            "fullDescription": {"text": f"The policy requires: {rule.rule}, {rule.limit}."},
+            "shortDescription": {"text": _plain(f"{rule.rule}: {rule.limit}")},
+            "fullDescription": {"text": _plain(f"The policy requires: {rule.rule}, {rule.limit}.")},
             "help": {"text": "Do not release what failed or is inconclusive. docs/pipelines.md says what to do."},
             "defaultConfiguration": {"level": "error"},
         }
@@ -65,7 +65,7 @@ def sarif(result: GateResult, file: Path) -> bytes:
             "ruleId": name,
             "ruleIndex": index,
             "level": _LEVEL[rule.verdict],
-            "message": {"text": f"{rule.verdict.capitalize()}: {rule.rule}, {rule.limit}. {_sentence(rule)}"},
+            "message": {"text": _plain(f"{rule.verdict.capitalize()}: {rule.rule}, {rule.limit}. {_sentence(rule)}")},
             "locations": [
                 {
                     "physicalLocation": {
@@ -129,7 +129,7 @@ def junit_xml(result: GateResult) -> bytes:
 def gate_markdown(result: GateResult) -> str:
     """A heading with the verdict, a table of the rules, and why each ended as it did."""
     lines = [f"### {_MARK[result.verdict]} unface gate: {result.verdict}", "", _escaped(result.summary), ""]
-    lines += [f"Result: {_escaped(result.source)} (`{result.source_sha256[:12]}`)", ""]
+    lines += [f"Result: {_escaped(result.source)} (sha256 {_escaped(result.source_sha256[:12])})", ""]
     lines += ["| | rule | measured | limit |", "|---|---|---|---|"]
     for rule in result.rules:
         measured = str(rule.measured or "–")
@@ -157,4 +157,11 @@ def diff_markdown(diff: Diff) -> str:
 def _escaped(text: str) -> str:
     """Names come from files: nothing in them may become markup, a link or another cell."""
     one_line = " ".join("".join(letter if letter.isprintable() else "?" for letter in text).split())
-    return re.sub(r"([\\`*_{}\[\]<>|#!~$@&])", lambda sign: f"&#{ord(sign[0])};", one_line)
+    # An address becomes a link by itself, also where its signs are escaped: a word joiner takes it apart.
+    apart = re.sub(r"(?i)(?=//|@)|(?<=www)(?=\.)", "\u2060", one_line)
+    return re.sub(r"([\\`*_{}\[\]<>|#!~$@&])", lambda sign: f"&#{ord(sign[0])};", apart)
+
+
+def _plain(text: str) -> str:
+    """Text of SARIF, in which [words](address) would be a link."""
+    return text.replace("](", "\\](")

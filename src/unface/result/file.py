@@ -23,6 +23,7 @@ from unface.output.write import write_files
 
 FalseAcceptRate = Annotated[float, Field(ge=1e-15, lt=1)]
 """That was asked for; one that was reached may be 0."""
+_MOST_DIGITS = 18
 _TOO_LARGE = "holds a whole number of more than 64 bits; write a smaller one"
 
 
@@ -171,13 +172,17 @@ class ResultFile(Frozen):
         if version != schema:
             raise UnfaceError(f"{path}: has schema {version!r}, this version reads {schema!r}; run '{made_by}' again")
         try:
-            return cls.model_validate(content)
+            result = cls.model_validate(content)
+            _require_counts(content)
+            return result
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             what = first["msg"].removeprefix("Value error, ")
             said = f"{where}: {what[:1].lower()}{what[1:]}" if where else what
             raise UnfaceError(f"{path}: {said}; was the file changed by hand?") from None
+        except ValueError as error:
+            raise UnfaceError(f"{path}: {error}; was the file changed by hand?") from None
 
     def save(self, folder: str | PathLike[str], page: str | None = None) -> Path:
         """Write the file into a folder, and its page before it; returns its path."""
@@ -246,12 +251,13 @@ class Listing:
         if not self.rows:
             return None
         text = StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        # A name that a spreadsheet would take for a formula is marked as text.
-        writer.writerows(
-            [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in row] for row in self.rows
-        )
+        usual = csv.writer(text, lineterminator="\n")
+        quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        usual.writerow(self.columns)
+        for row in self.rows:
+            # A name that a spreadsheet would take for a formula is marked as text; some skip white space before it.
+            cells = [f"'{cell}" if cell.startswith(tuple("=+-@\t\r\n")) else cell for cell in row]
+            (quoted if any("\r" in cell for cell in cells) else usual).writerow(cells)
         return text.getvalue()
 
 
@@ -283,11 +289,39 @@ def read_toml(path: Path) -> dict[str, object]:
 
 
 def parsed_json(text: str) -> object:
-    """As json.loads; half a character, which no page could be written with, is a ValueError too."""
-    content: object = json.loads(text)
+    """As json.loads; a ValueError too: half a character, a key twice, and a whole number that no count can be."""
+    content: object = json.loads(text, object_pairs_hook=_each_key_once, parse_int=_count)
     if "\\ud" in text.lower():
         json.dumps(content, ensure_ascii=False).encode()
     return content
+
+
+def _each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    held = dict(pairs)
+    if len(held) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _NoResult(f"holds {next(name for name in names if names.count(name) > 1)!r} twice")
+    return held
+
+
+def _count(digits: str) -> int:
+    """Every whole number of a result is a count, a size or a seed."""
+    if len(digits) > _MOST_DIGITS:
+        raise _NoResult(f"holds a whole number of {len(digits):,} digits, which is no count")
+    return int(digits)
+
+
+def _require_counts(content: object, where: str = "") -> None:
+    """Refuse a negative whole number anywhere."""
+    if isinstance(content, int) and content < 0:
+        raise ValueError(f"{where}: {content} is no count")
+    items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for key, value in items:
+        _require_counts(value, f"{where}.{key}".removeprefix("."))
+
+
+class _NoResult(ValueError):
+    """JSON, but nothing that unface writes."""
 
 
 def read_json(path: Path, made_by: str) -> object:
@@ -296,5 +330,7 @@ def read_json(path: Path, made_by: str) -> object:
         return parsed_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UnfaceError(f"{path}: cannot be read ({reason(error)})") from None
+    except _NoResult as error:
+        raise UnfaceError(f"{path}: {error}; give the file that {made_by} wrote") from None
     except (ValueError, RecursionError):
         raise UnfaceError(f"{path}: is not JSON; give the file that {made_by} wrote") from None

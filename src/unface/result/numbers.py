@@ -76,6 +76,10 @@ class Mean(Estimate):
     of: int
     identities: int
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_people(self.identities)
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -110,6 +114,7 @@ class Share(Estimate):
     def __post_init__(self) -> None:
         super().__post_init__()
         _require_share(self.value, self.numerator, self.denominator)
+        _require_people(self.identities)
 
     @classmethod
     def counted(
@@ -167,6 +172,12 @@ def _require_level(level: float) -> None:
     """Other intervals have no width in standard deviations to compare them by."""
     if not 0.01 <= level <= 1 - 1e-12:
         raise ValueError(f"{level:g} is no level of an interval, such as 0.95")
+
+
+def _require_people(identities: int) -> None:
+    """Nothing is measured on nobody."""
+    if identities < 1:
+        raise ValueError(f"{identities} people are behind a number")
 
 
 def _require_share(value: float, numerator: int, denominator: int) -> None:
