@@ -100,7 +100,7 @@ def _row(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -> 
     print(result.verdict, *(finding.text for finding in result.findings), sep="\n", flush=True)
     main, vectors = result.main, PaperSet(training.unit().vectors, drawn.unit().vectors, holdout.unit().vectors)
     (paper,) = paper_score({"face": vectors}, training.identities, holdout.identities)
-    member, exposed, found, auc = main.membership, main.exposure.exposed, main.copies, main.separation.auc
+    member, found, auc = main.membership, main.copies, main.separation.auc
     copies: list[Cell] = [None, None, None]  # where there are too few pairs of strangers
     if found and found[0].far == FARS[0]:
         copies = [found[0].copies.numerator, short(found[0].expected), short(found[0].test.p)]
@@ -113,7 +113,7 @@ def _row(drawn: EmbeddingSet, training: EmbeddingSet, holdout: EmbeddingSet) -> 
         [*share],
         short(100 * member.null),
         short(member.test.p),
-        exposed.numerator,
+        main.exposure.listed,
         *copies,
         [short(auc.value), short(auc.low), short(auc.high)],
         short(paper.average_precision),

@@ -63,6 +63,7 @@ def test_exposure_is_the_rank_of_each_person_among_holdout_people() -> None:
     made, found = matrices(), done().result.main.exposure
     p = p_values(made)
     listed = benjamini_hochberg(p)
+    assert found.exposed is not None
     assert (found.exposed.numerator, found.exposed.denominator) == (int(listed.sum()), PEOPLE)
     bound = wilson(int(listed.sum()), PEOPLE)
     assert (found.exposed.low, found.exposed.high) == (bound.low, bound.high)
@@ -188,9 +189,9 @@ def test_a_training_set_that_is_larger_than_the_holdout_is_brought_to_its_size()
     s, t, h = (side.unit().vectors.astype(np.float64) for side in (given.synthetic, given.training, given.holdout))
     ours, others = (s @ t.T).reshape(FACES, 60, 3), (s @ h.T).max(axis=1) >= found.cosine
     reached = (ours >= found.cosine).any(axis=2).sum(axis=1)
+    # With 20 of the 60 training people so many faces reach somebody; what the holdout's 20 reach grows alike.
     fewer = reach_chance(reached[reached > 0].astype(float), 60, 20).sum()
-    expected = (reached > 0).sum() - 3 * fewer + 3 * others.sum()
-    assert found.expected == pytest.approx(max(expected, 0))
+    assert found.expected == pytest.approx(others.sum() * (reached > 0).sum() / fewer)
 
 
 def test_faces_that_name_a_training_person_are_compared_with_the_others_alone() -> None:
@@ -227,9 +228,9 @@ def test_faces_that_name_a_training_person_are_compared_with_the_others_alone() 
 def test_nothing_found_has_the_bound_of_nothing_found() -> None:
     given = sets(0, seed=4)
     found = release(given.synthetic, given.training, given.holdout, plan=Plan(far=(1e-6,), k=(1,))).result
-    assert (found.exposure.exposed.numerator, found.exposure.exposed.low) == (0, 0.0)
-    assert found.exposure.exposed.high == zero_bound(PEOPLE)
-    assert found.exposure.exposed.level == 0.95
+    exposed = found.exposure.exposed
+    assert exposed is not None
+    assert (exposed.numerator, exposed.low, exposed.high, exposed.level) == (0, 0.0, zero_bound(PEOPLE), 0.95)
 
 
 def test_facts_of_the_sets_and_the_check_of_the_holdout() -> None:
@@ -250,9 +251,10 @@ def test_facts_of_the_sets_and_the_check_of_the_holdout() -> None:
     assert (found.auc, found.limit, found.people, found.holds) == (expected.auc, expected.limit, PEOPLE, True)
     assert (result.paper, result.retrieval, result.fused) == ([], [], None)
     assert result.not_measured == ["retrieval risk: synthetic rows name no training person"]
-    assert [(one.severity, one.about) for one in result.findings] == [("note", "holdout")]
-    assert "before 7 are nearer than all of them" in result.findings[0].text
-    assert "with 300 holdout people nobody can be listed" in result.findings[0].text
+    assert [(one.severity, one.about) for one in result.findings] == 2 * [("note", "holdout")]
+    assert "not testable" in result.findings[0].text
+    assert "before 7 are nearer than all of them" in result.findings[1].text
+    assert "with 300 holdout people nobody can be listed" in result.findings[1].text
 
 
 def test_the_papers_score_is_that_of_the_same_pictures() -> None:
@@ -270,10 +272,11 @@ def test_the_papers_score_is_that_of_the_same_pictures() -> None:
 
 
 def test_training_people_with_fewer_pictures_than_holdout_people_are_measured_too() -> None:
-    """One picture each, three in the holdout: nobody can be compared over three, so nobody is counted as nearest."""
+    """One picture each, three in the holdout: one picture of everybody is compared."""
     given = sets(25)
     first = given.training.take(np.arange(0, 3 * PEOPLE, 3))
     found = release(given.synthetic, first, given.holdout, plan=PLAN).result
     assert found.main.enrichment is not None
-    assert (found.main.enrichment.nearest, found.main.enrichment.p) == (0, 1.0)
-    assert found.exposure.exposed.numerator >= 25
+    assert found.main.enrichment.nearest == 10
+    assert found.main.enrichment.p < 1e-4
+    assert found.exposure.listed >= 25

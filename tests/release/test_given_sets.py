@@ -21,7 +21,7 @@ from unface.pairs import Nearest
 from unface.release import Labelled, retrieval_risk, stranger_thresholds
 from unface.release.check import aligned, require_comparable, with_people
 from unface.release.cluster import cluster_people
-from unface.release.copies import Reached, drawn_people
+from unface.release.copies import Reached, copied_people, drawn_people
 from unface.release.crowding import crowding
 from unface.release.embedded import COPIES, embedded_view
 from unface.release.exchangeable import exchangeability
@@ -450,10 +450,10 @@ def test_a_holdout_is_told_from_training_by_cross_validation_alone() -> None:
     assert (found.auc, found.people, found.holds) == (1.0, 25, False)
     assert found.limit == pytest.approx(0.5 + 4 * np.sqrt(51 / (12 * 625)))
     assert exchangeability(one[:9], other) is None
-    many = exchangeability(unit(rng.standard_normal((2100, 3))), unit(rng.standard_normal((2050, 3))))
+    many = exchangeability(unit(rng.standard_normal((5100, 3))), unit(rng.standard_normal((5050, 3))))
     assert many is not None
-    assert many.people == 2000
-    assert many.limit == pytest.approx(0.5 + max(4 * np.sqrt(4001 / (12 * 4e6)), 0.03))
+    assert many.people == 5000
+    assert many.limit == pytest.approx(0.5 + max(4 * np.sqrt(10_001 / (12 * 25e6)), 0.03))
 
 
 def test_scores_of_a_person_are_the_best_of_the_first_pictures_in_a_random_order() -> None:
@@ -490,8 +490,8 @@ def test_several_traits_are_ranked_among_holdout_people_by_hand() -> None:
     assert found.p[0] == pytest.approx((1 + sum(one >= log[0] + log[3] - 1e-9 for one in joint)) / 4)
     assert (found.least, found.pictures, found.people, found.cut) == (5, 1, 0, 0.0)
     pairs = person_scores(np.ones(4, np.float32), np.arange(4) // 2, 2, seed=0, side="holdout")
-    nobody = enrichment(scored("training", 1), pairs)
-    assert (nobody.nearest, nobody.training, nobody.expected, nobody.p) == (0, 0, 0.0, 1.0)
+    all_three = enrichment(scored("training", 1), pairs)
+    assert (all_three.nearest, all_three.training, all_three.expected, all_three.p) == (3, 1, 1.0, 1.0)
     wide = exposed(scored("training", *range(100, 120)), scored("holdout", *range(60)))
     assert (wide.people, wide.cut, wide.least) == (20, 1 / 61, 7)
     assert exposed(scored("training", 5.0), scored("holdout", *range(10)), fdr=0.5).p[0] == pytest.approx(6 / 11)
@@ -568,14 +568,14 @@ def test_a_written_set_says_which_encoder_made_it_when_it_is_streamed(tmp_path: 
 
 def test_a_face_at_the_threshold_reaches_it() -> None:
     nearest = Nearest(np.array([0.25, 0.5, 0.75], np.float32), np.array([0, 1, 1]))
-    side = Reached(nearest, np.array([3, 4]), 5)
+    side = Reached(nearest, np.array([3, 4]), np.ones(5, np.int64))
     assert side.hits(0.5).tolist() == [1, 2]
-    assert side.by_person(np.array([0, 1, 2]), np.array([1.0, 2.0, 4.0])).tolist() == [0, 0, 0, 1, 6]
+    assert copied_people((side, side), 0.5).tolist() == [0, 0, 0, 0, 2, 0, 0, 0, 0, 0]
     with pytest.raises(ValueError, match="people were not counted"):
-        side.among(np.array([0]), 1)
-    counted = replace(side, numbers=np.full(3, np.nan))
-    assert counted.among(np.array([0, 2]), 2).tolist() == [0.4, 0.4], "nobody was counted: two of five people"
-    assert counted.among(np.array([0]), 9).tolist() == [1.0]
+        side.among(np.array([0]), {1: 1})
+    counted = replace(side, numbers=np.full((3, 1), np.nan))
+    assert counted.among(np.array([0, 2]), {1: 2}).tolist() == [0.4, 0.4], "nobody was counted: two of five people"
+    assert side.among(np.array([0]), {1: 5}).tolist() == [1.0]
 
 
 def test_ties_are_decided_exactly_in_every_block(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_planted_copies_are_found_by_person_and_by_picture() -> None:
 def test_nothing_planted_is_no_evidence_and_says_what_could_have_been_seen() -> None:
     result = measured(sets(0, seed=4))
     assert result.decision == "no evidence"
-    assert result.exposure.exposed.numerator == 0
+    assert result.exposure.listed == 0
     assert result.exposure.least == 7, "100 / (0.05 · 301)"
     assert "exposure of 7 people or more" in result.verdict
     assert result.main.membership.share.low <= 0.25 <= result.main.membership.share.high
@@ -78,14 +78,14 @@ def test_own_identity_is_left_out_and_retrieval_risk_is_measured_instead() -> No
         vectors, names, ids=[f"s-{n}" for n in range(len(names))], labels={"copy_of": sources.ids}
     )
     result = measured(replace(given, synthetic=made), named=True)
-    assert result.exposure.exposed.numerator == 0, "the person a row names is not compared with it"
+    assert result.exposure.listed == 0, "the person a row names is not compared with it"
     risks = {(one.pictures, one.k, one.identities): one for one in result.retrieval}
     assert risks["same", 1, 100].share.value == 1.0
     assert risks["other", 1, 100].share.value > 0.5
     assert risks["other", 1, 100].chance == pytest.approx(0, abs=0.02)
     assert risks["same", 2, 10].chance == pytest.approx(2 / 10)
     hidden = measured(replace(given, synthetic=made))
-    assert hidden.exposure.exposed.numerator == 100, "rows that name nobody expose everybody"
+    assert hidden.exposure.listed == 100, "rows that name nobody expose everybody"
     assert hidden.retrieval == []
 
 
@@ -158,7 +158,7 @@ def test_people_without_labels_are_clustered_and_that_is_said() -> None:
     assert result.training.clustered
     assert any("clustered" in finding.text and finding.severity == "warning" for finding in result.findings)
     assert result.training.people == 100
-    assert result.exposure.exposed.numerator >= 20
+    assert result.exposure.listed >= 20
 
 
 def test_traits_that_do_not_link_people_are_left_out_and_rows_without_a_trait_too() -> None:
@@ -193,7 +193,7 @@ def test_traits_that_do_not_link_people_are_left_out_and_rows_without_a_trait_to
     assert any(text.startswith("hat: this encoder does not link real people") for text in result.not_measured)
     assert result.synthetic.rows == FACES - 5
     assert result.fused is not None
-    assert result.fused.exposed.numerator >= 14, "the last copies are rows that one trait lacks"
+    assert result.fused.listed >= 14, "the last copies are rows that one trait lacks"
 
 
 def test_one_copied_trait_changes_the_verdict() -> None:
@@ -216,9 +216,9 @@ def test_one_copied_trait_changes_the_verdict() -> None:
     # Eight are listed by that trait; all views together list fewer, and the first view nobody.
     many = told(sets(8, seed=5), sets(0, seed=6))
     assert many.decision == "exposes people"
-    assert many.main.exposure.exposed.numerator == 0
+    assert many.main.exposure.listed == 0
     assert many.exposure is many.views[1].exposure
-    assert many.exposure.exposed.numerator >= 8
+    assert many.exposure.listed >= 8
     assert "of its 100 training people by view1 alone" in many.verdict
 
 

@@ -239,22 +239,25 @@ def test_separation_worked_by_hand() -> None:
 
 def test_copies_are_counted_beside_what_the_holdout_leads_to_expect() -> None:
     threshold = Threshold(1e-4, 0.5, 10_000, 1, Resolution.COARSE)
-    # Four faces; training has four pictures of two people, holdout two pictures of two people.
-    t = Nearest(np.array([0.9, 0.6, 0.2, 0.4], np.float32), np.array([0, 3, 1, 2]))
+    # Four faces; two people on each side with one picture, of training people there is a second one.
+    t = Nearest(np.array([0.9, 0.6, 0.2, 0.4], np.float32), np.array([0, 1, 0, 1]))
+    drawn = Nearest(np.array([0.9, 0.6, 0.1, 0.4], np.float32), np.array([0, 1, 0, 1]))
     h = Nearest(np.array([0.1, 0.55, 0.1, 0.3], np.float32), np.array([0, 1, 0, 0]))
-    training = Reached(t, np.array([0, 0, 1, 1]), 2, np.array([1.0, 1.0, np.nan, np.nan]))
-    holdout = Reached(h, np.array([0, 1]), 2)
-    found = count_copies(threshold, training, holdout)
-    assert (found.training, found.holdout, found.expected) == (2, 1, 2.0), "twice as many pictures, twice as many hits"
-    assert found.excess.value == 0.0
+    training, holdout = (Reached(near, np.array([0, 1]), np.ones(2, np.int64)) for near in (drawn, h))
+    found = count_copies(threshold, (t, h), [(training, holdout)])
+    assert (found.training, found.holdout, found.expected) == (2, 1, 1.0), "one picture of each person is compared"
+    assert found.excess.value == 1 / 4
     # Both faces that reach a real picture are nearest to training people: one of six ways to label gives both.
     assert found.permuted.p == pytest.approx(1 / 6)
-    none = count_copies(Threshold(1e-4, 0.95, 10_000, 1, Resolution.COARSE), training, holdout)
+    none = count_copies(Threshold(1e-4, 0.95, 10_000, 1, Resolution.COARSE), (t, h), [(training, holdout)])
     assert none.excess.value == 0.0
     assert none.excess.high == pytest.approx(1 - 0.05 ** (1 / 4)), "nothing found among four is not nothing there"
-    # Each face now reaches both training people: half of them reach it too, so 2 · (2 − 1) of 4 are too many.
-    both = count_copies(threshold, replace(training, numbers=np.array([2.0, 2.0, np.nan, np.nan])), holdout)
-    assert (both.excess.value, both.expected) == (0.5, 0.0)
+    # In one of two draws the second face is not reached: half of what is left is half of three, and grows back.
+    missed = replace(training, nearest=Nearest(np.array([0.9, 0.2, 0.1, 0.4], np.float32), np.array([0, 1, 0, 1])))
+    half = count_copies(threshold, (t, h), [(training, holdout), (missed, holdout)])
+    assert half.expected == pytest.approx(1 / 1.5 * 2)
+    assert half.excess.value == pytest.approx((2 - 4 / 3) / 4)
+    assert half.permuted.p == pytest.approx(1.0), "twice the median of 1/6 and 5/6"
 
 
 def test_a_face_that_reaches_several_people_of_a_larger_holdout_is_one_copy() -> None:
@@ -265,12 +268,13 @@ def test_a_face_that_reaches_several_people_of_a_larger_holdout_is_one_copy() ->
     h = Nearest(np.array([0.9, 0.9, 0.9], np.float32), np.array([0, 1, 2]))
     t = Nearest(np.array([0.9, 0.9, 0.1], np.float32), np.array([0, 1, 1]))
     threshold = Threshold(1e-2, 0.5, 10_000, 1, Resolution.COARSE)
-    training = Reached(t, np.arange(2), 2)
-    found = count_copies(threshold, training, Reached(h, np.arange(4), 4, numbers))
+    training, others = Reached(t, np.arange(2), np.ones(2, np.int64)), np.ones(4, np.int64)
+    found = count_copies(threshold, (t, h), [(training, Reached(h, np.arange(4), others, numbers[:, None]))])
     assert found.expected == pytest.approx(7 / 3), "the holdout's 3, halved, would be 1.5"
     assert found.excess.value == pytest.approx((2 - 7 / 3) / 3)
     # A face nobody counted is taken as the others are on average.
-    some = count_copies(threshold, training, Reached(h, np.arange(4), 4, np.array([1.0, 2.0, np.nan])))
+    numbers = np.array([[1.0], [2.0], [np.nan]])
+    some = count_copies(threshold, (t, h), [(training, Reached(h, np.arange(4), others, numbers))])
     assert some.expected == pytest.approx(2)
 
 
@@ -283,11 +287,11 @@ def test_people_are_counted_once_however_many_pictures_are_reached(monkeypatch: 
         monkeypatch.setattr("unface.release.faces._PAIRS_AT_ONCE", pairs)
         # Within 30°: of 0° the pictures at 0, 10 and 20; of 45° those at 20, 40 and 50.
         found = people_reached(faces_of(real), real.identities, asked, float(np.cos(np.radians(30))))
-        assert found.tolist() == [2, 2]
+        assert found.sum(axis=1).tolist() == [2, 2]
         own = people_reached(
             faces_of(real), real.identities, asked, float(np.cos(np.radians(30))), own=np.array([0, -1])
         )
-        assert own.tolist() == [1, 2]
+        assert own.sum(axis=1).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(("people", "drawn"), [(7, 3), (6, 6), (5, 0)])

@@ -194,7 +194,14 @@ def _exposed(rule: ExposedRule, result: ReleaseResult) -> Outcome:
         if isinstance(view, Outcome):
             return view
         found = view.exposure
+    if found.exposed is None:
+        return inconclusive("this holdout is too small to list anybody; give a larger holdout")
     outcome = _within(found.exposed, rule.exposed_max)
+    if outcome.verdict is Verdict.FAILED and found.listed and not result.confirmed:
+        return inconclusive(
+            f"{count(found.listed, 'person is', 'people are')} listed, but all measurements together are within "
+            "chance; look at their pictures, or give a larger holdout"
+        )
     unseen = (found.least - 1) / found.exposed.denominator
     # Fewer than ``least`` exposed people cannot be listed, so an empty list bounds nothing below that.
     if outcome.verdict is Verdict.PASSED and unseen > rule.exposed_max:

@@ -46,11 +46,12 @@ def cluster_people(
     allowed = allowed_accepts(CLUSTER_FAR, both.impostors)
     tail = highest_impostors(both, allowed + 1, open_screen(both.space, device), threads=threads)
     cosine = just_above(tail.scores[allowed])
-    ours, others = (_linked(side, cosine, device, threads) for side in (training, holdout))
+    ours, others = (linked(side, cosine, device, threads) for side in (training, holdout))
     return Clustered(ours, others, cosine)
 
 
-def _linked(vectors: NDArray[np.float32], cosine: float, device: str, threads: int | None) -> NDArray[np.int64]:
+def linked(vectors: NDArray[np.float32], cosine: float, device: str, threads: int | None) -> NDArray[np.int64]:
+    """(n,) codes of people: pictures that reach the cosine, directly or by others, are one."""
     pairing = pair_up(cosine_space(vectors), np.arange(len(vectors)))
     if len(vectors) < 2:
         return np.zeros(len(vectors), np.int64)

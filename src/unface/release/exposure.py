@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
-from unface.seeds import stream
+from unface.release.draws import compared_pictures, picture_order
 
 FDR = 0.05
 _FEWEST_NEAREST = 10
@@ -32,6 +32,11 @@ class PersonScores:
     best: NDArray[np.float32]
     pictures: NDArray[np.int64]
 
+    def capped(self, pictures: int) -> NDArray[np.float32]:
+        """Over this many pictures, or over all where a person has fewer."""
+        found: NDArray[np.float32] = self.best[:, min(pictures, self.best.shape[1]) - 1]
+        return found
+
     def of(self, pictures: int) -> NDArray[np.float32]:
         """Over this many pictures, of the people who have as many; nobody may."""
         found: NDArray[np.float32] = self.best[self.pictures >= pictures, min(pictures, self.best.shape[1]) - 1]
@@ -39,11 +44,17 @@ class PersonScores:
 
 
 def person_scores(
-    scores: NDArray[np.float32], people: NDArray[np.int64], count: int, *, seed: int, side: str, most: int | None = None
+    scores: NDArray[np.float32],
+    people: NDArray[np.int64],
+    count: int,
+    *,
+    seed: int,
+    side: str,
+    most: int | None = None,
+    draw: int = 0,
 ) -> PersonScores:
-    """From the best synthetic similarity of each picture; the order of pictures depends on seed and side alone."""
-    order = stream(seed, "release pictures", side).permutation(len(people))
-    order = order[np.argsort(people[order], kind="stable")]
+    """From the best synthetic similarity of each picture; their order depends on seed, side and draw alone."""
+    order = picture_order(people, seed, side, draw)
     pictures = np.bincount(people, minlength=count)
     if (pictures == 0).any():
         raise UnfaceError(f"{side}: person {int(np.argmin(pictures))} has no picture; number people without gaps")
@@ -157,14 +168,12 @@ def enrichment(training: PersonScores, holdout: PersonScores) -> Enrichment:
     """Of the nearest 2 % of all people, at least ten: how many are training people?
 
     The list needs many exposed people before it can name one. This asks about all of them at once, and so sees one
-    copied trait in few people. Only people with as many pictures as the holdout's median are compared, over as many.
+    copied trait in few people. Only people who have as many pictures as are compared take part, over as many.
     """
     from scipy.stats import hypergeom
 
-    most = _most_pictures(holdout)
+    most = compared_pictures(training.pictures, holdout.pictures)
     ours, others = (side.of(most) for side in (training, holdout))
-    if not len(ours):
-        return Enrichment(0, 0, 0.0, 1.0)
     pool = np.concatenate([ours, others])
     cut = np.sort(pool)[-min(max(_FEWEST_NEAREST, len(pool) // 50), len(pool))]
     nearest, inside = int(np.count_nonzero(pool >= cut)), int(np.count_nonzero(ours >= cut))
@@ -181,23 +190,23 @@ class Separation:
     """mAP of the literature; what a coin reaches is the share of training people, so it depends on the class ratio."""
     auc_replicates: NDArray[np.float64]
     tpr: NDArray[np.bool_] | None
-    """(training,) who is above the holdout's threshold at the false-positive rate; None where it is not resolved."""
+    """(training people compared,) who is above the holdout's threshold at the false-positive rate; None: unresolved."""
 
 
 def separation(
     training: PersonScores, holdout: PersonScores, weights: tuple[NDArray[np.float64], NDArray[np.float64]], fpr: float
 ) -> Separation:
-    """One score a person, from as many pictures as the holdout's median has at most.
+    """One score a person, of people who have as many pictures as are compared, over as many.
 
-    ``weights`` are bootstrap weights of the training and of the holdout people, (replicates, people) each.
+    ``weights`` are bootstrap weights of these training and of these holdout people, (replicates, people) each.
     """
     from sklearn.metrics import average_precision_score
 
     from unface.metrics import allowed_accepts, resolution, threshold_allowing
     from unface.metrics.rates import Resolution
 
-    most = _most_pictures(holdout)
-    ours, others = (_capped(side, most) for side in (training, holdout))
+    most = compared_pictures(training.pictures, holdout.pictures)
+    ours, others = (side.of(most) for side in (training, holdout))
     pooled = np.concatenate([ours, others])
     labels = np.concatenate([np.ones(len(ours)), np.zeros(len(others))])
     order = np.argsort(others, kind="stable")
@@ -213,7 +222,3 @@ def separation(
         auc_replicates=replicates,
         tpr=ours >= threshold if resolved else None,
     )
-
-
-def _capped(side: PersonScores, most: int) -> NDArray[np.float32]:
-    return side.best[:, min(most, side.best.shape[1]) - 1]

@@ -90,6 +90,30 @@ class Streamed:
 
 
 @dataclass(frozen=True, eq=False)
+class Chosen:
+    """Some rows of a stream, which rise: it is read whole, and the others are passed over."""
+
+    whole: Vectors
+    chosen: NDArray[np.int64]
+
+    @property
+    def rows(self) -> int:
+        return len(self.chosen)
+
+    @property
+    def dim(self) -> int:
+        return self.whole.dim
+
+    def blocks(self, rows: int) -> Iterator[NDArray[np.float32]]:
+        first = 0
+        for block in self.whole.blocks(rows):
+            low, high = np.searchsorted(self.chosen, (first, first + len(block)))
+            if low < high:
+                yield block[self.chosen[low:high] - first]
+            first += len(block)
+
+
+@dataclass(frozen=True, eq=False)
 class Faces:
     """One set: its vectors, and for each row an id and a person (by number); names are sorted, and may be numbers."""
 
@@ -119,6 +143,16 @@ class Faces:
             taken[low:high] = block[rows[low:high] - first]
             first += len(block)
         return taken
+
+    def some(self, rows: NDArray[np.int64]) -> "Faces":
+        """These rows, which rise; people keep their numbers."""
+        if len(rows) == len(self):
+            return self
+        made_of = None if self.made_of is None else self.made_of[rows]
+        vectors: Vectors = (
+            Held(self.vectors.array[rows]) if isinstance(self.vectors, Held) else Chosen(self.vectors, rows)
+        )
+        return replace(self, vectors=vectors, ids=self.ids[rows], people=self.people[rows], made_of=made_of)
 
     def sha256(self) -> str:
         """Of vectors, people and ids, whether held or streamed."""
@@ -309,8 +343,8 @@ def people_reached(
     own: NDArray[np.int64] | None = None,
     device: str = "cpu",
     threads: int | None = None,
-) -> NDArray[np.int64]:
-    """(len(vectors),) people of ``left``, ``whose`` pictures they are, with a picture from ``cut`` on; not the own one.
+) -> NDArray[np.bool_]:
+    """(len(vectors), people) who of ``left`` has a picture from ``cut`` on, ``whose`` pictures they are; not the own.
 
     However many pairs reach it, memory holds those of one small block and a bit for each vector and person.
     """
@@ -326,7 +360,7 @@ def people_reached(
     if own is not None:
         named = np.flatnonzero(own >= 0)
         seen[named, own[named]] = False
-    return np.asarray(seen.sum(axis=1))
+    return seen
 
 
 def _moved(nearest: Nearest, by: int) -> Nearest:

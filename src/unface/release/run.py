@@ -21,8 +21,21 @@ from unface.metrics import (
 from unface.pairs import Nearest, all_mated, cosine_space, pair_up
 from unface.progress import Progress, Silent
 from unface.release.check import Overlap, aligned, require_comparable, with_people
-from unface.release.copies import Copies, Reached, Threshold, count_copies, drawn_people, stranger_thresholds
+from unface.release.copies import (
+    Copies,
+    Reached,
+    SyntheticPeople,
+    as_many_people,
+    copied_people,
+    count_copies,
+    drawn_people,
+    share_of_copies,
+    stranger_cosine,
+    stranger_thresholds,
+    synthetic_people,
+)
 from unface.release.crowding import BLOCK, COHORT, crowding
+from unface.release.draws import Draw, compared_pictures, equal_draws
 from unface.release.exchangeable import exchangeability
 from unface.release.exposure import (
     FDR,
@@ -36,7 +49,8 @@ from unface.release.exposure import (
     separation,
 )
 from unface.release.faces import Faces, Held, compare, faces_of, near_pairs, people_reached
-from unface.release.membership import Membership, Permuted, measure_membership
+from unface.release.membership import Membership, Permuted, measure_membership, of_draws
+from unface.release.overall import nearness, overall_test
 from unface.release.paper import PaperSet, paper_score
 from unface.release.read import MADE_OF
 from unface.release.retrieval import Labelled, retrieval_risk
@@ -134,62 +148,46 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
     training, holdout, clustered = with_people(first.training, first.holdout, device=plan.device, threads=plan.threads)
     if clustered is not None:
         findings.append(warning("people", clustered))
-    people = (training.people, len(training.names)), (holdout.people, len(holdout.names))
+    own = _own(first.synthetic, training)
+    draws = equal_draws(training.people, holdout.people, seed=plan.seed)
+    sides = _Sides(training.people, holdout.people, draws, own)
+    findings += _equal_notes(draws, training.people, holdout.people)
     exact = _exact_copies(overlaps[0], training.people)
     findings += _exact_notes(exact)
-    own = _own(first.synthetic, training)
     if own is not None:
         findings.append(
             note(
                 "own identity", "rows that name a training person are not compared with that person; see retrieval risk"
             )
         )
-    measured: list[_Measured] = []
-    not_measured: list[str] = []
+    cosine = stranger_cosine(*_strangers(first, sides, plan), seed=plan.seed, threads=plan.threads)
+    same = synthetic_people(first.synthetic, cosine, seed=plan.seed, device=plan.device, threads=plan.threads)
     progress.start("views", len(views))
+    every = []
     for view in views:
-        one = _measure(view, people, own, plan)
+        every.append(_measure(view, sides, same, plan))
         progress.advance("views")
-        if one.linking is None:
-            findings.append(warning(view.name, "no real person has two pictures: whether it links people is unknown"))
-        elif not one.linking.above_chance:
-            said = f"{percent(one.linking.tar.value)} at FAR {rate(LINK_FAR)}"
-            not_measured.append(f"{view.name}: this encoder does not link real people above chance ({said})")
-            if view is not first:
-                continue
-        measured.append(one)
-    if measured[0].linking is not None and not measured[0].linking.above_chance:
-        findings.append(
-            Finding(
-                severity="warning", about=first.name, text="does not link real people: nothing can be concluded from it"
-            )
-        )
-    exchangeable = _exchangeable(first, people, plan)
-    if exchangeable is not None and not exchangeable.holds:
-        findings.append(
-            warning(
-                "holdout",
-                f"a classifier separates training from holdout pictures (AUC {exchangeable.auc:.2f}, chance is below "
-                f"{exchangeable.limit:.2f}): another camera, crop or source; its p-values do not hold",
-            )
-        )
+    measured, not_measured = _that_link(every, findings)
+    exchangeable = _exchangeable(first, sides, plan)
+    findings += _camera_notes(exchangeable)
     not_measured += _unresolved(measured[0], plan)
     joint = _fused(measured) if len(measured) > 1 else None
     retrieval, unmeasured = _retrieval(first.synthetic, training, own, plan)
     not_measured += unmeasured
     exposures = {one.view.name: one.exposure for one in measured} | ({} if joint is None else {_ALONE: joint})
-    exposing = _exposing(measured, joint, people[0], own, plan)
-    findings += _holdout_notes((joint or measured[0].exposure).least, people[0][1], people[1][1])
+    exposing = _exposing(measured, joint, sides, plan)
+    findings += _holdout_notes((joint or measured[0].exposure).least, *sides.counts)
     result = ReleaseResult(
         synthetic=_facts(first.synthetic, None if not first.synthetic.labelled else len(first.synthetic.names), False),
-        training=_facts(training, people[0][1], clustered is not None),
-        holdout=_facts(holdout, people[1][1], clustered is not None),
+        training=_facts(training, sides.counts[0], clustered is not None),
+        holdout=_facts(holdout, sides.counts[1], clustered is not None),
         exchangeable=exchangeable,
         views=[_view(one, exposing.get(one.view.name, {})) for one in measured],
         fused=None if joint is None else _exposure(joint),
+        overall=_overall(measured, sides, plan),
         exact=exact,
         retrieval=retrieval,
-        paper=_paper(views, people, plan) if plan.paper else [],
+        paper=_paper(views, sides, plan) if plan.paper else [],
         findings=findings,
         not_measured=not_measured,
         run=clock.run(),
@@ -198,6 +196,23 @@ def measure_release(views: Sequence[View], plan: Plan, *, progress: Progress | N
     near = measured[0].training
     shown = [(str(first.synthetic.ids[row]), str(training.ids[near.rows[row]])) for row in _riskiest(measured[0])]
     return Released(result, listing, shown)
+
+
+def _that_link(views: "list[_Measured]", findings: list[Finding]) -> "tuple[list[_Measured], list[str]]":
+    """The first view and all others that link real people; which do not, and what that means."""
+    measured, not_measured = [], []
+    for one in views:
+        name = one.view.name
+        if one.linking is None:
+            findings.append(warning(name, "no real person has two pictures: whether it links people is unknown"))
+        elif not one.linking.above_chance:
+            said = f"{percent(one.linking.tar.value)} at FAR {rate(LINK_FAR)}"
+            not_measured.append(f"{name}: this encoder does not link real people above chance ({said})")
+            if one is not views[0]:
+                continue
+            findings.append(warning(name, "does not link real people: nothing can be concluded from it"))
+        measured.append(one)
+    return measured, not_measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,21 +225,38 @@ class _Measured:
     holdout: Nearest
     usual: NDArray[np.float32]
     """(training pictures,) how crowded the place of each is."""
-    scores: tuple[PersonScores, PersonScores]
+    scores: list[tuple[PersonScores, PersonScores]]
+    """Training and holdout people in each draw of pictures."""
     membership: Membership
     exposure: Exposure
     enrichment: Enrichment
     separation: SeparationResult
     copies: list[Copies]
+    copied: list[Share]
+    asked: list[list[NDArray[np.int64]]]
+    """By draw: for each person, faces that are nearest to them, of all faces and of those that reach a threshold."""
 
 
-_People = tuple[tuple[NDArray[np.int64], int], tuple[NDArray[np.int64], int]]
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """Who is in the pictures of both sides, and which of them are compared."""
+
+    training: NDArray[np.int64]
+    holdout: NDArray[np.int64]
+    draws: list[Draw]
+    own: NDArray[np.int64] | None
+    """The training person that each synthetic row names."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Training and holdout people."""
+        return int(self.training.max()) + 1, int(self.holdout.max()) + 1
 
 
-def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: Plan) -> _Measured:
-    (ours, our_count), (others, other_count) = people
+def _measure(view: View, sides: _Sides, same: SyntheticPeople, plan: Plan) -> _Measured:
     how = {"device": plan.device, "threads": plan.threads}
-    codes = None if own is None else (own, ours)
+    (ours, others), (our_count, other_count) = (sides.training, sides.holdout), sides.counts
+    codes = None if sides.own is None else (sides.own, ours)
     near_training, of_training = compare(view.synthetic, view.training, own=codes, **how)  # type: ignore[arg-type]
     near_holdout, of_holdout = compare(view.synthetic, view.holdout, **how)  # type: ignore[arg-type]
     if (near_training.rows < 0).any():
@@ -232,60 +264,112 @@ def _measure(view: View, people: _People, own: NDArray[np.int64] | None, plan: P
         raise UnfaceError(
             f"{view.synthetic.source}: {view.synthetic.ids[row]!r} has no other training person to compare"
         )
-    usual = _usual(view, people, plan)
-    scores = (
-        person_scores(of_training.scores - usual[0], ours, our_count, seed=plan.seed, side="training"),
-        person_scores(of_holdout.scores - usual[1], others, other_count, seed=plan.seed, side="holdout"),
-    )
-    better = near_training.scores >= near_holdout.scores
-    nearest = np.where(better, ours[near_training.rows], our_count + others[near_holdout.rows])
-    strangers = _strangers(view, people, plan)
-    linking = _linking(*strangers, plan)
+    usual = _usual(view, sides, plan)
+    scores = [
+        (
+            person_scores(of_training.scores - usual[0], ours, our_count, seed=plan.seed, side="training", draw=number),
+            person_scores(
+                of_holdout.scores - usual[1], others, other_count, seed=plan.seed, side="holdout", draw=number
+            ),
+        )
+        for number in range(len(sides.draws))
+    ]
+    near = [_near_drawn(view, draw, (near_training, near_holdout), sides, plan) for draw in sides.draws]
+    nearest = np.stack([_nearest_person(one, sides) for one in near])
+    strangers = _strangers(view, sides, plan)
     thresholds = stranger_thresholds(*strangers, plan.far, seed=plan.seed, **how)  # type: ignore[arg-type]
+    counted = [[np.bincount(people, minlength=our_count + other_count)] for people in nearest]
+    copies, copied = [], []
+    for threshold in thresholds:
+        reached = [
+            _reached(threshold.cosine, view, draw, one, sides, plan)
+            for draw, one in zip(sides.draws, near, strict=True)
+        ]
+        for one, pair in zip(counted, reached, strict=True):
+            one.append(copied_people(pair, threshold.cosine))
+        found = count_copies(threshold, (near_training, near_holdout), reached, same, seed=plan.seed)
+        copies.append(found)
+        copied.append(share_of_copies(found, near_training.scores >= threshold.cosine, same))
+    alike = sides.draws[0].alike
     return _Measured(
         view,
-        linking,
+        _linking(*strangers, plan),
         near_training,
         near_holdout,
         usual[0],
         scores,
-        measure_membership(nearest, our_count, other_count, seed=plan.seed),
-        exposed(*scores),
-        enrichment(*scores),
-        _separation(*scores, plan),
-        [_copied(one, view, (near_training, near_holdout), people, own, plan) for one in thresholds],
+        measure_membership(nearest, our_count, other_count, alike=alike, seed=plan.seed),
+        exposed(*scores[0]),
+        enrichment(*scores[0]),
+        _separation(*scores[0], plan),
+        copies,
+        copied,
+        counted,
     )
 
 
-def _copied(
-    threshold: Threshold,
-    view: View,
-    near: tuple[Nearest, Nearest],
-    people: _People,
-    own: NDArray[np.int64] | None,
-    plan: Plan,
-) -> Copies:
-    """Of the side with more pictures: how many people each face reaches."""
-    sides = [Reached(nearest, codes, number) for nearest, (codes, number) in zip(near, people, strict=True)]
-    larger = int(len(view.training) <= len(view.holdout))
-    real, side = (view.training, view.holdout)[larger], sides[larger]
-    numbers = np.full(len(view.synthetic), np.nan)
-    faces = side.hits(threshold.cosine)
-    if len(faces) and len(view.training) != len(view.holdout):  # equal sides are compared as they are
-        most = max(min(_COUNTED, _BITS_COUNTED // side.count), 1)
-        rng = stream(plan.seed, "release copies counted")
-        chosen = faces if len(faces) <= most else np.sort(rng.choice(faces, most, replace=False))
-        numbers[chosen] = people_reached(
-            real,
-            side.people,
-            view.synthetic.take(chosen),
-            threshold.cosine,
-            own=None if own is None or larger else own[chosen],
-            device=plan.device,
-            threads=plan.threads,
-        )
-    sides[larger] = replace(side, numbers=numbers)
-    return count_copies(threshold, sides[0], sides[1], seed=plan.seed)
+def _near_drawn(
+    view: View, draw: Draw, whole: tuple[Nearest, Nearest], sides: _Sides, plan: Plan
+) -> tuple[Nearest, Nearest]:
+    """The nearest of the drawn pictures of each side, by rows of the whole side."""
+    found = []
+    for number, (real, rows) in enumerate(zip((view.training, view.holdout), draw.rows, strict=True)):
+        if len(rows) == len(real):
+            found.append(whole[number])
+            continue
+        codes = None if sides.own is None or number else (sides.own, sides.training[rows])
+        nearest, _ = compare(view.synthetic, real.some(rows), own=codes, device=plan.device, threads=plan.threads)
+        found.append(Nearest(nearest.scores, rows[nearest.rows]))
+    return found[0], found[1]
+
+
+def _nearest_person(near: tuple[Nearest, Nearest], sides: _Sides) -> NDArray[np.int64]:
+    """(faces,) training people, and then holdout people."""
+    better = near[0].scores >= near[1].scores
+    return np.where(better, sides.training[near[0].rows], sides.counts[0] + sides.holdout[near[1].rows])
+
+
+def _reached(
+    cosine: float, view: View, draw: Draw, near: tuple[Nearest, Nearest], sides: _Sides, plan: Plan
+) -> tuple[Reached, Reached]:
+    """Both sides in one draw; where a side has more people, how many of them each face reaches."""
+    alike = draw.alike[: sides.counts[0]], draw.alike[sides.counts[0] :]
+    drawn, found = as_many_people(*alike), list[Reached]()
+    for number, (real, codes) in enumerate(((view.training, sides.training), (view.holdout, sides.holdout))):
+        rows, groups = draw.rows[number], np.unique(alike[number], return_counts=True)
+        side = Reached(near[number], codes, alike[number])
+        faces = side.hits(cosine)
+        if len(faces) and any(drawn.get(int(group), 0) < size for group, size in zip(*groups, strict=True)):
+            numbers = np.full((len(view.synthetic), len(groups[0])), np.nan)
+            most = max(min(_COUNTED, _BITS_COUNTED // len(alike[number])), 1)
+            rng = stream(plan.seed, "release copies counted")
+            chosen = faces if len(faces) <= most else np.sort(rng.choice(faces, most, replace=False))
+            reached = people_reached(
+                real.some(rows),
+                codes[rows],
+                view.synthetic.take(chosen),
+                cosine,
+                own=None if sides.own is None or number else sides.own[chosen],
+                device=plan.device,
+                threads=plan.threads,
+            )
+            numbers[chosen] = np.stack([reached[:, alike[number] == group].sum(axis=1) for group in groups[0]], axis=1)
+            side = replace(side, numbers=numbers)
+        found.append(side)
+    return found[0], found[1]
+
+
+def _overall(measured: list[_Measured], sides: _Sides, plan: Plan) -> PermutationTest:
+    """The one test behind the verdict: what was counted in the first view, and how near people are in each view."""
+    tests = []
+    for draw in sides.draws:
+        questions = [np.stack(measured[0].asked[draw.number]).astype(np.float64)]
+        for one in measured:
+            scores = [side.capped(draw.most) for side in one.scores[draw.number]]
+            questions.append(nearness(np.concatenate(scores)))
+        counts = np.concatenate(questions)
+        tests.append(overall_test(counts, sides.counts[0], draw.alike, seed=plan.seed, draw=draw.number))
+    return _test(of_draws(tests))
 
 
 def _exact_copies(overlap: Overlap, people: NDArray[np.int64]) -> ExactCopies:
@@ -303,6 +387,44 @@ def _exact_notes(exact: ExactCopies) -> list[Finding]:
             said = count(number, "synthetic face has", "synthetic faces have")
             found.append(warning("sets", f"{said} exactly the vector of a {side} picture"))
     return found
+
+
+def _equal_notes(draws: list[Draw], training: NDArray[np.int64], holdout: NDArray[np.int64]) -> list[Finding]:
+    """How many pictures of each person are compared, where people have more."""
+    if len(draws) == 1:
+        return []
+    ours, others = (len(side) / (int(side.max()) + 1) for side in (training, holdout))
+    return [
+        note(
+            "pictures",
+            f"people have {ours:.1f} pictures in training and {others:.1f} in the holdout on average, and more "
+            f"pictures are nearer to any face: {count(draws[0].most, 'picture')} of each person at most, drawn "
+            f"{len(draws)} times, {'is' if draws[0].most == 1 else 'are'} compared",
+        )
+    ]
+
+
+def _camera_notes(found: ExchangeabilityResult | None) -> list[Finding]:
+    """Whether the holdout is from another source, or whether nobody can tell."""
+    if found is None:
+        return [note("holdout", "too few people to test whether its pictures are of the same source as training's")]
+    if not found.holds:
+        return [
+            warning(
+                "holdout",
+                f"a classifier separates training from holdout pictures (AUC {found.auc:.2f}, chance is below "
+                f"{found.limit:.2f}): another camera, crop or source; its p-values do not hold",
+            )
+        ]
+    if found.testable:
+        return []
+    return [
+        note(
+            "holdout",
+            f"not testable whether its pictures are of the same source as training's: with {found.people:,} people of "
+            f"each side a difference of AUC 0.6 would be missed too often; {found.needed:,} are needed",
+        )
+    ]
 
 
 def _holdout_notes(least: int, training: int, holdout: int) -> list[Finding]:
@@ -329,29 +451,31 @@ def _unresolved(one: _Measured, plan: Plan) -> list[str]:
     return [f"copies at FAR {', '.join(missing)}: too few pairs of real strangers; give more people or a higher FAR"]
 
 
-def _usual(view: View, people: _People, plan: Plan) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """How crowded the place of each training and of each holdout picture is, among both."""
-    (ours, count_ours), (others, _) = people
-    whose = np.concatenate([ours, others + count_ours])
+def _usual(view: View, sides: _Sides, plan: Plan) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """How crowded the place of each training and of each holdout picture is, among as many pictures of all others."""
+    ours, others = sides.training, sides.holdout + sides.counts[0]
+    rows = sides.draws[0].rows
+    whose = np.concatenate([ours[rows[0]], others[rows[1]]])
     drawn = drawn_people(whose, COHORT, plan.seed)  # without a look at who was trained on
-    sides = (view.training, drawn[drawn < len(ours)]), (view.holdout, drawn[drawn >= len(ours)] - len(ours))
-    cohort = np.concatenate([side.take(rows) for side, rows in sides])
+    inside = drawn < len(rows[0])
+    cohort = np.concatenate(
+        [view.training.take(rows[0][drawn[inside]]), view.holdout.take(rows[1][drawn[~inside] - len(rows[0])])]
+    )
     blocks = (side.vectors.blocks(BLOCK) for side in (view.training, view.holdout))
     first, second = (
-        crowding(side, codes, cohort, whose[drawn])
-        for side, codes in zip(blocks, (ours, others + count_ours), strict=True)
+        crowding(side, codes, cohort, whose[drawn]) for side, codes in zip(blocks, (ours, others), strict=True)
     )
     return first, second
 
 
-def _strangers(view: View, people: _People, plan: Plan) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+def _strangers(view: View, sides: _Sides, plan: Plan) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Real pictures of some thousand people of both sides, and whose they are."""
     vectors, whose, first = [], [], 0
-    for side, (codes, number) in zip((view.training, view.holdout), people, strict=True):
+    for side, codes in ((view.training, sides.training), (view.holdout, sides.holdout)):
         rows = drawn_people(codes, 6_000, plan.seed)
         vectors.append(side.take(rows))
         whose.append(codes[rows] + first)
-        first += number
+        first += sides.counts[0]
     return np.concatenate(vectors), np.concatenate(whose)
 
 
@@ -376,19 +500,20 @@ def _linking(vectors: NDArray[np.float32], people: NDArray[np.int64], plan: Plan
 
 
 def _separation(training: PersonScores, holdout: PersonScores, plan: Plan) -> SeparationResult:
+    most = compared_pictures(training.pictures, holdout.pictures)
+    compared = [int(np.count_nonzero(side.pictures >= most)) for side in (training, holdout)]
     ours, others = (
-        identity_weights(Scheme.MULTINOMIAL, len(side.pictures), _REPLICATES, plan.seed, f"release separation {name}")
-        for name, side in (("training", training), ("holdout", holdout))
+        identity_weights(Scheme.MULTINOMIAL, people, _REPLICATES, plan.seed, f"release separation {name}")
+        for name, people in zip(("training", "holdout"), compared, strict=True)
     )
     found = separation(training, holdout, (ours, others), FPR)
     interval = difference_interval(found.auc, Replicates(found.auc_replicates, mirrored=False))
-    people = len(training.pictures)
     return SeparationResult(
         auc=Estimate(found.auc, max(interval.low, 0.0), min(interval.high, 1.0), interval.level),
         fpr=FPR,
-        tpr=None if found.tpr is None else _people_share(int(found.tpr.sum()), people),
+        tpr=None if found.tpr is None else _people_share(int(found.tpr.sum()), compared[0]),
         average_precision=found.average_precision,
-        coin=people / (people + len(holdout.pictures)),
+        coin=compared[0] / sum(compared),
     )
 
 
@@ -401,7 +526,7 @@ def _people_share(listed: int, people: int) -> Share:
 def _exposure(found: Exposure) -> ExposureResult:
     return ExposureResult(
         fdr=FDR,
-        exposed=_people_share(found.people, len(found.p)),
+        exposed=None if found.least > len(found.p) else _people_share(found.people, len(found.p)),
         least=found.least,
         pictures=found.pictures,
         smallest_p=float(found.p.min()),
@@ -409,13 +534,14 @@ def _exposure(found: Exposure) -> ExposureResult:
 
 
 def _fused(measured: list[_Measured]) -> Exposure:
-    sides = [{one.view.name: one.scores[side] for one in measured} for side in (0, 1)]
-    return fused(sides[0], sides[1])
+    training, holdout = ({one.view.name: one.scores[0][side] for one in measured} for side in (0, 1))
+    return fused(training, holdout)
 
 
-def _paper(views: Sequence[View], people: _People, plan: Plan) -> list[PaperResult]:
+def _paper(views: Sequence[View], sides: _Sides, plan: Plan) -> list[PaperResult]:
     """On at most 10,000 pictures of each set: it compares every picture with every other one."""
-    rows = [drawn_people(codes, _MOST_PAPER, plan.seed) for codes, _ in people]
+    people = sides.training, sides.holdout
+    rows = [drawn_people(codes, _MOST_PAPER, plan.seed) for codes in people]
     count_synthetic = len(views[0].synthetic)
     drawn = np.sort(stream(plan.seed, "release paper").permutation(count_synthetic)[:_MOST_PAPER])
     sets = {
@@ -424,20 +550,22 @@ def _paper(views: Sequence[View], people: _People, plan: Plan) -> list[PaperResu
     }
     ours, others = (
         np.unique(codes[some], return_inverse=True)[1].astype(np.int64)
-        for (codes, _), some in zip(people, rows, strict=True)
+        for codes, some in zip(people, rows, strict=True)
     )
     return paper_score(sets, ours, others, seed=plan.seed)
 
 
-def _exchangeable(view: View, people: _People, plan: Plan) -> ExchangeabilityResult | None:
-    sides = []
-    for side, (codes, _) in zip((view.training, view.holdout), people, strict=True):
+def _exchangeable(view: View, sides: _Sides, plan: Plan) -> ExchangeabilityResult | None:
+    pictures = []
+    for side, codes in ((view.training, sides.training), (view.holdout, sides.holdout)):
         rows = np.sort(np.unique(codes, return_index=True)[1])
-        sides.append(side.take(rows))
-    found = exchangeability(sides[0], sides[1], seed=plan.seed)
+        pictures.append(side.take(rows))
+    found = exchangeability(pictures[0], pictures[1], seed=plan.seed)
     if found is None:
         return None
-    return ExchangeabilityResult(auc=found.auc, limit=found.limit, people=found.people, holds=found.holds)
+    return ExchangeabilityResult(
+        auc=found.auc, limit=found.limit, people=found.people, holds=found.holds, needed=found.needed
+    )
 
 
 def _retrieval(
@@ -539,19 +667,19 @@ _Exposing = dict[str, dict[int, list[tuple[int, float]]]]
 def _exposing(
     measured: list[_Measured],
     joint: Exposure | None,
-    people: tuple[NDArray[np.int64], int],
-    own: NDArray[np.int64] | None,
+    sides: _Sides,
     plan: Plan,
 ) -> _Exposing:
     """Synthetic faces that are nearer to a listed person than the person's p-value needs."""
     made: _Exposing = {}
-    anyone = np.zeros(people[1], bool) if joint is None else joint.listed
+    people, own = sides.training, sides.own
+    anyone = np.zeros(sides.counts[0], bool) if joint is None else joint.listed
     for one in measured:
         listed = np.flatnonzero(one.exposure.listed | anyone)
         made[one.view.name] = {}
         if not len(listed):
             continue
-        rows = np.flatnonzero(np.isin(people[0], listed))
+        rows = np.flatnonzero(np.isin(people, listed))
         # As near as the least near person who is listed. Who is listed by all views together may have none in one.
         lowest = one.exposure.listed if one.exposure.listed.any() else one.exposure.p <= one.exposure.p.min()
         cut = float(one.exposure.scores[lowest].min())
@@ -561,10 +689,10 @@ def _exposing(
         near = scores - usual[j] >= cut - 1e-5  # of float32 sums
         i, j, scores = i[near], j[near], scores[near]
         if own is not None:
-            other = own[i] != people[0][rows[j]]
+            other = own[i] != people[rows[j]]
             i, j, scores = i[other], j[other], scores[other]
         for person in listed.tolist():
-            here = people[0][rows[j]] == person
+            here = people[rows[j]] == person
             best: dict[int, float] = {}
             for row, score in zip(i[here].tolist(), scores[here].tolist(), strict=True):
                 best[row] = max(best.get(row, -1.0), score)
@@ -592,7 +720,7 @@ def _view(one: _Measured, exposing: dict[int, list[tuple[int, float]]]) -> ViewR
             p=one.enrichment.p,
         ),
         separation=one.separation,
-        copies=[_copies(found, one.view.training) for found in one.copies],
+        copies=[_copies(found, share) for found, share in zip(one.copies, one.copied, strict=True)],
         riskiest=[
             RiskyPicture(
                 id=str(one.view.synthetic.ids[row]),
@@ -613,27 +741,19 @@ def _riskiest(one: _Measured) -> list[int]:
     return [int(row) for row in order if ahead[row] > 0]
 
 
-def _copies(found: Copies, training: Faces) -> CopiesResult:
-    interval = _copy_share(found)
+def _copies(found: Copies, share: Share) -> CopiesResult:
     return CopiesResult(
         far=found.threshold.far,
         cosine=found.threshold.cosine,
         strangers=found.threshold.strangers,
         false_accepts=found.threshold.false_accepts,
         resolution="resolved" if found.threshold.resolution == "resolved" else "coarse",
-        copies=interval,
+        copies=share,
         holdout=found.holdout,
         expected=found.expected,
         excess=found.excess,
         test=_test(found.permuted),
     )
-
-
-def _copy_share(found: Copies) -> Share:
-    interval = (
-        wilson(found.training, found.synthetic) if found.training else Interval(0.0, zero_bound(found.synthetic), 0.95)
-    )
-    return Share.counted(found.training, found.synthetic, interval, found.synthetic)
 
 
 def _test(permuted: Permuted) -> PermutationTest:

@@ -11,7 +11,6 @@ from unface.result.audit import AuditResult, Headline, SpaceResult
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
 from unface.result.inversion import RAW, InversionResult, inverted
-from unface.result.numbers import Estimate
 from unface.result.protection import PAPER_K, ProtectionResult
 from unface.result.readings import Readable
 from unface.result.release import ReleaseResult
@@ -347,9 +346,9 @@ def release_opening(result: ReleaseResult, decision: GateResult | None, advice: 
         f"{people}. Do they show any of these people? For comparison: "
         f"{count(result.holdout.people or 0, 'person', 'people')} the generator never saw."
     )
-    exposed: Estimate = result.exposure.exposed
+    exposed = result.exposure.exposed
     grids, suggestion = [], ""
-    if result.valid:
+    if result.valid and exposed is not None:
         grids.append(Grid("Exposed people", exposed.value, "training people are exposed by a synthetic face"))
         suggestion = "\n".join(
             [

@@ -29,7 +29,15 @@ from unface.page.templates import render_page
 from unface.report.opening import release_opening
 from unface.report.trend import trend_section
 from unface.result.history import PastResult
-from unface.result.release import EXPOSED_FILE, PaperResult, PermutationTest, ReleaseResult, RiskResult, ViewResult
+from unface.result.release import (
+    EXPOSED_FILE,
+    ExposureResult,
+    PaperResult,
+    PermutationTest,
+    ReleaseResult,
+    RiskResult,
+    ViewResult,
+)
 from unface.result.words import count, in_percent, interval, percent, rate
 
 _LIMITS = "set exposed_max and copies_max in a policy"
@@ -102,6 +110,8 @@ def print_release(result: ReleaseResult, console: Console) -> None:
     print_safely(console, Text(_about(result), style="dim"))
     console.print()
     print_safely(console, _terminal_views(result))
+    if result.overall is not None:
+        print_safely(console, Text(f"all measurements together: p = {_p(result.overall)}", style="dim"))
     chance = percent(result.main.membership.null)
     print_safely(console, Text(f"links: TAR of real pictures at FAR 1e-2; by chance {chance} in training", style="dim"))
     for name, (number, chance) in _nearest_people(result).items():
@@ -134,10 +144,11 @@ def advice(result: ReleaseResult, *, decided: bool = False) -> list[str]:
         ]
     if result.decision == "no evidence":
         return [
+            *([f"Look at the pictures of the people in {EXPOSED_FILE}."] if result.exposure.listed else []),
             "Repeat this with a second encoder, and with a larger holdout, which can list a smaller number of people.",
             *([] if decided else [f"Keep release.json with the set, and check it with a gate: {_LIMITS}."]),
         ]
-    listed = f" and in {EXPOSED_FILE}" if result.exposure.exposed.numerator else ""
+    listed = f" and in {EXPOSED_FILE}" if result.exposure.listed else ""
     return [
         f"Look at the synthetic pictures listed below{listed}. The usual cause is memorised pictures: train the "
         "generator on more people, for fewer steps, or without repeated pictures.",
@@ -176,7 +187,9 @@ def _headline(result: ReleaseResult) -> list[tuple[str, str, str]]:
     main, exposure = result.main, result.exposure
     exposed, share = exposure.exposed, main.membership.share
     cells = [
-        (
+        ("Exposed training people", NOT_MEASURED, "the holdout is too small to list anybody")
+        if exposed is None
+        else (
             "Exposed training people",
             f"{exposed.numerator:,}",
             f"of {exposed.denominator:,}: {interval(exposed.low, exposed.high)} %; on average at most "
@@ -204,10 +217,18 @@ def _links(view: ViewResult) -> str:
     return "not known" if view.linking is None else bounded(view.linking.tar)
 
 
+def _exposed(exposure: ExposureResult) -> tuple[str, str]:
+    """How many people are listed, and what share that is."""
+    exposed = exposure.exposed
+    if exposed is None:
+        return NOT_MEASURED, ""
+    return f"{exposed.numerator:,}", f"{interval(exposed.low, exposed.high)} % of {exposed.denominator:,}"
+
+
 def _views_table(result: ReleaseResult) -> Table:
     rows, people = [], _nearest_people(result)
     for view in result.views:
-        exposed, auc, tpr = view.exposure.exposed, view.separation.auc, view.separation.tpr
+        auc, tpr = view.separation.auc, view.separation.tpr
         rows.append(
             [
                 Cell(view.name, strong=view is result.main),
@@ -216,7 +237,7 @@ def _views_table(result: ReleaseResult) -> Table:
                     bounded(view.membership.share),
                     f"chance {percent(view.membership.null)}, p = {_p(view.membership.test)}",
                 ),
-                Cell(f"{exposed.numerator:,}", f"{interval(exposed.low, exposed.high)} % of {exposed.denominator:,}"),
+                Cell(*_exposed(view.exposure)),
                 Cell(*people.get(view.name, (NOT_MEASURED, ""))),
                 Cell(
                     f"{auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}]",
@@ -226,11 +247,7 @@ def _views_table(result: ReleaseResult) -> Table:
             ]
         )
     if result.fused is not None:
-        exposed = result.fused.exposed
-        small = f"{interval(exposed.low, exposed.high)} % of {exposed.denominator:,}"
-        rows.append(
-            [Cell("all together"), Cell("–"), Cell("–"), Cell(f"{exposed.numerator:,}", small), *2 * [Cell("–")]]
-        )
+        rows.append([Cell("all together"), *2 * [Cell("–")], Cell(*_exposed(result.fused)), *2 * [Cell("–")]])
     heads = (
         "view",
         "links real people",
@@ -359,11 +376,11 @@ def _terminal_views(result: ReleaseResult) -> TerminalTable:
             "–" if view.linking is None else in_percent(view.linking.tar.value),
             f"{in_percent(share.value)} {interval(share.low, share.high)}",
             _p(view.membership.test),
-            f"{view.exposure.exposed.numerator:,}",
+            _exposed(view.exposure)[0],
             f"{view.separation.auc.value:.3f}",
         )
     if result.fused is not None:
-        made.add_row("all together", "–", "–", "–", f"{result.fused.exposed.numerator:,}", "–")
+        made.add_row("all together", "–", "–", "–", _exposed(result.fused)[0], "–")
     return made
 
 

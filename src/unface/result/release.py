@@ -73,10 +73,17 @@ class ExposureResult(Frozen):
     """Training people who are listed as exposed."""
 
     fdr: float = Field(description="of the people listed, at most this share is listed by accident, on average")
-    exposed: Share = Field(description="of all training people")
+    exposed: Share | None = Field(
+        description="of all training people; null where the holdout is too small to list anybody"
+    )
     least: int = Field(description="people who must be nearer than the whole holdout before anybody can be listed")
     pictures: int = Field(description="pictures of a person that are compared, at most; more would raise the maximum")
     smallest_p: float
+
+    @property
+    def listed(self) -> int:
+        """People who are listed."""
+        return 0 if self.exposed is None else self.exposed.numerator
 
 
 class EnrichmentResult(Frozen):
@@ -169,6 +176,14 @@ class ExchangeabilityResult(Frozen):
     limit: float
     people: int = Field(description="of each side")
     holds: bool
+    needed: int | None = Field(
+        default=None, description="people of each side with whom a shift of AUC 0.6 is found with a chance of 0.8"
+    )
+
+    @property
+    def testable(self) -> bool:
+        """Whether there were enough people to find a difference that matters; a difference that was found counts."""
+        return not self.holds or self.needed is None or self.people >= self.needed
 
 
 class ExactCopies(Frozen):
@@ -196,6 +211,9 @@ class ReleaseResult(ToldFile):
         min_length=1, description="the first one decides; those that do not link people are left out"
     )
     fused: ExposureResult | None = Field(description="all views together; null where there is one")
+    overall: PermutationTest | None = Field(
+        default=None, description="the one test behind the verdict, of all measurements; null in earlier files"
+    )
     exact: ExactCopies = ExactCopies()
     retrieval: list[RiskResult] = Field(description="empty where released rows name no training people")
     paper: list[PaperResult] = Field(default=[], description="only where asked for; no verdict rests on it")
@@ -218,7 +236,7 @@ class ReleaseResult(ToldFile):
     def exposure(self) -> ExposureResult:
         """The one that lists most people: the main view, all together, or a single view that passes the correction."""
         lists = [self.fused or self.main.exposure, self.main.exposure]
-        return max(lists + [one.exposure for one in self.enriched], key=lambda one: one.exposed.numerator)
+        return max(lists + [one.exposure for one in self.enriched], key=lambda one: one.listed)
 
     @property
     def corrected(self) -> dict[str, float]:
@@ -242,14 +260,19 @@ class ReleaseResult(ToldFile):
         return self.exchangeable is None or self.exchangeable.holds
 
     @property
+    def confirmed(self) -> bool:
+        """Whether all measurements together show more than chance: only then a set is advised against."""
+        return self.overall is None or self.overall.p < SURE
+
+    @property
     def evidence(self) -> list[str]:
-        """Tests that show exposure, in words."""
+        """What shows exposure, in words."""
         member, found = self.main.membership, list[str]()
         if self.exact.found:
             faces = count(self.exact.faces, "synthetic face is", "synthetic faces are")
             people = count(self.exact.people, "training person", "training people")
             found.append(f"{faces} an exact copy of a picture of {people}")
-        if not self.comparable:  # p-values do not hold
+        if not self.comparable or not self.confirmed:  # p-values do not hold, or are those of chance
             return found
         if member.test.p < SURE:
             found.append(
@@ -271,6 +294,11 @@ class ReleaseResult(ToldFile):
                 f"picture as one in {round(1 / one.far):,} pairs of strangers is, where the holdout leads to expect "
                 f"{one.expected:.1f} (p = {one.test.p:.2g})"
             )
+        if not found and self.overall is not None:
+            found.append(
+                "synthetic faces are nearer to training people than to holdout people, all measurements taken together "
+                f"(p = {self.overall.p:.2g})"
+            )
         return found
 
     @property
@@ -278,7 +306,7 @@ class ReleaseResult(ToldFile):
         """What the numbers say, in one word."""
         if not self.comparable:
             return "leaks" if self.evidence else "not comparable"
-        if self.exposure.exposed.numerator:
+        if self.exposure.listed and self.confirmed:
             return "exposes people"
         return "leaks" if self.evidence else "no evidence"
 
@@ -294,9 +322,9 @@ class ReleaseResult(ToldFile):
                 )
             case "exposes people":
                 return (
-                    f"Do not publish this set as it is: it exposes {exposure.exposed.numerator:,} of its "
+                    f"Do not publish this set as it is: it exposes {exposure.listed:,} of its "
                     f"{count(people, 'training person', 'training people')}{self._alone(exposure)}. Of these "
-                    f"{exposure.exposed.numerator:,}, on average at most {percent(exposure.fdr)} are false alarms."
+                    f"{exposure.listed:,}, on average at most {percent(exposure.fdr)} are false alarms."
                 )
             case "leaks":
                 said = f"Do not publish this set as it is: {'; '.join(self.evidence)}."
@@ -306,7 +334,17 @@ class ReleaseResult(ToldFile):
                 if exposure.least > people:
                     needed = "this holdout is too small to list anybody"
                 return f"{said} No single person could be listed; {needed}."
-        if exposure.least > people:
+        return self._nothing_shown(exposure)
+
+    def _nothing_shown(self, exposure: ExposureResult) -> str:
+        """What "no evidence" is worth."""
+        if exposure.listed and self.overall is not None:
+            return (
+                f"No evidence that this set as a whole exposes its training people (p = {self.overall.p:.2g}), but "
+                f"{count(exposure.listed, 'person is', 'people are')} listed as exposed: look at their pictures. "
+                "Of sets that expose nobody, at most one in twenty has such a list."
+            )
+        if exposure.least > (self.training.people or 0):
             return (
                 "No evidence that this set exposes its training people, but this holdout is too small to list anybody: "
                 f"it has {count(self.holdout.people or 0, 'person', 'people')}, and at least {FEWEST_HOLDOUT} are "
@@ -336,10 +374,10 @@ class ReleaseResult(ToldFile):
     def readings(self) -> list[Reading]:
         """What ``unface diff`` and a history compare releases by."""
         main = self.main
-        found = [
-            Reading("people exposed", "", f"FDR {percent(self.exposure.fdr)}", self.exposure.exposed, headline=True),
-            Reading("nearest is a training person", main.name, "all faces", main.membership.share),
-        ]
+        exposed = self.exposure.exposed
+        found = [Reading("nearest is a training person", main.name, "all faces", main.membership.share)]
+        if exposed is not None:
+            found.insert(0, Reading("people exposed", "", f"FDR {percent(self.exposure.fdr)}", exposed, headline=True))
         found += [Reading("copies", main.name, f"FAR {rate(one.far)}", one.copies) for one in main.copies]
         return [*found, Reading("separation, AUC", main.name, "people", main.separation.auc, is_share=False)]
 
