@@ -14,6 +14,7 @@ from tests.probe.small import Told
 from tests.validate.test_run import Service
 from tests.validate.world import world
 from unface.data import read_embeddings
+from unface.judge import threshold_facts
 from unface.result.file import Finding
 from unface.result.numbers import Interval, Share
 from unface.result.validation import AttackResult, Ceiling, Hardening, Success
@@ -295,7 +296,7 @@ def test_a_whole_result_says_what_was_given_and_done(tmp_path: Path) -> None:
     assert result.asked.sha256 != ""
     assert [(one.name, one.independent) for one in result.judges] == [("own", False), ("second", True)]
     assert [len(one.notes) for one in result.judges] == [0, 2]
-    assert result.judges[0].thresholds == [one.facts() for one in MADE.judges[0].thresholds]
+    assert result.judges[0].thresholds == [threshold_facts(one) for one in MADE.judges[0].thresholds]
     assert result.hardening == []
     assert result.worst_case is not None
     assert (result.worst_case.name, result.worst_case.adaptive) == ("worst", False)

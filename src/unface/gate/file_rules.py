@@ -130,7 +130,10 @@ def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
 
 
 def _coarse_judge(rule: ValidationRule | InversionRule, result: ValidationResult | InversionResult) -> Outcome | None:
-    thresholds = [one for judge in result.judges for one in judge.thresholds if one.far == rule.far]
+    known = [one for judge in result.judges for one in judge.thresholds]
+    if isinstance(result, ValidationResult):
+        known += [one for judge in result.judges for one in judge.template_thresholds]
+    thresholds = [one for one in known if one.far == rule.far]
     if rule.coarse == "allow" or all(one.resolution != "coarse" for one in thresholds):
         return None
     where = " in --queries" if isinstance(result, ValidationResult) else ""

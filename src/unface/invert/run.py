@@ -17,7 +17,7 @@ from unface.errors import UnfaceError
 from unface.invert.measure import Judged, Juror, People, changes, median, passes, real_cosines
 from unface.invert.ports import Attack, Generator, Ledger, Reconstructions, Targets, Threat, Train, require
 from unface.invert.view import View, as_pictures, frame_size, in_parts, require_space
-from unface.judge import Threshold
+from unface.metrics import ImpostorTail
 from unface.output.lock import run_lock
 from unface.output.manifest import agree
 from unface.output.place import OWN, Place
@@ -36,6 +36,7 @@ from unface.result.inversion import (
     TargetPeople,
 )
 from unface.result.words import percent, rate
+from unface.score import Threshold
 
 Seen = dict[str, NDArray[np.float32]]
 """By judge: unit vectors of pictures; zeros where it found no face."""
@@ -273,9 +274,12 @@ class Batch:
         arrays: dict[str, NDArray[np.generic]] = {f"seen {judge}": vectors for judge, vectors in self.seen.items()}
         arrays["reached"] = self.reached
         arrays["recogniser"] = np.array(self.recogniser or "")
-        arrays["thresholds"] = np.array(
-            [[one.far, one.cosine, one.impostors, one.false_accepts] for one in self.thresholds]
-        )
+        for number, one in enumerate(self.thresholds):
+            own = f"threshold {number}"
+            arrays[own] = np.array([one.far, one.cosine, one.impostors, one.false_accepts, one.tail.floor])
+            arrays[f"{own} role"] = np.array(one.role)
+            arrays[f"{own} scores"], arrays[f"{own} images"] = one.tail.scores, one.tail.images
+            arrays[f"{own} people"] = np.stack([one.tail.first, one.tail.second])
         arrays["ledger"] = np.array([self.ledger.targets, self.ledger.seconds, *self.ledger.passes.values()], float)
         if self.pictures is not None:
             arrays["pictures"] = self.pictures
@@ -295,13 +299,21 @@ class Batch:
             targets, seconds, *counted = arrays["ledger"].tolist()
             ledger = Ledger(int(targets), seconds=seconds)
             ledger.passes = dict(zip(ledger.passes, map(int, counted), strict=True))
-            thresholds = tuple(
-                Threshold(far, cosine, int(impostors), int(accepts))
-                for far, cosine, impostors, accepts in arrays["thresholds"].reshape(-1, 4).tolist()
-            )
+            thresholds = list[Threshold]()
+            while (own := f"threshold {len(thresholds)}") in arrays:
+                far, cosine, impostors, accepts, floor = arrays[own].tolist()
+                first, second = arrays[f"{own} people"].astype(np.int64)
+                scores, images = arrays[f"{own} scores"], arrays[f"{own} images"]
+                if not (
+                    len(scores) == len(first) and max(first.max(initial=0), second.max(initial=0)) < images.shape[1]
+                ):
+                    raise ValueError("a tail of other people")
+                tail = ImpostorTail(scores, first, second, images, floor)
+                role = str(arrays[f"{own} role"])
+                thresholds.append(Threshold(far, cosine, int(impostors), int(accepts), tail, role))
             seen = {key.removeprefix("seen "): value for key, value in arrays.items() if key.startswith("seen ")}
             recogniser = str(arrays["recogniser"]) or None
-            batch = cls(arrays["reached"], seen, recogniser, thresholds, ledger, arrays.get("pictures"))
+            batch = cls(arrays["reached"], seen, recogniser, tuple(thresholds), ledger, arrays.get("pictures"))
             shown = [] if batch.pictures is None else [batch.pictures]
             rows = {len(one) for one in (batch.reached, *seen.values(), *shown)}
         except (ValueError, KeyError, TypeError, OverflowError, NotImplementedError):

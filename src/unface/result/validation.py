@@ -78,7 +78,11 @@ class JudgeFacts(Frozen):
 
     name: str
     independent: bool = Field(description="neither the target's encoder nor the attacker's")
-    thresholds: list[JudgeThreshold]
+    thresholds: list[JudgeThreshold] = Field(description="for pictures")
+    template_thresholds: list[JudgeThreshold] = Field(
+        default=[],
+        description="for templates, where they are judged through a map; empty where thresholds are the same",
+    )
     notes: list[str] = []
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet, write_embeddings
 from unface.errors import UnfaceError
+from unface.judge import threshold_facts
 from unface.progress import Progress, Silent
 from unface.result.file import Clock, Finding, note, warning
 from unface.result.validation import (
@@ -336,7 +337,10 @@ def _judge_facts(judge: TemplateJudge) -> JudgeFacts:
     return JudgeFacts(
         name=judge.name,
         independent=judge.independent,
-        thresholds=[one.facts() for one in judge.thresholds],
+        thresholds=[threshold_facts(one) for one in judge.thresholds],
+        template_thresholds=[threshold_facts(one) for one in judge.template_thresholds]
+        if judge.template_thresholds is not judge.thresholds
+        else [],
         notes=list(getattr(judge, "notes", ())),
     )
 
