@@ -1,8 +1,11 @@
 """If these fail, a report says that vectors cannot be inverted although they can, or the reverse."""
 
+import pytest
+from pydantic import ValidationError
+
 from tests.kit.results import INVALID, WARNING, cell
 from tests.kit.results import inversion as result
-from unface.result.inversion import InversionCell, InversionResult, inverted
+from unface.result.inversion import InversionCell, InversionResult, InversionWorst, inverted
 from unface.result.numbers import Interval, Share
 
 FEW = Share.counted(3, 100, Interval(0.01, 0.06, 0.95), 100)
@@ -34,7 +37,7 @@ def test_the_headline_is_at_one_in_a_thousand_or_the_lowest_rate_on_the_raw_vect
     def quoted(found: InversionResult) -> tuple[str, str, float | None]:
         head = found.headline
         assert head is not None
-        return head.cell.attack, head.cell.space, head.point.far
+        return head.attack, head.space, head.point.far
 
     assert quoted(result(at_rates(1e-2, 1e-3, 1e-4))) == ("alsuv", "raw", 1e-3)
     assert quoted(result(at_rates(1e-2, 1e-5, 1e-4))) == ("alsuv", "raw", 1e-5)
@@ -72,4 +75,23 @@ def test_other_pictures_count_before_the_attacked_one() -> None:
     easy = changed(cell("bob", 99), other=FEW)
     head = result(easy, cell("alsuv", 30)).headline
     assert head is not None
-    assert head.cell.attack == "alsuv"
+    assert head.attack == "alsuv"
+
+
+def test_of_several_attacks_the_one_that_was_chosen_on_other_targets_is_quoted() -> None:
+    lucky, steady = cell("bob", 20), cell("alsuv", 10)
+    chosen = InversionWorst(space="raw", attacks=["alsuv", "bob"], at=cell("x", 12).at[0])
+    found = result(lucky, steady).model_copy(update={"worst_case": [chosen]})
+    head = found.headline
+    assert head is not None
+    assert (head.attack, head.point.same.value) == ("bob or alsuv", 0.12)
+    assert "12.0 % of the time" in found.verdict
+    assert [one.found and one.found.value for one in found.readings()] == [0.12]
+    strange = found.model_dump(by_alias=True) | {"worst_case": [chosen.model_copy(update={"attacks": ["none"]})]}
+    with pytest.raises(ValidationError):
+        InversionResult.model_validate(strange)
+
+
+def test_a_coarse_rate_is_said_in_the_verdict() -> None:
+    assert "coarse" in result(resolution="coarse").verdict
+    assert "coarse" not in result().verdict

@@ -17,9 +17,7 @@ def lucky_panel(number: int, attacks: int) -> list[Verdicts]:
 
     return [
         # A person is recovered by an attack, or not.
-        accepting(
-            draw.binomial(1, RATE, (1, PEOPLE)), np.repeat(draw.binomial(1, RATE, (1, PEOPLE)), PICTURES, axis=1)
-        )
+        accepting(draw.binomial(1, RATE, (1, PEOPLE)), np.repeat(draw.binomial(1, RATE, (1, PEOPLE)), PICTURES, axis=1))
         for _ in range(attacks)
     ]
 

@@ -21,10 +21,10 @@ from unface.result.inversion import (
     InversionSuccess,
     Passes,
 )
-from unface.result.numbers import Estimate, Interval
+from unface.result.numbers import Estimate, Interval, Rate
 from unface.result.validation import ALL_JUDGES
 from unface.result.words import rate
-from unface.score import Measured, Threshold
+from unface.score import Draws, Measured, Threshold, rate_at
 from unface.seeds import stream
 from unface.threads import one_blas_thread, parallel_map
 
@@ -171,6 +171,34 @@ class Judged:
     def measured(self, kind: str, at: int) -> Measured | None:
         """By all judges, at rate number ``at``."""
         return measured(list(self.by.values()), kind, at)
+
+    def gained(self, far: float, people: NDArray[np.bool_]) -> float:
+        """How often some people are matched, by all judges: other pictures first, the attacked one among equals."""
+        shares = []
+        for kind in ("other", "same"):
+            parts = [(getattr(one, kind).of(people), one.thresholds[self.fars.index(far)]) for one in self.by.values()]
+            compared = sum(len(mated.scores) for mated, _ in parts)
+            accepted = sum(int(mated.accepts(threshold.cosine).sum()) for mated, threshold in parts)
+            shares.append(accepted / max(compared, 1))
+        return shares[0] + 1e-3 * shares[1]
+
+    def with_half_of(self, other: "Judged", far: float, mine: NDArray[np.bool_]) -> InversionSuccess:
+        """By all judges: of some people these reconstructions, of everybody else the other ones."""
+        sides = [
+            (tally, tally.thresholds[judged.fars.index(far)], judged.fars.index(far), people)
+            for judged, people in ((self, mine), (other, ~mine))
+            for tally in judged.by.values()
+        ]
+        shares = []
+        for kind in ("same", "other"):
+            parts = [(getattr(tally, kind).of(people), threshold) for tally, threshold, _, people in sides]
+            shares.append(rate_at(parts, Draws()).share if any(len(mated.scores) for mated, _ in parts) else None)
+        same, others = shares
+        assert same is not None, "every target has its picture"
+        strangers = sum(int(tally.stranger[at, people].sum()) for tally, _, at, people in sides)
+        compared = sum(int(tally.stranger_of[people].sum()) for tally, _, _, people in sides)
+        chance_of = Rate.counted(strangers, compared)
+        return InversionSuccess(far=far, judge=ALL_JUDGES, same=same, other=others, derangement=chance_of)
 
     def success(self) -> list[InversionSuccess]:
         """At every rate, by every bench of judges."""

@@ -31,12 +31,14 @@ from unface.result.inversion import (
     InversionChange,
     InversionControl,
     InversionResult,
+    InversionWorst,
     PriorFacts,
     SpaceFacts,
     TargetPeople,
 )
 from unface.result.words import percent, rate
-from unface.score import Threshold
+from unface.score import Threshold, worst
+from unface.seeds import stream
 
 Seen = dict[str, NDArray[np.float32]]
 """By judge: unit vectors of pictures; zeros where it found no face."""
@@ -142,7 +144,7 @@ def invert(
                         progress=progress,
                     )
                 )
-        result = conclude(case, [one.cell for one in runs], all_changes(runs), spaces, clock)
+        result = conclude(case, runs, spaces, clock, seed)
     pictures = {(one.cell.attack, one.cell.space): one.pictures for one in runs if one.pictures is not None}
     return Inverted(result, pictures)
 
@@ -385,15 +387,33 @@ def all_changes(runs: Sequence[CellRun]) -> list[InversionChange]:
     ]
 
 
+def worst_cases(runs: Sequence[CellRun], seed: int) -> list[InversionWorst]:
+    """On each space and at each rate: of either half of the targets, the attack that is best on the other half.
+
+    Best by other pictures of the person and then by the attacked one; the first wins ties.
+    """
+    found = []
+    for space in dict.fromkeys(one.cell.space for one in runs):
+        here = [one for one in runs if one.cell.space == space]
+        people = next(iter(here[0].judged.by.values())).same.count
+        half = stream(seed, "invert", "halves").permutation(people) % 2
+        for far in dict.fromkeys(far for one in here for far in one.judged.fars if far is not None):
+            tried = [one for one in here if far in one.judged.fars]
+            chosen = []
+            for side in (0, 1):
+                elsewhere = half != side if (half != side).any() else half == side
+                chosen.append(worst(tried, lambda one, on=elsewhere, far=far: one.judged.gained(far, on)))  # type: ignore[misc]
+            success = chosen[0].judged.with_half_of(chosen[1].judged, far, half == 0)
+            attacks = list(dict.fromkeys(one.cell.attack for one in chosen))
+            found.append(InversionWorst(space=space, attacks=attacks, at=success))
+    return found
+
+
 def conclude(
-    case: Case,
-    cells: Sequence[InversionCell],
-    differences: Sequence[InversionChange],
-    spaces: Mapping[str, Projection | None],
-    clock: Clock,
+    case: Case, runs: Sequence[CellRun], spaces: Mapping[str, Projection | None], clock: Clock, seed: int = 0
 ) -> InversionResult:
     """The result file of finished cells."""
-    people = case.people
+    people, cells = case.people, [one.cell for one in runs]
     itself = {juror.name: people.seen[juror.name][people.rows] for juror in case.jury}
     return InversionResult(
         encoder=Attacked(
@@ -403,8 +423,9 @@ def conclude(
         prior=None if case.prior is None else PriorFacts(name=case.prior.name, size=frame_size(case.prior)),
         judges=[juror.facts() for juror in (*case.jury, *case.template_jury.values())],
         spaces=[space_facts(name, projection, case) for name, projection in spaces.items()],
-        cells=list(cells),
-        changes=list(differences),
+        cells=cells,
+        worst_case=worst_cases(runs, seed),
+        changes=all_changes(runs),
         ceiling=Judged.of(itself, people, case.jury).ceiling(),
         findings=_findings(case, cells, spaces),
         not_measured=_not_measured(case),

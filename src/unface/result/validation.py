@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, ResultFile, Run, why_unusable
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
-from unface.result.words import count, one_in, percent, rate
+from unface.result.words import count, one_in, percent, rate, rough
 
 if TYPE_CHECKING:
     import pandas
@@ -211,14 +211,17 @@ class ValidationResult(ResultFile):
         point = headline.point
         target = "other photos of that person" if point.other is not None else "the enrolled photo"
         at = f"{one_in(point.far)}"
+        known = [one for judge in self.judges for one in (*judge.thresholds, *judge.template_thresholds)]
+        coarse = any(one.resolution == "coarse" for one in known if one.far == point.far)
+        roughly = rough("coarse" if coarse else "resolved")
         if share.low <= max(point.chance, point.far):
             return (
                 f"After {count(point.queries, 'question')} about a person, no attack recovered a face template better "
-                f"than chance, at {at} ({percent(share.value)}, at most {percent(share.high)})."
+                f"than chance, at {at} ({percent(share.value)}, at most {percent(share.high)}).{roughly}"
             )
         return (
             f"After {count(point.queries, 'question')} about a person, an attacker recovers a face template that "
-            f"matches {target} {percent(share.value)} of the time, at {at}."
+            f"matches {target} {percent(share.value)} of the time, at {at}.{roughly}"
         )
 
     @property
