@@ -56,6 +56,7 @@ from unface.invert.view import _window as window_for
 from unface.judge import threshold_facts
 from unface.judge.template import Tally
 from unface.output.place import place_at
+from unface.result.file import NO_RATE
 from unface.result.inversion import EqualError, InversionCell, InversionSuccess, Passes
 from unface.result.numbers import Estimate, Interval, Rate, Share
 from unface.score import Threshold
@@ -835,9 +836,13 @@ def test_findings_say_what_makes_a_result_worth_less() -> None:
     assert said(two, [fine], both) == []
     assert said(case, [fine], {}) == [("note", "judges")]
     many = cell(0.5, None, (1e-2, "all", 0.11), (1e-3, "all", 0.02), (1e-2, "one", 0.9))
-    (found,) = findings_of(two, [many], {})
-    assert (found.severity, found.about) == ("warning", "derangement")
-    assert found.text.startswith("x on isp: reconstructions pass for strangers in 11.0 % at FAR 0.01;")
+    assert findings_of(two, [many], {}) == [], "of two people that is luck"
+    (found,) = findings_of(two, [many.model_copy(update={"targets": 100})], {})
+    assert (found.severity, found.about) == ("invalid", NO_RATE)
+    assert found.text.startswith("reconstructions (x, isp) pass for strangers in 11.0 %, more than 10 times the FAR")
+    for drawn_by, number in (("toy", 1), ("another", 0), (None, 0)):
+        said_of = findings_of(replace(two, drawn_by=drawn_by), [fine], {})
+        assert [one.about for one in said_of] == [NO_RATE] * number
     (short,) = findings_of(two, [cell(0.256, False)], {})
     assert (short.severity, short.about) == ("warning", "not converged")
     assert short.text.startswith("x on isp reached a median cosine of 0.26, less than another real picture")

@@ -5,8 +5,9 @@ from pydantic import ValidationError
 
 from tests.kit.results import INVALID, WARNING, cell
 from tests.kit.results import inversion as result
+from unface.result.file import NO_RATE, Finding
 from unface.result.inversion import InversionCell, InversionResult, InversionWorst, inverted
-from unface.result.numbers import Interval, Share
+from unface.result.numbers import Interval, Rate, Share
 
 FEW = Share.counted(3, 100, Interval(0.01, 0.06, 0.95), 100)
 
@@ -95,3 +96,18 @@ def test_of_several_attacks_the_one_that_was_chosen_on_other_targets_is_quoted()
 def test_a_coarse_rate_is_said_in_the_verdict() -> None:
     assert "coarse" in result(resolution="coarse").verdict
     assert "coarse" not in result().verdict
+
+
+@pytest.mark.parametrize(("accepted", "chance", "said"), [(62, 90, "recovers something"), (3, 90, "cannot be said")])
+def test_without_a_rate_the_verdict_says_what_can_be_concluded(accepted: int, chance: int, said: str) -> None:
+    strangers = Rate.counted(chance, 900)
+    made = result(changed(cell("alsuv", accepted), derangement=strangers))
+    unfit = Finding(severity="invalid", about=NO_RATE, text="strangers pass too often; try others")
+    found = made.model_copy(update={"findings": [unfit]})
+    assert not found.valid
+    assert "No rate of success can be stated: strangers pass too often." in found.verdict
+    assert said in found.verdict
+    assert f"{accepted}.0 %" in found.verdict
+    assert "10.0 %" in found.verdict
+    worse = found.model_copy(update={"findings": [unfit, INVALID]})
+    assert worse.verdict.startswith("These numbers cannot be used")

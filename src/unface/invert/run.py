@@ -17,12 +17,12 @@ from unface.errors import UnfaceError
 from unface.invert.measure import Judged, Juror, People, changes, median, passes, real_cosines
 from unface.invert.ports import Attack, Generator, Ledger, Reconstructions, Targets, Threat, Train, require
 from unface.invert.view import View, as_pictures, frame_size, in_parts, require_space
-from unface.metrics import ImpostorTail
+from unface.metrics import ImpostorTail, wilson
 from unface.output.lock import run_lock
 from unface.output.manifest import agree
 from unface.output.place import OWN, Place
 from unface.progress import Progress, Silent
-from unface.result.file import Clock, Finding, note, warning
+from unface.result.file import NO_RATE, Clock, Finding, note, warning
 from unface.result.inversion import (
     NOT_CONVERGED,
     RAW,
@@ -62,6 +62,8 @@ class Case:
     view: View | None = None
     """Of the raw space."""
     prior: Generator | None = None
+    drawn_by: str | None = None
+    """The generator that drew the people, by the first part of its name; None for photographed ones."""
     second: View | None = None
     train: Train | None = None
     """With raw vectors."""
@@ -480,14 +482,21 @@ def _findings(case: Case, cells: Sequence[InversionCell], spaces: Mapping[str, P
                 point.far is not None
                 and point.far >= 1e-3
                 and point.judge == "all"
-                and (point.derangement.value > _TOO_MANY * point.far)
+                and _beyond(point.derangement.value, cell.targets, _TOO_MANY * point.far)
             ):
                 text = (
-                    f"{cell.attack} on {cell.space}: reconstructions pass for strangers in "
-                    f"{percent(point.derangement.value)} at FAR {rate(point.far)}; compare success with that"
+                    f"reconstructions ({cell.attack}, {cell.space}) pass for strangers in "
+                    f"{percent(point.derangement.value)}, more than {_TOO_MANY} times the FAR of {rate(point.far)}; "
+                    "judges' thresholds do not fit these faces"
                 )
-                found.append(warning("derangement", text))
+                found.append(Finding(severity="invalid", about=NO_RATE, text=text))
                 break
+    if case.prior is not None and case.drawn_by is not None and case.prior.name.startswith(case.drawn_by):
+        text = (
+            f"the people were drawn by {case.drawn_by}, which the attack searches too; invert vectors of "
+            "photographed people, or search another --prior"
+        )
+        found.append(Finding(severity="invalid", about=NO_RATE, text=text))
     kinds = {one.kind for one in spaces.values() if one is not None}
     if kinds - set(_CONTROL_KINDS) and not set(_CONTROL_KINDS) <= kinds:
         text = "erased spaces without a random subspace and label-free PCA of equal rank beside them"
@@ -497,6 +506,12 @@ def _findings(case: Case, cells: Sequence[InversionCell], spaces: Mapping[str, P
     if not case.facts.generated:
         found.append(note("people", "these may be real people: keep reconstructions private"))
     return found
+
+
+def _beyond(share: float, people: int, limit: float) -> bool:
+    """Whether strangers pass more often than the limit, with as many trials as there are pairs of people."""
+    pairs = people * (people - 1)
+    return pairs > 0 and wilson(share * pairs, pairs).low > limit
 
 
 def _not_measured(case: Case) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, why_unusable
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, lacks_a_rate_alone, why_unusable
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.readings import Reading, ToldFile
-from unface.result.validation import ALL_JUDGES, JudgeThreshold
+from unface.result.validation import ALL_JUDGES, JudgeThreshold, without_a_rate
 from unface.result.words import one_in, percent, rate, rough
 
 RAW = "raw"
@@ -252,15 +252,17 @@ class InversionResult(ToldFile):
     @property
     def verdict(self) -> str:
         """The headline in plain words."""
-        if not self.valid:
-            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         headline = self.headline
         far = None if headline is None else headline.point.far
+        if not self.valid and (far is None or not lacks_a_rate_alone(self.findings)):
+            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         if headline is None or far is None:
             return "Nothing was measured."
         point = headline.point
         share, at = inverted(point), one_in(far)
         target = "other photos of the person" if point.other is not None else "the photo it was made from"
+        if not self.valid:
+            return without_a_rate(self.findings, share, point.derangement.value, target)
         made = "face" if headline.gives_pictures else "face template"
         coarse = any(one.resolution == "coarse" for judge in self.judges for one in judge.thresholds if one.far == far)
         roughly = rough("coarse" if coarse else "resolved")
