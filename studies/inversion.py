@@ -642,10 +642,15 @@ def ceiling_of(case: Case, *, templates: bool) -> Judged:
 
 def tallies(judged: Judged) -> Row:
     """Counts for each target, for any joining later."""
-    by = {
-        name: {kind: getattr(found, kind).tolist() for kind in found.__dataclass_fields__}
-        for name, found in judged.by.items()
-    }
+    by = {}
+    for name, found in judged.by.items():
+        counts = {}
+        for kind in ("same", "other"):
+            mated = getattr(found, kind)
+            counts[kind] = [mated.accepts(one.cosine).tolist() for one in found.thresholds]
+            counts[f"{kind}_of"] = np.bincount(mated.people, minlength=mated.count).tolist()
+        strangers = {"stranger": found.stranger.tolist(), "stranger_of": found.stranger_of.tolist()}
+        by[name] = {**counts, **strangers}
     return {"fars": list(judged.fars), "by": by}
 
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from studies.counted import CountedJudges, CountedTally
 from studies.inversion import ENCODERS, ERASED, FAR, Row, read_rows
 from studies.measured import Cell, Table, Value, markdown, write_findings
-from unface.invert.measure import Judged, changes
-from unface.judge.template import Tally
 from unface.result.inversion import InversionCell, InversionSuccess
 from unface.result.numbers import Estimate, Share
 
@@ -78,12 +77,12 @@ class Joined:
     parts: Sequence[Row]
 
     @cached_property
-    def judged(self) -> Judged:
+    def judged(self) -> CountedJudges:
         """Counts of all targets."""
         return joined([part["tally"] for part in self.parts])
 
     @cached_property
-    def ceiling(self) -> Tally:
+    def ceiling(self) -> CountedTally:
         """Other real pictures."""
         return joined([part["ceiling"] for part in self.parts]).all
 
@@ -107,30 +106,33 @@ class Joined:
         """The first columns."""
         return [self.people, self.encoder, self.attack, self.space]
 
-    def common(self, other: "Joined") -> tuple[Judged, Judged]:
+    def common(self, other: "Joined") -> tuple[CountedJudges, CountedJudges]:
         """The other's and these counts of the targets that both have."""
         mine, theirs = ([target for part in one.parts for target in sorted(_block(part))] for one in (self, other))
         both = sorted(set(mine) & set(theirs))
         return other.judged_of([theirs.index(one) for one in both]), self.judged_of([mine.index(one) for one in both])
 
-    def judged_of(self, places: Sequence[int]) -> Judged:
+    def judged_of(self, places: Sequence[int]) -> CountedJudges:
         """Counts of some targets, by their places among these."""
         by = {
-            judge: Tally(*(getattr(tally, kind)[..., places] for kind in Tally.__dataclass_fields__))
+            judge: CountedTally(*(getattr(tally, kind)[..., places] for kind in CountedTally.__dataclass_fields__))
             for judge, tally in self.judged.by.items()
         }
-        return Judged(self.judged.fars, by)
+        return CountedJudges(self.judged.fars, by)
 
 
-def joined(tallied: Sequence[Row]) -> Judged:
+def joined(tallied: Sequence[Row]) -> CountedJudges:
     """Blocks of targets as one."""
     by = {}
     for judge in tallied[0]["by"]:
         parts = [one["by"][judge] for one in tallied]
-        by[judge] = Tally(
-            *(np.concatenate([np.array(part[kind]) for part in parts], axis=-1) for kind in Tally.__dataclass_fields__)
+        by[judge] = CountedTally(
+            *(
+                np.concatenate([np.array(part[kind]) for part in parts], axis=-1)
+                for kind in CountedTally.__dataclass_fields__
+            )
         )
-    return Judged(tuple(tallied[0]["fars"]), by)
+    return CountedJudges(tuple(tallied[0]["fars"]), by)
 
 
 def made_tables(rows: Sequence[Row]) -> dict[str, Table]:
@@ -202,8 +204,7 @@ def _change(cell: Joined, other: Joined, kind: str) -> Estimate | None:
     at = cell.judged.fars.index(FAR)
     if not any(getattr(one.all, kind)[at].any() for one in (theirs, mine)):
         return None
-    change: Estimate | None = getattr(changes(cell.attack, cell.space, theirs, mine)[at], kind)
-    return change
+    return theirs.all.less(mine.all, kind, at) if getattr(mine.all, f"{kind}_of").sum() else None
 
 
 def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
@@ -216,8 +217,8 @@ def _success(cell: Joined, raw: Joined | None) -> list[Cell]:
     return [
         *cell.key,
         int(judged.all.same_of.sum() / len(judged.by)),
-        _points(judged.all.share("same", at)),
-        _points(judged.all.share("other", at) if judged.all.other_of.sum() else None),
+        _points(judged.all.share("same", at).share),
+        _points(judged.all.share("other", at).share if judged.all.other_of.sum() else None),
         _percent(judged.all.chance(at).value),
         None
         if best is None
@@ -245,7 +246,7 @@ def _reached(cell: Joined) -> list[Cell]:
     ]
 
 
-def _by_far(cell: Joined, tally: Tally) -> list[Cell]:
+def _by_far(cell: Joined, tally: CountedTally) -> list[Cell]:
     shown: list[Cell] = []
     for n, far in enumerate(cell.judged.fars):
         if far is not None:
@@ -281,7 +282,7 @@ def _by_budget(cells: Sequence[Joined]) -> list[Joined]:
 
 def _budget(cell: Joined) -> list[Cell]:
     at, found = cell.judged.fars.index(FAR), cell.judged.all
-    shares = [_points(found.share("same", at)), _points(found.share("other", at))]
+    shares = [_points(found.share(kind, at).share) for kind in ("same", "other")]
     return [cell.encoder, int(cell.first.settings["steps"]), *shares, cell.mean("cell", "reached")]
 
 

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from studies.counted import Counts, ceiling_counts, people_share
 from studies.measured import Cell, Table, Value, markdown, write_findings
 from studies.validation import FAR, Sets, Split, percents, read_sets, rounded
 from unface import EmbeddingSet, read_embeddings
@@ -39,14 +40,14 @@ from unface.errors import UnfaceError
 from unface.faces import Detector, load_detector
 from unface.faces.detect import session_of
 from unface.judge import face_frames, load_recogniser
-from unface.judge.template import template_thresholds
+from unface.judge.template import picture_thresholds
 from unface.models import card, weights
 from unface.protect.frequency import scheme
 from unface.protect.pair_sets import read_pairs, ten_fold
 from unface.protect.server import ReconstructingServer, Server, require_recognition, same_answers
 from unface.seeds import stream
 from unface.validate.map2v import IMPROVED, PUBLISHED
-from unface.validate.measure import Counts, Curve, ceiling_counts, judge_recovered, people_share, pooled
+from unface.validate.measure import Curve, judge_recovered, pooled
 from unface.validate.oracle import Replayed
 from unface.validate.ports import Faces, Picture, Recovered, TemplateJudge
 
@@ -268,7 +269,7 @@ def attacked(splits: Sequence[Split], base: str, attacker: str, name: str, queri
     whole = pooled(curves)
     at, every = whole.verdicts.fars.index(FAR), list(range(len(whole.verdicts.judges)))
     accepted, compared = (np.concatenate(parts, axis=-1) for parts in zip(*real, strict=True))
-    strangers = whole.counts("stranger")[:, at].sum(axis=(0, 2)) / whole.verdicts.compared[2].sum()
+    strangers = [np.divide(*whole.strangers(every, at, n)) for n in range(len(queries))]
     return {
         "people": int(whole.verdicts.same.shape[-1]),
         "queries": list(queries),
@@ -344,7 +345,7 @@ def intercept(asked: argparse.Namespace) -> None:
     seen = Cast(with_server(own, base, server_file(asked.out, asked.system)), None, 0, targets=asked.targets)
     calibrate, people = plain.calibrate, plain.enrolled
     threshold = next(
-        one.cosine for one in template_thresholds(calibrate.vectors[base], calibrate.identities) if one.far == FAR
+        one.cosine for one in picture_thresholds(calibrate.vectors[base], calibrate.identities) if one.far == FAR
     )
     rows = [people.rows(at) for at in range(len(people.names))]
     compared = np.array([len(mine) - 1 for mine in rows])
@@ -469,7 +470,7 @@ def linked(asked: argparse.Namespace) -> None:
     calibrate, enrolled = cast.calibrate, cast.enrolled
     threshold, rejected = best_split(*pairs_of(calibrate.vectors[base], calibrate.identities))
     strict = next(
-        one.cosine for one in template_thresholds(calibrate.vectors[base], calibrate.identities) if one.far == FAR
+        one.cosine for one in picture_thresholds(calibrate.vectors[base], calibrate.identities) if one.far == FAR
     )
     for (system, search), parts in read_cells(asked.out).items():
         if search not in ("published", "improved", BEST_GENERATED):
@@ -519,7 +520,7 @@ def judged(cast: Cast, base: str, people: Sequence[int], found: Mapping[str, NDA
         ]
         if name == base:
             continue
-        cosine = next(one.cosine for one in template_thresholds(calibrate, cast.calibrate.identities) if one.far == FAR)
+        cosine = next(one.cosine for one in picture_thresholds(calibrate, cast.calibrate.identities) if one.far == FAR)
         accepted = cosines >= np.float32(cosine)
         first, rest = mine(accepted, rows)
         same, other = same + first, other + rest

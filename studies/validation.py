@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from studies.counted import Counts, ceiling_counts, people_share
 from studies.measured import Cell, Table, Value, markdown, write_findings
 from unface import EmbeddingSet, read_embeddings
 from unface.result.numbers import Estimate, Share
@@ -26,7 +27,7 @@ from unface.seeds import stream
 from unface.validate.attacks import ATTACKS, load_attack
 from unface.validate.hardening import Measure, judged_measure, usual_measures
 from unface.validate.judges import make_judges
-from unface.validate.measure import Counts, Curve, ceiling_counts, people_share, pooled, worst_curve
+from unface.validate.measure import Curve, pooled, worst_curve
 from unface.validate.ports import Attack, Faces, Knowledge, Picture, TemplateJudge
 
 RECOGNISERS = ("sface", "arcface-mbf", "edgeface-s", "dlib")
@@ -196,10 +197,10 @@ def attacked(splits: Sequence[Split], target: str, attacker: str) -> list[list[C
             points: list[Cell] = [
                 [shown(whole.share(kind_, judges_, at, n)) for kind_ in ("same", "other")] for n in range(7)
             ]
-            strangers = whole.counts("stranger")[judges_, at, -1].sum() / whole.verdicts.compared[2][judges_].sum()
+            accepted_strangers, strangers = whole.strangers(judges_, at, -1)
             ceiling = people_share(accepted[judges_, at].sum(axis=0), compared[judges_].sum(axis=0), 0)
             interval = percents(whole.share("other", judges_, at, QUERIES.index(200)))[1:]
-            last: list[Cell] = [interval, rounded(100 * strangers), shown(ceiling)]
+            last: list[Cell] = [interval, rounded(100 * accepted_strangers / strangers), shown(ceiling)]
             rows.append([target, attacker, kind, name, judge, *points, *last])
     print(f"{kind}: {attacker} attacks {target}", flush=True)
     return rows

@@ -141,14 +141,16 @@ def _parts(folder: Path) -> list[bytes]:
     """What a killed inversion leaves for the next run."""
     from unface.invert import Ledger
     from unface.invert.run import Batch
-    from unface.judge import Threshold
+    from unface.judge.template import stranger_thresholds
     from unface.output.place import place_at
 
     place = place_at(folder)
     seen = {"judge": np.zeros((3, 4), np.float32)}
+    draw = np.random.default_rng(0)
+    limits = stranger_thresholds(*draw.standard_normal((2, 40, 4)), np.arange(40) // 2)
     for number, recogniser in enumerate(("judge", None)):
         pictures = np.zeros((3, 8, 8, 3), np.uint8)
-        batch = Batch(np.ones(3, np.float32), seen, recogniser, (Threshold(1e-2, 0.3, 100, 1),), Ledger(3), pictures)
+        batch = Batch(np.ones(3, np.float32), seen, recogniser, limits, Ledger(3), pictures)
         batch.write(place, f"part-{number}.npz")
     return [(folder / f"part-{number}.npz").read_bytes() for number in range(2)]
 

@@ -53,10 +53,13 @@ from unface.invert.run import _not_measured as not_measured
 from unface.invert.run import _slug as slug
 from unface.invert.view import FFHQ, Pool, View, Window, as_pictures, frame_size, in_parts, require_size
 from unface.invert.view import _window as window_for
-from unface.judge import Threshold
+from unface.judge import threshold_facts
+from unface.judge.template import Tally
 from unface.output.place import place_at
+from unface.result.file import NO_RATE
 from unface.result.inversion import EqualError, InversionCell, InversionSuccess, Passes
 from unface.result.numbers import Estimate, Interval, Rate, Share
+from unface.score import Threshold
 from unface.seeds import stream
 
 Vectors = NDArray[np.float32]
@@ -72,9 +75,14 @@ def cosine(degrees: float) -> float:
 
 
 def juror(name: str, *within: float, equal: float | None = None) -> Juror:
-    thresholds = tuple(Threshold(10.0 ** -(2 + n), cosine(one), 1000, 1) for n, one in enumerate(within))
+    thresholds = tuple(Threshold.known(10.0 ** -(2 + n), cosine(one), 1000, 1) for n, one in enumerate(within))
     error = None if equal is None else EqualError(rate=0.1, cosine=cosine(equal), far=0.1)
     return Juror(name, thresholds, error)
+
+
+def accepted(judged: Tally, kind: str) -> list[list[int]]:
+    """(thresholds, people)"""
+    return [getattr(judged, kind).accepts(one.cosine).tolist() for one in judged.thresholds]
 
 
 # Two people: pictures at 0°, 20° and 40°, of which the second is attacked; and at 90° and 100°. One has no face.
@@ -88,9 +96,10 @@ def test_reconstructions_are_compared_with_the_attacked_picture_others_and_stran
     assert shared_fars(jury) == [1e-2, 1e-3], "one judge has no EER threshold"
     judged = Judged.of(made, PEOPLE, jury)
     one, two = judged.by["a"], judged.by["b"]
-    assert (one.same.tolist(), one.other.tolist()) == ([[1, 0], [1, 0]], [[0, 0], [1, 0]])
-    assert (one.same_of.tolist(), one.other_of.tolist(), one.stranger_of.tolist()) == ([1, 1], [2, 1], [2, 3])
-    assert (two.same.tolist(), two.other.tolist()) == ([[0, 1], [0, 1]], [[0, 1], [1, 1]])
+    assert accepted(one, "same") == [[1, 0], [1, 0]]
+    assert accepted(one, "other") == [[0, 0], [1, 0]]
+    assert ([len(part.scores) for part in (one.same, one.other)], one.stranger_of.tolist()) == ([2, 3], [2, 3])
+    assert (accepted(two, "same"), accepted(two, "other")) == ([[0, 1], [0, 1]], [[0, 1], [1, 1]])
     found = {(point.judge, point.far): point for point in judged.success()}
     assert list(found) == [(name, far) for name in ("a", "b", "all") for far in (1e-2, 1e-3)]
     assert found["all", 1e-2].same.numerator == 2
@@ -167,8 +176,8 @@ def test_a_juror_is_calibrated_on_pictures_with_a_face() -> None:
     assert whole.equal_error is not None
     facts = Juror.calibrated("j", vectors, people, independent=False).facts()
     assert (facts.name, facts.independent, facts.equal_error) == ("j", False, whole.equal_error)
-    assert facts.thresholds == [one.facts() for one in whole.thresholds]
-    assert whole.cosines([1e-2, None]) == [whole.thresholds[0].cosine, whole.equal_error.cosine]
+    assert facts.thresholds == [threshold_facts(one) for one in whole.thresholds]
+    assert [one.cosine for one in whole.at([1e-2, None])] == [whole.thresholds[0].cosine, whole.equal_error.cosine]
     with refused("inversion", "judge 'j'", "6", "0.01"):
         Juror.calibrated("j", vectors[:6], people[:6])
 
@@ -649,9 +658,9 @@ def test_a_cell_is_judged_target_by_target_and_says_what_it_cost(tmp_path: Path)
     assert run.pictures is not None
     np.testing.assert_array_equal(run.pictures, pictures)
     assert told.advanced == {"inverting": 4}
-    assert run.judged.by["judge"].same_of.tolist() == [1] * 4
+    assert run.judged.by["judge"].same.people.tolist() == [0, 1, 2, 3]
     expected = Judged.of(embed(pictures), case.people, case.jury)
-    np.testing.assert_array_equal(run.judged.by["judge"].same, expected.by["judge"].same)
+    np.testing.assert_array_equal(run.judged.by["judge"].same.scores, expected.by["judge"].same.scores)
     again = Fixed(pictures)
     second = run_cell(cast(Any, again), threat, case, None, place_at(tmp_path), keep_pictures=True)
     assert (again.prepared, attack.prepared) == (0, 1), "everything was there"
@@ -699,7 +708,7 @@ def test_templates_are_judged_by_the_recogniser_they_are_of() -> None:
 
             return invert
 
-        limits: tuple[Threshold, ...] = (Threshold(1e-2, 0.5, 900, 9),)
+        limits: tuple[Threshold, ...] = (Threshold.known(1e-2, 0.5, 900, 9),)
 
     attack = Gives(np.zeros((0, 1, 1, 3), np.uint8))
     threat = case.threat("raw", None, None, 0)
@@ -827,9 +836,13 @@ def test_findings_say_what_makes_a_result_worth_less() -> None:
     assert said(two, [fine], both) == []
     assert said(case, [fine], {}) == [("note", "judges")]
     many = cell(0.5, None, (1e-2, "all", 0.11), (1e-3, "all", 0.02), (1e-2, "one", 0.9))
-    (found,) = findings_of(two, [many], {})
-    assert (found.severity, found.about) == ("warning", "derangement")
-    assert found.text.startswith("x on isp: reconstructions pass for strangers in 11.0 % at FAR 0.01;")
+    assert findings_of(two, [many], {}) == [], "of two people that is luck"
+    (found,) = findings_of(two, [many.model_copy(update={"targets": 100})], {})
+    assert (found.severity, found.about) == ("invalid", NO_RATE)
+    assert found.text.startswith("reconstructions (x, isp) pass for strangers in 11.0 %, more than 10 times the FAR")
+    for drawn_by, number in (("toy", 1), ("another", 0), (None, 0)):
+        said_of = findings_of(replace(two, drawn_by=drawn_by), [fine], {})
+        assert [one.about for one in said_of] == [NO_RATE] * number
     (short,) = findings_of(two, [cell(0.256, False)], {})
     assert (short.severity, short.about) == ("warning", "not converged")
     assert short.text.startswith("x on isp reached a median cosine of 0.26, less than another real picture")

@@ -16,9 +16,11 @@ from unface.invert import Invert, Ledger, Reconstructions, Targets, Threat, load
 from unface.invert.alsuv import Alsuv
 from unface.invert.measure import Judged, People
 from unface.invert.run import Batch, finish, invert
-from unface.judge import Threshold
+from unface.judge.template import chance, stranger_thresholds
 from unface.output.place import place_at
 from unface.result.inversion import InversionResult
+from unface.score import Draws
+from unface.seeds import stream
 
 FAST = "alsuv:pool=100,steps=120,drop_at=80,averaged=30"
 
@@ -89,7 +91,9 @@ def test_shuffled_targets_sit_at_the_derangement_rate(tmp_path: Path) -> None:
     point = honest.point(1e-2)
     assert point is not None
     assert point.same.value >= 0.9
-    assert judged.all.rate("same", at) <= judged.all.rate("stranger", at) + 0.1
+    same = judged.measured("same", at)
+    assert same is not None
+    assert same.value <= chance(list(judged.by.values()), at).value + 0.1
 
 
 class Killed(Alsuv):
@@ -180,12 +184,18 @@ def test_some_people_keep_their_pictures() -> None:
 def test_a_damaged_part_of_an_earlier_run_is_made_again(tmp_path: Path) -> None:
     place = place_at(tmp_path)
     seen = {"judge": np.zeros((3, 4), np.float32)}
-    whole = Batch(np.ones(3, np.float32), seen, "judge", (Threshold(1e-2, 0.3, 100, 1),), Ledger(3), None)
+    draw = stream(0, "part")
+    templates, pictures = draw.standard_normal((2, 40, 4))
+    thresholds = stranger_thresholds(templates, pictures, np.arange(40) // 2, role="train")
+    whole = Batch(np.ones(3, np.float32), seen, "judge", thresholds, Ledger(3), None)
     whole.write(place, "part.npz")
     content = (tmp_path / "part.npz").read_bytes()
     again = Batch.read(place, "part.npz", 3)
     assert again is not None
-    assert (again.thresholds, again.ledger) == (whole.thresholds, whole.ledger)
+    assert again.ledger == whole.ledger
+    for kept, made in zip(again.thresholds, whole.thresholds, strict=True):
+        assert (kept.cosine, kept.resolution, kept.role) == (made.cosine, made.resolution, "train")
+        np.testing.assert_array_equal(kept.replicates(Draws()), made.replicates(Draws()))
     for damaged in (content[: len(content) // 2], content.replace(b"PK\x01\x02", b"PK\x01\x03"), b"no archive"):
         (tmp_path / "part.npz").write_bytes(damaged)
         assert Batch.read(place, "part.npz", 3) is None

@@ -1009,6 +1009,8 @@ def certificate(recognised: float = 0.02, originals: float = 1.0, *, encoder: bo
 
     quality = Mean(20.0, 19.0, 21.0, 0.95, 100, 50)
     identity = certificates.Identity(
+        calibrate_people=50,
+        resolution="resolved",
         encoder="sface",
         far=1e-3,
         cosine=0.4,

@@ -18,12 +18,13 @@ from unface.protect.attackers import (
     fine_tuned_attacker,
     imitating_attacker,
     registry_attacker,
-    share_of,
 )
 from unface.protect.baselines import MaskedFaces, contents_of
 from unface.protect.facemae import MaskedAutoencoder, Masking
 from unface.protect.facemae_audit import second_release
+from unface.result.numbers import Share, wilson_ends
 from unface.result.protection import AttackerResult, MethodResult
+from unface.score import Threshold
 from unface.seeds import stream
 
 Frames = NDArray[np.uint8]
@@ -55,25 +56,35 @@ def test_threshold_and_tar_worked_by_hand() -> None:
     one = seen(real, released, [0, 0, 1, 1, 2, 2, 3, 3], [1, 1, 1, 1, 0, 0, 0, 0])
     # Strangers among 0 and 1: 0 → 70, 90 (twice); 90 → 30 (60° apart), 0 (twice). Cosines .342, 0, .5, 0, each twice.
     threshold = one.threshold(0.5)
-    assert threshold == pytest.approx(0.0, abs=1e-6)
-    assert threshold > 0  # the fifth is rejected
-    assert one.threshold(0.49) == pytest.approx(np.cos(np.radians(70)), abs=1e-6)
-    same, other, achieved = one.linked(np.cos(np.radians(45)), 0, calibrate=False)
+    assert threshold.cosine == pytest.approx(0.0, abs=1e-6)
+    assert threshold.cosine > 0  # the fifth is rejected
+    assert one.threshold(0.49).cosine == pytest.approx(np.cos(np.radians(70)), abs=1e-6)
+    assert (threshold.false_accepts, threshold.impostors) == (4, 8)
+    same, other, achieved = one.linked(Threshold.known(0.5, np.cos(np.radians(45))), 0, calibrate=False)
     # Same picture: 0–0 and 180–180 are linked, 0–40 too, 180–120 not. Other: 0–40, 0–0, 180–180 yes, 180–120 no.
-    assert (same.numerator, same.denominator) == (3, 4)
+    assert (same.hits, same.trials) == (3, 4)
     assert other is not None
-    assert (other.numerator, other.denominator) == (3, 4)
+    assert (other.hits, other.trials) == (3, 4)
     assert achieved == 0
-    assert one.linked(np.cos(np.radians(125)), 0, calibrate=False)[2] == pytest.approx(2 / 8)  # 0–120, twice
+    loose = Threshold.known(0.5, np.cos(np.radians(125)))
+    assert one.linked(loose, 0, calibrate=False)[2] == pytest.approx(2 / 8)  # 0–120, twice
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     random = stream(0, "vectors")
     real, released = (random.standard_normal((60, 8)) for _ in range(2))
     one = seen(real, released, np.arange(60) // 3, np.arange(60) < 30)
-    whole = one.threshold(0.01), one.linked(1.0, 0, calibrate=False)
-    monkeypatch.setattr("unface.protect.attackers._ROWS", 7)
-    assert (one.threshold(0.01), one.linked(1.0, 0, calibrate=False)) == whole
+
+    def found() -> tuple[list[float], Share, float]:
+        threshold = one.threshold(0.01)
+        same, _, strangers = one.linked(threshold, 0, calibrate=False)
+        return [threshold.cosine, *threshold.tail.scores.tolist()], same.share, strangers
+
+    scores, *whole = found()
+    monkeypatch.setattr("unface.judge.template._BLOCK", 7)
+    again, *parts = found()
+    assert parts == whole
+    np.testing.assert_allclose(again, scores, atol=1e-6)
 
 
 def test_random_vectors_link_at_chance_and_too_few_people_are_refused() -> None:
@@ -136,7 +147,7 @@ def test_a_recogniser_aligned_in_another_way_is_refused() -> None:
 
 def test_the_worst_attacker_is_chosen_on_other_people() -> None:
     def one(name: str, chosen: float, hits: int) -> AttackerResult:
-        share = share_of(np.array([hits, 5]), np.array([10, 10]), 0)
+        share = Share((hits + 5) / 20, *wilson_ends((hits + 5) / 20, 20, 1.96), 0.95, hits + 5, 20, 2)
         return AttackerResult(
             name=name, kind="recogniser", far=1e-3, cosine=0.5, achieved_far=1e-3, same=share, other=share,
             calibrate_other=chosen, retrieval=[],

@@ -32,7 +32,6 @@ from unface.protect.attackers import (
     imitating_attacker,
     registry_attacker,
     release_attacker,
-    share_of,
 )
 from unface.protect.baselines import MaskedFaces, contents_of
 from unface.protect.facemae import Features, Masking
@@ -58,6 +57,7 @@ from unface.protect.recogniser import RecogniserRecipe
 from unface.result.file import Clock
 from unface.result.numbers import Interval, Share
 from unface.result.protection import AttackerResult, MethodResult, PairsResult, ReleaseFacts, SecondRelease
+from unface.score import Threshold
 from unface.seeds import stream
 
 torch = pytest.importorskip("torch")
@@ -393,7 +393,8 @@ def test_two_releases_are_averaged_and_get_a_threshold_of_their_own() -> None:
     for share_found, released in ((found.one, noisy[0]), (found.both, both)):
         seen = Seen(Attacker("a", "recogniser", embed, embed), real, released, people, calibrate)
         _, other, _ = seen.linked(seen.threshold(), 3, calibrate=False)
-        assert share_found == other
+        assert other is not None
+        assert share_found == other.share
     assert found.same_seed_shown == found.other_seed_shown == 1 / 16
     assert found.attacker == "a"
 
@@ -413,16 +414,14 @@ def test_pairs_of_a_person_are_counted_and_strangers_divided_by_all_their_pairs(
     people = np.array([0, 0, 1, 1, 1, 2])
     released = np.eye(6, dtype=np.float32)
     one = Seen(Attacker("a", "recogniser", embedding, embedding), released, released, people, np.zeros(6, bool))  # type: ignore[arg-type]
-    same, other, strangers = one.linked(0.0, 0, calibrate=False)
+    same, other, strangers = one.linked(Threshold.known(0.5, 0.0), 0, calibrate=False)
     assert other is not None
-    assert (same.numerator, same.denominator) == (6, 6)
-    assert (other.numerator, other.denominator, other.identities) == (8, 8, 2)
+    assert (same.hits, same.trials) == (6, 6)
+    assert (other.hits, other.trials, other.people) == (8, 8, 2)
     assert strangers == 1.0
     alone = replace(one, people=np.arange(6))
-    assert alone.linked(0.5, 0, calibrate=False)[1] is None
-    assert alone.linked(0.5, 0, calibrate=False)[2] == 0
-    counted = share_of(np.array([2, 0, 0]), np.array([4, 4, 0]), 0)
-    assert (counted.numerator, counted.denominator, counted.identities, counted.level) == (2, 8, 2, 0.95)
+    _, nothing, strangers = alone.linked(Threshold.known(0.5, 0.5), 0, calibrate=False)
+    assert (nothing, strangers) == (None, 0)
     found = replace(one, people=np.arange(6) // 2, calibrate=np.arange(6) < 4).result
     with refused("protection", None, "8"):
         found(0)

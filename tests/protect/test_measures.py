@@ -5,20 +5,8 @@ import pytest
 
 from tests.refusals.table import refused
 from unface.protect.facemae import hidden_of
-from unface.protect.measure import _mean, _share
+from unface.protect.measure import _mean
 from unface.seeds import stream
-
-
-def test_a_share_counts_ordered_pairs_of_one_person_and_those_behind_it() -> None:
-    people = np.array([5, 5, 9, 9, 9, 2])  # 2, 6 and no ordered pairs
-    pairs = people[:, None] == people
-    np.fill_diagonal(pairs, False)
-    accepted = np.ones((6, 6), bool)
-    accepted[2, 3] = accepted[3, 2] = False
-    found = _share(accepted, pairs, people, 0)
-    assert (found.numerator, found.denominator, found.identities) == (6, 8, 2)
-    assert found.value == 0.75
-    assert found.low < 0.75 < found.high
 
 
 def test_a_mean_resamples_people_not_pictures() -> None:

@@ -1,9 +1,13 @@
 """If these fail, a report says that vectors cannot be inverted although they can, or the reverse."""
 
+import pytest
+from pydantic import ValidationError
+
 from tests.kit.results import INVALID, WARNING, cell
 from tests.kit.results import inversion as result
-from unface.result.inversion import InversionCell, InversionResult, inverted
-from unface.result.numbers import Interval, Share
+from unface.result.file import NO_RATE, Finding
+from unface.result.inversion import InversionCell, InversionResult, InversionWorst, inverted
+from unface.result.numbers import Interval, Rate, Share
 
 FEW = Share.counted(3, 100, Interval(0.01, 0.06, 0.95), 100)
 
@@ -34,7 +38,7 @@ def test_the_headline_is_at_one_in_a_thousand_or_the_lowest_rate_on_the_raw_vect
     def quoted(found: InversionResult) -> tuple[str, str, float | None]:
         head = found.headline
         assert head is not None
-        return head.cell.attack, head.cell.space, head.point.far
+        return head.attack, head.space, head.point.far
 
     assert quoted(result(at_rates(1e-2, 1e-3, 1e-4))) == ("alsuv", "raw", 1e-3)
     assert quoted(result(at_rates(1e-2, 1e-5, 1e-4))) == ("alsuv", "raw", 1e-5)
@@ -72,4 +76,38 @@ def test_other_pictures_count_before_the_attacked_one() -> None:
     easy = changed(cell("bob", 99), other=FEW)
     head = result(easy, cell("alsuv", 30)).headline
     assert head is not None
-    assert head.cell.attack == "alsuv"
+    assert head.attack == "alsuv"
+
+
+def test_of_several_attacks_the_one_that_was_chosen_on_other_targets_is_quoted() -> None:
+    lucky, steady = cell("bob", 20), cell("alsuv", 10)
+    chosen = InversionWorst(space="raw", attacks=["alsuv", "bob"], at=cell("x", 12).at[0])
+    found = result(lucky, steady).model_copy(update={"worst_case": [chosen]})
+    head = found.headline
+    assert head is not None
+    assert (head.attack, head.point.same.value) == ("bob or alsuv", 0.12)
+    assert "12.0 % of the time" in found.verdict
+    assert [one.found and one.found.value for one in found.readings()] == [0.12]
+    strange = found.model_dump(by_alias=True) | {"worst_case": [chosen.model_copy(update={"attacks": ["none"]})]}
+    with pytest.raises(ValidationError):
+        InversionResult.model_validate(strange)
+
+
+def test_a_coarse_rate_is_said_in_the_verdict() -> None:
+    assert "coarse" in result(resolution="coarse").verdict
+    assert "coarse" not in result().verdict
+
+
+@pytest.mark.parametrize(("accepted", "chance", "said"), [(62, 90, "recovers something"), (3, 90, "cannot be said")])
+def test_without_a_rate_the_verdict_says_what_can_be_concluded(accepted: int, chance: int, said: str) -> None:
+    strangers = Rate.counted(chance, 900)
+    made = result(changed(cell("alsuv", accepted), derangement=strangers))
+    unfit = Finding(severity="invalid", about=NO_RATE, text="strangers pass too often; try others")
+    found = made.model_copy(update={"findings": [unfit]})
+    assert not found.valid
+    assert "No rate of success can be stated: strangers pass too often." in found.verdict
+    assert said in found.verdict
+    assert f"{accepted}.0 %" in found.verdict
+    assert "10.0 %" in found.verdict
+    worse = found.model_copy(update={"findings": [unfit, INVALID]})
+    assert worse.verdict.startswith("These numbers cannot be used")

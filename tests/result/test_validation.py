@@ -7,6 +7,7 @@ import pytest
 from tests.kit.results import INVALID, WARNING, validation
 from tests.kit.results import of_400 as share
 from tests.kit.results import validated_attack as attack
+from unface.result.file import NO_RATE, Finding
 from unface.result.numbers import Share
 from unface.result.validation import AttackResult, Success, ValidationResult, measured
 
@@ -96,3 +97,28 @@ def test_two_attacks_of_one_name_are_refused() -> None:
     content["attacks"] = [json.loads(attack("scores", 0.1, 0.2).model_dump_json())] * 2
     with pytest.raises(ValueError, match="two attacks have one name"):
         ValidationResult.model_validate(content)
+
+
+def test_without_a_rate_the_verdict_says_what_can_be_concluded() -> None:
+    unfit = Finding(severity="invalid", about=NO_RATE, text="strangers pass too often; try others")
+    for chance, said in ((0.094, "recovers something"), (0.9, "cannot be said")):
+        found = of(success(20, 1e-3, share(0.5), chance=chance), findings=[unfit])
+        assert not found.valid
+        assert found.verdict.startswith("No rate of success can be stated: strangers pass too often.")
+        assert said in found.verdict
+    assert of(findings=[unfit]).verdict.startswith("These numbers cannot be used")
+    assert of(success(20, 1e-3, share(0.5)), findings=[unfit, INVALID]).verdict.startswith("These numbers cannot")
+
+
+def test_a_coarse_rate_is_said_in_the_verdict() -> None:
+    plain = validation()
+    coarse = [
+        one.model_copy(
+            update={"thresholds": [each.model_copy(update={"resolution": "coarse"}) for each in one.thresholds]}
+        )
+        for one in plain.judges
+    ]
+    assert "coarse" not in plain.verdict
+    assert "coarse" in plain.model_copy(update={"judges": coarse}).verdict
+    of_templates = [one.model_copy(update={"template_thresholds": coarse[0].thresholds}) for one in plain.judges]
+    assert "coarse" in plain.model_copy(update={"judges": of_templates}).verdict

@@ -14,8 +14,8 @@ from tests.refusals.table import refused
 from tests.validate.quizzes import PEOPLE, quiz
 from tests.validate.quizzes import picture as coloured
 from tests.validate.world import world
-from unface.judge import Threshold
 from unface.metrics import wilson
+from unface.score import Threshold
 from unface.seeds import stream
 from unface.validate.attacks import ATTACKS, BestOfN, usual_attacks
 from unface.validate.embedded import embedded_case
@@ -25,11 +25,9 @@ from unface.validate.material import Seen, embedder, enrolment_of, sha256_of, ta
 from unface.validate.measure import (
     Curve,
     Verdicts,
-    ceiling_counts,
     ceilings,
     chosen_settings,
     judge_recovered,
-    people_share,
     pooled,
     shared_fars,
 )
@@ -56,8 +54,8 @@ def pictures(count: int) -> tuple[Picture, ...]:
 
 def judge(name: str, *within: float) -> VectorJudge:
     """Accepts within so many degrees at FAR 0.01, at 0.001, …"""
-    thresholds = [Threshold(10.0 ** -(2 + n), cosine(one), 1000, 1) for n, one in enumerate(within)]
-    return VectorJudge(name, True, tuple(thresholds), None, {})
+    thresholds = tuple(Threshold.known(10.0 ** -(2 + n), cosine(one), 1000, 1) for n, one in enumerate(within))
+    return VectorJudge(name, True, thresholds, thresholds, None, {})
 
 
 # Person 0 has pictures at 0°, 20° and 40°, person 1 at 90° and 100°, person 2 at 180° and none that shows a face.
@@ -79,19 +77,18 @@ def test_accepted_comparisons_are_those_of_the_angles() -> None:
     found = judge_recovered(({},), [recovered(10, 60), recovered(95, 130), nothing], FACES, [judge("own", 15, 32)])
     assert (found.judges, found.fars, found.settings, found.queries) == (("own",), (1e-2, 1e-3), ({},), (10, 20))
     # (FARs, queries, people): after 10 questions within 15°, of person 0 the pictures at 0° and 20°.
-    assert found.same[0, :, 0].tolist() == [[[1, 1, 0], [0, 0, 0]], [[1, 1, 0], [0, 0, 0]]]
-    assert found.other[0, :, 0].tolist() == [[[1, 1, 0], [0, 0, 0]], [[2, 1, 0], [1, 1, 0]]]
+    assert found.accepted("same")[0, :, 0].tolist() == [[[1, 1, 0], [0, 0, 0]], [[1, 1, 0], [0, 0, 0]]]
+    assert found.accepted("other")[0, :, 0].tolist() == [[[1, 1, 0], [0, 0, 0]], [[2, 1, 0], [1, 1, 0]]]
     # Within 32° the template at 60° also passes for the picture at 90°, and the one at 130° for that at 100°, its own.
     assert found.stranger[0, :, 0].tolist() == [[[0, 0, 0], [0, 0, 0]], [[0, 0, 0], [1, 0, 0]]]
     # Of seven pictures one shows no face: it is compared with nobody.
-    assert found.compared[:, 0].tolist() == [[1, 1, 1], [2, 1, 0], [3, 4, 5]]
+    assert [seen[0].tolist() for seen in found.compared] == [[True] * 3, [True, True, True, False]]
+    assert (found.owners.tolist(), found.strangers[0].tolist()) == ([0, 0, 1, 2], [3, 4, 5])
     score = float(judge("own").compare(recovered(10, 60).templates[0, :1], [None], FACES)[0, 0])
-    border = replace(judge("own"), thresholds=(Threshold(1e-2, score, 1000, 1),))
-    assert judge_recovered(({},), [recovered(10, 60), nothing, nothing], FACES, [border]).same[0, 0, 0, 0, 0] == 1, (
-        "at the threshold is accepted"
-    )
-    accepted, compared = ceiling_counts(FACES, [judge("own", 15, 32)])
-    assert (accepted[0].tolist(), compared[0].tolist()) == ([[0, 1, 0], [1, 1, 0]], [2, 1, 0])
+    limit = (Threshold.known(1e-2, score, 1000, 1),)
+    border = replace(judge("own"), thresholds=limit, template_thresholds=limit)
+    at_border = judge_recovered(({},), [recovered(10, 60), nothing, nothing], FACES, [border])
+    assert at_border.accepted("same")[0, 0, 0, 0, 0] == 1, "at the threshold is accepted"
     rows = ceilings(FACES, [judge("own", 15, 32), replace(judge("own", 50), name="own")], 0)
     assert [(one.judge, one.far, one.other.numerator, one.other.denominator) for one in rows] == [
         ("own", 1e-2, 1, 3), ("own", 1e-2, 3, 3), ("all", 1e-2, 4, 6),
@@ -110,8 +107,8 @@ def test_more_than_sixteen_people_are_judged_as_few_are() -> None:
     )
     given = [Recovered((5,), faces.vectors["own"][2 * n].astype(np.float64).reshape(1, 1, 2)) for n in range(people)]
     found = judge_recovered(({},), given, faces, [judge("own", 4, 10)])
-    assert found.same[0, :, 0, 0].tolist() == [[1] * people] * 2
-    assert found.other[0, :, 0, 0].tolist() == [[1] * people] * 2
+    for kind in ("same", "other"):
+        assert found.accepted(kind)[0, :, 0, 0].tolist() == [[1] * people] * 2
     assert found.stranger[0, :, 0, 0].tolist() == [[0] * people, [4] * people], "two neighbours of two pictures each"
 
 
@@ -141,13 +138,23 @@ def test_an_attack_that_ends_in_a_picture_is_judged_by_the_picture() -> None:
 
 
 def verdicts(other: Any, same: Any = None, *, compared: int = 4, queries: tuple[int, ...] = (10,)) -> Verdicts:
-    """``other`` is (settings, queries, people); one judge, one rate."""
-    others = np.asarray(other, np.int64)[None, None]
-    sames = np.zeros_like(others) if same is None else np.asarray(same, np.int64)[None, None]
-    people = others.shape[-1]
-    of = np.array([[[1] * people], [[compared] * people], [[9] * people]])
-    settings = tuple({"number": float(n)} for n in range(others.shape[2]))
-    return Verdicts(("judge",), (1e-3,), settings, queries, sames, others, np.zeros_like(others) + 1, of)
+    """``other`` is (settings, queries, people) accepted pictures of ``compared``; one judge, one rate."""
+    others = np.asarray(other, np.int64)
+    settings, _, people = others.shape
+    itself = np.zeros_like(others) if same is None else np.asarray(same)
+    return Verdicts(
+        judges=("judge",),
+        fars=(1e-3,),
+        settings=tuple({"number": float(n)} for n in range(settings)),
+        queries=queries,
+        thresholds=(((Threshold.known(1e-3, 0.5),),),) * settings,
+        same=itself[None].astype(np.float32),
+        other=(others[..., None] > np.arange(compared)).reshape(1, settings, -1, people * compared).astype(np.float32),
+        owners=np.repeat(np.arange(people), compared),
+        stranger=np.ones((1, 1, *others.shape), np.int64),
+        compared=(np.ones((1, people), bool), np.ones((1, people * compared), bool)),
+        strangers=np.full((1, people), 9),
+    )
 
 
 def test_a_setting_is_chosen_by_other_pictures_first_and_by_the_same_picture_among_equals() -> None:
@@ -174,16 +181,17 @@ def test_a_setting_is_chosen_by_other_pictures_first_and_by_the_same_picture_amo
     assert [point.judge for point in found.at] == ["judge", "all"]
 
 
-def test_curves_of_other_people_are_pooled_with_their_own_settings() -> None:
+def test_curves_of_other_people_are_pooled_with_their_own_settings_and_thresholds() -> None:
     one = Curve(verdicts([[[4, 4]], [[0, 0]]]), np.array([[0, 1]]), 3)
-    two = Curve(verdicts([[[1, 2]], [[3, 4]]]), np.array([[1, 0]]), 4)
+    strict = (((Threshold.known(1e-3, 2.0),),), ((Threshold.known(1e-3, 0.5),),))
+    two = Curve(replace(verdicts([[[1, 2]], [[3, 4]]]), thresholds=strict), np.array([[1, 0]]), 4)
     both = pooled([one, two])
-    assert both.counts("other")[0, 0].tolist() == [[4, 0, 3, 2]]
-    assert both.verdicts.compared.shape == (3, 1, 4)
-    assert both.seed == 3
     share = both.share("other", [0], 0, 0)
     assert share is not None
-    assert (share.numerator, share.denominator, share.level) == (9, 16, 0.95)
+    # Four of the first person, none of the second, three of the third; the fourth's setting accepts nothing.
+    assert (share.numerator, share.denominator, share.identities, share.level) == (7, 16, 4, 0.95)
+    assert both.strangers([0], 0, 0) == (4, 36)
+    assert both.seed == 3
 
 
 def test_questions_to_one_half_at_the_ends_of_the_curve() -> None:
@@ -214,13 +222,17 @@ def test_questions_to_one_half_at_the_ends_of_the_curve() -> None:
 
 
 def test_shares_count_pictures_and_resample_people() -> None:
-    accepted, compared = np.array([3, 0, 2, 1, 0]), np.array([4, 4, 4, 1, 0])
-    share = people_share(accepted, compared, 0)
+    found = verdicts([[[3, 0, 2, 1, 0]]])
+    seen = np.ones((1, 20), bool)
+    seen[0, 13:] = False  # of the fourth person one picture shows a face, of the fifth none
+    curve = Curve.of(replace(found, compared=(found.compared[0], seen)), 0)
+    share = curve.share("other", [0], 0, 0)
     assert share is not None
     assert (share.value, share.numerator, share.denominator, share.identities) == (6 / 13, 6, 13, 4)
     assert share.low < 0.25, "four people say little"
     assert share.high > 0.7
-    assert people_share(np.zeros(3, np.int64), np.zeros(3, np.int64), 0) is None
+    blind = replace(found, compared=(found.compared[0], np.zeros((1, 20), bool)))
+    assert Curve.of(blind, 0).share("other", [0], 0, 0) is None
 
 
 def test_measures_are_in_the_units_of_the_answers() -> None:

@@ -14,7 +14,8 @@ from tests.probe.small import Told
 from tests.validate.test_run import Service
 from tests.validate.world import world
 from unface.data import read_embeddings
-from unface.result.file import Finding
+from unface.judge import threshold_facts
+from unface.result.file import NO_RATE, Finding
 from unface.result.numbers import Interval, Share
 from unface.result.validation import AttackResult, Ceiling, Hardening, Success
 from unface.validate.ledger import Binding, opened_ledger
@@ -68,15 +69,18 @@ def findings(
     session: Counted | None = None,
     results: Sequence[Success] = (),
     controls: Sequence[Success] = (),
+    attacks: Sequence[Any] = (),
+    kept: int = 3,
     **given: Any,
 ) -> dict[str, Finding]:
     found = _findings(
         case(**given),
         Plan(50),
         cast(Session, session or Counted()),
+        attacks,
         [AttackResult(name="one", adaptive=False, settings=[], at=list(results))],
         [AttackResult(name="two", adaptive=False, settings=[], at=list(controls))],
-        KEPT,
+        np.arange(kept),
         (10, 20),
     )
     assert len({one.about for one in found}) == len(found), "each is said once"
@@ -106,6 +110,25 @@ def test_templates_that_match_strangers_too_often_are_a_warning() -> None:
     assert "5.0 times as often" in both["thresholds"].text, "the worst of all rates"
 
 
+def test_templates_that_pass_for_strangers_ten_times_too_often_leave_no_rate() -> None:
+    """Of few people the same share is no more than luck."""
+    (found,) = findings(results=[point(1e-3, 0.2, 0.094)], kept=60).values()
+    assert (found.severity, found.about) == ("invalid", NO_RATE)
+    assert "9.4 %, more than 10 times the FAR of 1e-3" in found.text
+    assert set(findings(results=[point(1e-3, 0.2, 0.05)], kept=3)) == {"thresholds"}
+    assert set(findings(results=[point(1e-3, 0.2, 0.009)], kept=60)) == {"thresholds"}
+
+
+def test_people_drawn_by_the_generator_that_is_searched_leave_no_rate() -> None:
+    class Drawing:
+        generates = True
+
+    (found,) = findings(attacks=[Drawing()]).values()
+    assert (found.severity, found.about) == ("invalid", NO_RATE)
+    assert findings(attacks=[object()]) == {}
+    assert NO_RATE not in findings(attacks=[Drawing()], enrolled_generated=False)
+
+
 def test_lost_answers_are_a_warning_from_one_in_ten_on() -> None:
     assert findings(Counted(100, 10)) == {}
     found = findings(Counted(100, 11))["lost answers"]
@@ -116,9 +139,9 @@ def test_lost_answers_are_a_warning_from_one_in_ten_on() -> None:
 def test_judges_and_people_that_weaken_a_result_are_named() -> None:
     own, second = MADE.judges
     of = replace(case(), judges=(second,))
-    one = _findings(of, Plan(50), cast(Session, Counted()), [], [], KEPT, (10, 20))
+    one = _findings(of, Plan(50), cast(Session, Counted()), [], [], [], KEPT, (10, 20))
     assert [(each.severity, each.about, each.text) for each in one] == [("note", "judges", "one judge alone, second")]
-    alone = _findings(replace(of, judges=(own,)), Plan(50), cast(Session, Counted()), [], [], KEPT, (10, 20))
+    alone = _findings(replace(of, judges=(own,)), Plan(50), cast(Session, Counted()), [], [], [], KEPT, (10, 20))
     assert [(each.severity, each.about) for each in alone] == [("warning", "judges")]
     assert "--judge" in alone[0].text
     real = findings(enrolled_generated=False)
@@ -295,7 +318,7 @@ def test_a_whole_result_says_what_was_given_and_done(tmp_path: Path) -> None:
     assert result.asked.sha256 != ""
     assert [(one.name, one.independent) for one in result.judges] == [("own", False), ("second", True)]
     assert [len(one.notes) for one in result.judges] == [0, 2]
-    assert result.judges[0].thresholds == [one.facts() for one in MADE.judges[0].thresholds]
+    assert result.judges[0].thresholds == [threshold_facts(one) for one in MADE.judges[0].thresholds]
     assert result.hardening == []
     assert result.worst_case is not None
     assert (result.worst_case.name, result.worst_case.adaptive) == ("worst", False)

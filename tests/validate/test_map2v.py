@@ -302,7 +302,7 @@ def test_a_whole_validation_with_it_and_a_target_that_changes_its_answers(
     judges = tuple(replace(one, embed=partial(seen_by, one.name)) for one in made.judges)
     knowing = replace(made.knowledge, generator=WorldFaces(), embed=partial(seen_by, "own"))
     target = OpenedTarget(WorldTarget(made, drift), "function", True, "sha")
-    case = Case(target, made.enrolled, knowing, judges, "nobody", "nobody", enrolled_generated=True)
+    case = Case(target, made.enrolled, knowing, judges, "people", "nobody")
     plan = Plan(150, ("best-of-n", "map2v"), hardening=False)
     result = validate(case, plan, tmp_path / "ledger.jsonl").result
     assert [one.name for one in result.attacks] == ["best-of-n", "map2v"]

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from tests.refusals.table import refused
 from tests.validate.world import QUERIES, World, world
-from unface.judge.template import tally, unit_rows
 from unface.seeds import stream
 from unface.validate.attacks import BestOfN, load_attack, usual_attacks
 from unface.validate.hardening import harden, usual_measures
@@ -124,10 +123,14 @@ def test_settings_are_chosen_on_people_they_do_not_count_for(made: World) -> Non
     recovered = made.run(BestOfN(), made.scores)
     found = judge_recovered(BestOfN.settings, recovered, made.enrolled, made.judges)
     half = stream(0, "validate", "halves").permutation(len(made.enrolled.names)) % 2
+    first, second = (np.where(half[found.owners] == side, np.float32(1), np.float32(-1)) for side in (0, 1))
     blank = np.zeros_like(found.other)
-    first, second = (np.where(half == side, found.compared[1][:, None, None, None], 0) + blank for side in (0, 1))
-    rigged = replace(found, other=first).joined([replace(found, other=second)])
-    assert Curve.of(rigged, seed=0).counts("other").sum() == 0
+    rigged = replace(found, other=first + blank).joined([replace(found, other=second + blank)])
+    curve = Curve.of(rigged, seed=0)
+    for far in range(len(found.fars)):
+        share = curve.share("other", [0, 1], far, 0)
+        assert share is not None
+        assert share.numerator == 0
 
 
 def test_the_worst_attack_is_the_best_of_the_panel(made: World) -> None:
@@ -185,27 +188,6 @@ def test_hardening_orders_measures_as_their_noise_does(made: World) -> None:
 
 def test_decisions_leave_nothing_to_harden(made: World) -> None:
     assert usual_measures((made.scores > 0).astype(float), 0) == []
-
-
-def test_a_tally_worked_by_hand() -> None:
-    """Two people at 0° and 90°, two pictures each, 10° apart; one template of each person's first picture."""
-    degrees = np.radians([0, 10, 90, 100])
-    pictures = np.stack([np.cos(degrees), np.sin(degrees)], axis=1)
-    templates = np.radians([4.0, 86.0])
-    found = tally(
-        5 * np.stack([np.cos(templates), np.sin(templates)], axis=1),
-        np.array([0, 2]),
-        pictures,
-        np.array([0, 0, 1, 1]),
-        [np.cos(np.radians(5)), np.cos(np.radians(13)), np.cos(np.radians(80))],
-    )
-    assert found.same.tolist() == [[1, 1], [1, 1], [1, 1]]
-    assert found.other.tolist() == [[0, 0], [1, 0], [1, 1]]
-    assert found.stranger.tolist() == [[0, 0], [0, 0], [0, 1]]
-    assert (found.same_of.tolist(), found.other_of.tolist(), found.stranger_of.tolist()) == ([1, 1], [1, 1], [2, 2])
-    assert found.share("other", 1).numerator == 1
-    assert found.chance(2).denominator == 4
-    assert np.isnan(unit_rows(np.zeros((1, 2)))).all()
 
 
 def test_attacks_are_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

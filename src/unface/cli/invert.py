@@ -287,6 +287,7 @@ def _case(
     from unface.invert.view import View, require_size, require_space, window_of
     from unface.judge import EncoderRecogniser
     from unface.prior import load_prior
+    from unface.prior.load import WHOLE
     from unface.validate.nobody import Drawing
 
     for one in attacks:
@@ -361,6 +362,7 @@ def _case(
         embed=lambda made: embed_faces(made, recognisers, found),
         view=view,
         prior=drawn,
+        drawn_by=WHOLE if images is None else None,
         second=second,
         train=replace(
             material.train, pictures=lambda rows: in_frame([by_id[taught[row]] for row in rows], found, window)

@@ -102,7 +102,7 @@ def _validation(rule: ValidationRule, result: ValidationResult) -> Outcome:
 
 
 def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
-    """Where no attack converged, failing to invert proves nothing."""
+    """The worst attack is the one that the result is quoted by. Where none converged, failing proves nothing."""
     cells = [cell for cell in result.cells if cell.space == rule.space and rule.attack in ("worst", cell.attack)]
     if not cells:
         there = listed(f"{cell.attack} on {cell.space}" for cell in result.cells)
@@ -111,8 +111,11 @@ def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
     if coarse is not None:
         return coarse
     outcomes = []
-    for cell in cells:
-        point = cell.point(rule.far)
+    worst = result.worst(rule.far, rule.space) if rule.attack == "worst" else None
+    tried = (
+        [(worst.attack, worst.point)] if worst is not None else [(cell.attack, cell.point(rule.far)) for cell in cells]
+    )
+    for attack, point in tried:
         if point is None:
             continue
         share = point.other if rule.pictures == "other" else point.same
@@ -120,7 +123,7 @@ def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
             there = "there are no other pictures of the people; give people with several, or pictures = 'same'"
             outcomes.append(inconclusive(there))
         else:
-            outcomes.append(_within(share, rule.inverted_max, far=rule.far, attack=cell.attack))
+            outcomes.append(_within(share, rule.inverted_max, far=rule.far, attack=attack))
     if not outcomes:
         return inconclusive(f"FAR {rate(rule.far)} was not measured; there is {listed(map(rate, result.far))}")
     gravest = max(outcomes, key=lambda outcome: (outcome.verdict.gravity, outcome.strain))
@@ -130,7 +133,10 @@ def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
 
 
 def _coarse_judge(rule: ValidationRule | InversionRule, result: ValidationResult | InversionResult) -> Outcome | None:
-    thresholds = [one for judge in result.judges for one in judge.thresholds if one.far == rule.far]
+    known = [one for judge in result.judges for one in judge.thresholds]
+    if isinstance(result, ValidationResult):
+        known += [one for judge in result.judges for one in judge.template_thresholds]
+    thresholds = [one for one in known if one.far == rule.far]
     if rule.coarse == "allow" or all(one.resolution != "coarse" for one in thresholds):
         return None
     where = " in --queries" if isinstance(result, ValidationResult) else ""

@@ -15,9 +15,9 @@ from unface.errors import UnfaceError
 from unface.invert.alsuv import Alsuv, style_prior
 from unface.invert.ports import Invert, Ledger, Need, Reconstructions, Targets, Threat, Train
 from unface.invert.view import View
-from unface.judge import Threshold
 from unface.judge.template import learn_translation, stranger_thresholds, unit_rows
 from unface.linear import LinearMap
+from unface.score import Threshold
 
 _PROBES = 99
 _POOL = 2000
@@ -84,7 +84,7 @@ def learned(train: Train, recogniser: str) -> tuple[LinearMap, tuple[Threshold, 
     learn, choose, hold = (there & np.isin(quarter, part) for part in ((0, 1), (2,), (3,)))
     translation = learn_translation((vectors[learn], wanted[learn]), (vectors[choose], wanted[choose])).map
     codes = np.unique(train.people[hold], return_inverse=True)[1].astype(np.int64)
-    return translation, stranger_thresholds(translation(vectors[hold]), wanted[hold], codes)
+    return translation, stranger_thresholds(translation(vectors[hold]), wanted[hold], codes, role="train")
 
 
 class Bob:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from unface.errors import UnfaceError
 from unface.faces import Detector
 from unface.invert.ports import Ledger
-from unface.judge import Recogniser, Threshold, face_frames
-from unface.judge.template import FARS, Tally, tally, template_thresholds, unit_rows
-from unface.metrics import Replicates, Scheme, difference_interval, identity_weights, roc
+from unface.judge import Recogniser, face_frames, threshold_facts
+from unface.judge.template import FARS, Tally, chance, measured, picture_thresholds, tally, unit_rows
+from unface.metrics import roc
 from unface.pairs import all_mated, cosine_space, pair_up, sample_impostors
 from unface.result.inversion import (
     EqualError,
@@ -21,13 +21,12 @@ from unface.result.inversion import (
     InversionSuccess,
     Passes,
 )
-from unface.result.numbers import Estimate, Interval
+from unface.result.numbers import Estimate, Interval, Rate
 from unface.result.validation import ALL_JUDGES
 from unface.result.words import rate
+from unface.score import Draws, Measured, Threshold, rate_at
 from unface.seeds import stream
 from unface.threads import one_blas_thread, parallel_map
-
-_REPLICATES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +78,11 @@ class Juror:
         independent: bool = True,
         threads: int | None = None,
     ) -> "Juror":
-        """From its (n, d) unit vectors of calibrate people; rows of zeros (no face) are left out."""
+        """From its (n, d) unit vectors of calibrate people, coded alike for every judge; rows of zeros show no face."""
         there = vectors.any(axis=1)
         kept, codes = vectors[there], np.unique(people[there], return_inverse=True)[1].astype(np.int64)
-        thresholds = template_thresholds(kept, codes, FARS, threads=threads)
+        everybody = np.unique(people, return_inverse=True)[1].astype(np.int64)
+        thresholds = picture_thresholds(vectors, everybody, FARS, threads=threads)
         if not thresholds:
             raise UnfaceError(
                 f"judge {name!r}: {len(kept):,} pictures of calibrate people do not resolve FAR {rate(max(FARS))}; "
@@ -91,11 +91,11 @@ class Juror:
         with one_blas_thread():
             return cls(name, thresholds, equal_error_point(kept, codes), independent)
 
-    def cosines(self, fars: Sequence[float | None]) -> list[float]:
-        """At these rates; None is the EER threshold."""
-        known: dict[float | None, float] = {one.far: one.cosine for one in self.thresholds}
+    def at(self, fars: Sequence[float | None]) -> list[Threshold]:
+        """Thresholds at these rates; None is the paper's, of equal errors, whose noise intervals leave out."""
+        known: dict[float | None, Threshold] = {one.far: one for one in self.thresholds}
         if self.equal_error is not None:
-            known[None] = self.equal_error.cosine
+            known[None] = Threshold.known(self.equal_error.far, self.equal_error.cosine)
         return [known[far] for far in fars]
 
     def facts(self) -> InversionJudge:
@@ -103,7 +103,7 @@ class Juror:
         return InversionJudge(
             name=self.name,
             independent=self.independent,
-            thresholds=[one.facts() for one in self.thresholds],
+            thresholds=[threshold_facts(one) for one in self.thresholds],
             equal_error=self.equal_error,
         )
 
@@ -145,7 +145,7 @@ def embed_faces(
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Accepted comparisons of one set of faces or templates, by judge and over all of them."""
+    """One set of faces or templates, as each judge sees it."""
 
     fars: tuple[float | None, ...]
     by: Mapping[str, Tally]
@@ -159,67 +159,86 @@ class Judged:
             there = vectors.any(axis=1)
             rows = (np.cumsum(there) - 1)[people.rows]
             blank = np.where(made[juror.name].any(axis=1, keepdims=True), made[juror.name], np.nan)
-            tallies[juror.name] = tally(blank, rows, vectors[there], people.identities[there], juror.cosines(fars))
+            tallies[juror.name] = tally(blank, rows, vectors[there], people.identities[there], juror.at(fars))
         return cls(tuple(fars), tallies)
 
     @property
-    def all(self) -> Tally:
-        """Rates of this are means over judges."""
-        first, *others = self.by.values()
-        return sum(others, first)
+    def benches(self) -> dict[str, list[Tally]]:
+        """Each judge alone where there are several, then all together, whose rates are means over judges."""
+        alone = {name: [found] for name, found in self.by.items()} if len(self.by) > 1 else {}
+        return {**alone, ALL_JUDGES: list(self.by.values())}
+
+    def measured(self, kind: str, at: int) -> Measured | None:
+        """By all judges, at rate number ``at``."""
+        return measured(list(self.by.values()), kind, at)
+
+    def gained(self, far: float, people: NDArray[np.bool_]) -> float:
+        """How often some people are matched, by all judges: other pictures first, the attacked one among equals."""
+        shares = []
+        for kind in ("other", "same"):
+            parts = [(getattr(one, kind).of(people), one.thresholds[self.fars.index(far)]) for one in self.by.values()]
+            compared = sum(len(mated.scores) for mated, _ in parts)
+            accepted = sum(int(mated.accepts(threshold.cosine).sum()) for mated, threshold in parts)
+            shares.append(accepted / max(compared, 1))
+        return shares[0] + 1e-3 * shares[1]
+
+    def with_half_of(self, other: "Judged", far: float, mine: NDArray[np.bool_]) -> InversionSuccess:
+        """By all judges: of some people these reconstructions, of everybody else the other ones."""
+        sides = [
+            (tally, tally.thresholds[judged.fars.index(far)], judged.fars.index(far), people)
+            for judged, people in ((self, mine), (other, ~mine))
+            for tally in judged.by.values()
+        ]
+        shares = []
+        for kind in ("same", "other"):
+            parts = [(getattr(tally, kind).of(people), threshold) for tally, threshold, _, people in sides]
+            shares.append(rate_at(parts, Draws()).share if any(len(mated.scores) for mated, _ in parts) else None)
+        same, others = shares
+        assert same is not None, "every target has its picture"
+        strangers = sum(int(tally.stranger[at, people].sum()) for tally, _, at, people in sides)
+        compared = sum(int(tally.stranger_of[people].sum()) for tally, _, _, people in sides)
+        chance_of = Rate.counted(strangers, compared)
+        return InversionSuccess(far=far, judge=ALL_JUDGES, same=same, other=others, derangement=chance_of)
 
     def success(self) -> list[InversionSuccess]:
-        """Each judge alone where there are several, then all together."""
-        benches = {**(self.by if len(self.by) > 1 else {}), ALL_JUDGES: self.all}
-        return [
-            InversionSuccess(
-                far=far,
-                judge=judge,
-                same=found.share("same", at),
-                other=found.share("other", at) if found.other_of.sum() else None,
-                derangement=found.chance(at),
-            )
-            for judge, found in benches.items()
-            for at, far in enumerate(self.fars)
-        ]
+        """At every rate, by every bench of judges."""
+        found = []
+        for judge, bench in self.benches.items():
+            for at, far in enumerate(self.fars):
+                same, other = (measured(bench, kind, at) for kind in ("same", "other"))
+                assert same is not None, "every target has its picture"
+                found.append(
+                    InversionSuccess(
+                        far=far,
+                        judge=judge,
+                        same=same.share,
+                        other=None if other is None else other.share,
+                        derangement=chance(bench, at),
+                    )
+                )
+        return found
 
     def ceiling(self) -> list[InversionCeiling]:
         """Of the attacked pictures themselves: how often other pictures of the person match them."""
-        benches = {**(self.by if len(self.by) > 1 else {}), ALL_JUDGES: self.all}
         return [
-            InversionCeiling(far=far, judge=judge, other=found.share("other", at))
-            for judge, found in benches.items()
-            if found.other_of.sum()
+            InversionCeiling(far=far, judge=judge, other=other.share)
+            for judge, bench in self.benches.items()
             for at, far in enumerate(self.fars)
+            if (other := measured(bench, "other", at)) is not None
         ]
 
 
 def changes(attack: str, space: str, raw: Judged, erased: Judged) -> list[InversionChange]:
-    """Raw less erased by all judges; the same targets are resampled on both sides."""
-    return [
-        InversionChange(
-            attack=attack,
-            space=space,
-            far=far,
-            same=_less(raw.all, erased.all, "same", at),
-            other=_less(raw.all, erased.all, "other", at) if raw.all.other_of.sum() else None,
+    """Raw less erased by all judges; the same targets and calibrate people are drawn anew on both sides."""
+    found = []
+    for at, far in enumerate(raw.fars):
+        pairs = [(raw.measured(kind, at), erased.measured(kind, at)) for kind in ("same", "other")]
+        same, other = (
+            None if before is None or after is None else Estimate.within(*before.less(after)) for before, after in pairs
         )
-        for at, far in enumerate(raw.fars)
-    ]
-
-
-def _less(raw: Tally, erased: Tally, kind: str, at: int) -> Estimate:
-    accepted = getattr(raw, kind)[at] - getattr(erased, kind)[at]
-    compared = getattr(raw, f"{kind}_of")
-    weights = target_weights(len(compared))
-    values = (weights @ accepted) / np.maximum(weights @ compared, np.finfo(float).tiny)
-    change = float(accepted.sum() / compared.sum())
-    return Estimate.within(change, difference_interval(change, Replicates(values, mirrored=True)))
-
-
-def target_weights(count: int) -> NDArray[np.float64]:
-    """(replicates, targets): the same that shares are resampled with."""
-    return identity_weights(Scheme.DOUBLE_OR_NOTHING, count, _REPLICATES, 0, "templates")
+        assert same is not None, "every target has its picture"
+        found.append(InversionChange(attack=attack, space=space, far=far, same=same, other=other))
+    return found
 
 
 def median(values: NDArray[np.floating]) -> Estimate | None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
-from unface.judge import Threshold
+from unface.score import Threshold
 
 if TYPE_CHECKING:
     import torch

@@ -17,12 +17,12 @@ from unface.errors import UnfaceError
 from unface.invert.measure import Judged, Juror, People, changes, median, passes, real_cosines
 from unface.invert.ports import Attack, Generator, Ledger, Reconstructions, Targets, Threat, Train, require
 from unface.invert.view import View, as_pictures, frame_size, in_parts, require_space
-from unface.judge import Threshold
+from unface.metrics import ImpostorTail, wilson
 from unface.output.lock import run_lock
 from unface.output.manifest import agree
 from unface.output.place import OWN, Place
 from unface.progress import Progress, Silent
-from unface.result.file import Clock, Finding, note, warning
+from unface.result.file import NO_RATE, Clock, Finding, note, warning
 from unface.result.inversion import (
     NOT_CONVERGED,
     RAW,
@@ -31,11 +31,14 @@ from unface.result.inversion import (
     InversionChange,
     InversionControl,
     InversionResult,
+    InversionWorst,
     PriorFacts,
     SpaceFacts,
     TargetPeople,
 )
 from unface.result.words import percent, rate
+from unface.score import Threshold, worst
+from unface.seeds import stream
 
 Seen = dict[str, NDArray[np.float32]]
 """By judge: unit vectors of pictures; zeros where it found no face."""
@@ -59,6 +62,8 @@ class Case:
     view: View | None = None
     """Of the raw space."""
     prior: Generator | None = None
+    drawn_by: str | None = None
+    """The generator that drew the people, by the first part of its name; None for photographed ones."""
     second: View | None = None
     train: Train | None = None
     """With raw vectors."""
@@ -141,7 +146,7 @@ def invert(
                         progress=progress,
                     )
                 )
-        result = conclude(case, [one.cell for one in runs], all_changes(runs), spaces, clock)
+        result = conclude(case, runs, spaces, clock, seed)
     pictures = {(one.cell.attack, one.cell.space): one.pictures for one in runs if one.pictures is not None}
     return Inverted(result, pictures)
 
@@ -273,9 +278,12 @@ class Batch:
         arrays: dict[str, NDArray[np.generic]] = {f"seen {judge}": vectors for judge, vectors in self.seen.items()}
         arrays["reached"] = self.reached
         arrays["recogniser"] = np.array(self.recogniser or "")
-        arrays["thresholds"] = np.array(
-            [[one.far, one.cosine, one.impostors, one.false_accepts] for one in self.thresholds]
-        )
+        for number, one in enumerate(self.thresholds):
+            own = f"threshold {number}"
+            arrays[own] = np.array([one.far, one.cosine, one.impostors, one.false_accepts, one.tail.floor])
+            arrays[f"{own} role"] = np.array(one.role)
+            arrays[f"{own} scores"], arrays[f"{own} images"] = one.tail.scores, one.tail.images
+            arrays[f"{own} people"] = np.stack([one.tail.first, one.tail.second])
         arrays["ledger"] = np.array([self.ledger.targets, self.ledger.seconds, *self.ledger.passes.values()], float)
         if self.pictures is not None:
             arrays["pictures"] = self.pictures
@@ -295,13 +303,21 @@ class Batch:
             targets, seconds, *counted = arrays["ledger"].tolist()
             ledger = Ledger(int(targets), seconds=seconds)
             ledger.passes = dict(zip(ledger.passes, map(int, counted), strict=True))
-            thresholds = tuple(
-                Threshold(far, cosine, int(impostors), int(accepts))
-                for far, cosine, impostors, accepts in arrays["thresholds"].reshape(-1, 4).tolist()
-            )
+            thresholds = list[Threshold]()
+            while (own := f"threshold {len(thresholds)}") in arrays:
+                far, cosine, impostors, accepts, floor = arrays[own].tolist()
+                first, second = arrays[f"{own} people"].astype(np.int64)
+                scores, images = arrays[f"{own} scores"], arrays[f"{own} images"]
+                if not (
+                    len(scores) == len(first) and max(first.max(initial=0), second.max(initial=0)) < images.shape[1]
+                ):
+                    raise ValueError("a tail of other people")
+                tail = ImpostorTail(scores, first, second, images, floor)
+                role = str(arrays[f"{own} role"])
+                thresholds.append(Threshold(far, cosine, int(impostors), int(accepts), tail, role))
             seen = {key.removeprefix("seen "): value for key, value in arrays.items() if key.startswith("seen ")}
             recogniser = str(arrays["recogniser"]) or None
-            batch = cls(arrays["reached"], seen, recogniser, thresholds, ledger, arrays.get("pictures"))
+            batch = cls(arrays["reached"], seen, recogniser, tuple(thresholds), ledger, arrays.get("pictures"))
             shown = [] if batch.pictures is None else [batch.pictures]
             rows = {len(one) for one in (batch.reached, *seen.values(), *shown)}
         except (ValueError, KeyError, TypeError, OverflowError, NotImplementedError):
@@ -373,15 +389,33 @@ def all_changes(runs: Sequence[CellRun]) -> list[InversionChange]:
     ]
 
 
+def worst_cases(runs: Sequence[CellRun], seed: int) -> list[InversionWorst]:
+    """On each space and at each rate: of either half of the targets, the attack that is best on the other half.
+
+    Best by other pictures of the person and then by the attacked one; the first wins ties.
+    """
+    found = []
+    for space in dict.fromkeys(one.cell.space for one in runs):
+        here = [one for one in runs if one.cell.space == space]
+        people = next(iter(here[0].judged.by.values())).same.count
+        half = stream(seed, "invert", "halves").permutation(people) % 2
+        for far in dict.fromkeys(far for one in here for far in one.judged.fars if far is not None):
+            tried = [one for one in here if far in one.judged.fars]
+            chosen = []
+            for side in (0, 1):
+                elsewhere = half != side if (half != side).any() else half == side
+                chosen.append(worst(tried, lambda one, on=elsewhere, far=far: one.judged.gained(far, on)))  # type: ignore[misc]
+            success = chosen[0].judged.with_half_of(chosen[1].judged, far, half == 0)
+            attacks = list(dict.fromkeys(one.cell.attack for one in chosen))
+            found.append(InversionWorst(space=space, attacks=attacks, at=success))
+    return found
+
+
 def conclude(
-    case: Case,
-    cells: Sequence[InversionCell],
-    differences: Sequence[InversionChange],
-    spaces: Mapping[str, Projection | None],
-    clock: Clock,
+    case: Case, runs: Sequence[CellRun], spaces: Mapping[str, Projection | None], clock: Clock, seed: int = 0
 ) -> InversionResult:
     """The result file of finished cells."""
-    people = case.people
+    people, cells = case.people, [one.cell for one in runs]
     itself = {juror.name: people.seen[juror.name][people.rows] for juror in case.jury}
     return InversionResult(
         encoder=Attacked(
@@ -391,8 +425,9 @@ def conclude(
         prior=None if case.prior is None else PriorFacts(name=case.prior.name, size=frame_size(case.prior)),
         judges=[juror.facts() for juror in (*case.jury, *case.template_jury.values())],
         spaces=[space_facts(name, projection, case) for name, projection in spaces.items()],
-        cells=list(cells),
-        changes=list(differences),
+        cells=cells,
+        worst_case=worst_cases(runs, seed),
+        changes=all_changes(runs),
         ceiling=Judged.of(itself, people, case.jury).ceiling(),
         findings=_findings(case, cells, spaces),
         not_measured=_not_measured(case),
@@ -447,14 +482,21 @@ def _findings(case: Case, cells: Sequence[InversionCell], spaces: Mapping[str, P
                 point.far is not None
                 and point.far >= 1e-3
                 and point.judge == "all"
-                and (point.derangement.value > _TOO_MANY * point.far)
+                and _beyond(point.derangement.value, cell.targets, _TOO_MANY * point.far)
             ):
                 text = (
-                    f"{cell.attack} on {cell.space}: reconstructions pass for strangers in "
-                    f"{percent(point.derangement.value)} at FAR {rate(point.far)}; compare success with that"
+                    f"reconstructions ({cell.attack}, {cell.space}) pass for strangers in "
+                    f"{percent(point.derangement.value)}, more than {_TOO_MANY} times the FAR of {rate(point.far)}; "
+                    "judges' thresholds do not fit these faces"
                 )
-                found.append(warning("derangement", text))
+                found.append(Finding(severity="invalid", about=NO_RATE, text=text))
                 break
+    if case.prior is not None and case.drawn_by is not None and case.prior.name.startswith(case.drawn_by):
+        text = (
+            f"the people were drawn by {case.drawn_by}, which the attack searches too; invert vectors of "
+            "photographed people, or search another --prior"
+        )
+        found.append(Finding(severity="invalid", about=NO_RATE, text=text))
     kinds = {one.kind for one in spaces.values() if one is not None}
     if kinds - set(_CONTROL_KINDS) and not set(_CONTROL_KINDS) <= kinds:
         text = "erased spaces without a random subspace and label-free PCA of equal rank beside them"
@@ -464,6 +506,12 @@ def _findings(case: Case, cells: Sequence[InversionCell], spaces: Mapping[str, P
     if not case.facts.generated:
         found.append(note("people", "these may be real people: keep reconstructions private"))
     return found
+
+
+def _beyond(share: float, people: int, limit: float) -> bool:
+    """Whether strangers pass more often than the limit, with as many trials as there are pairs of people."""
+    pairs = people * (people - 1)
+    return pairs > 0 and wilson(share * pairs, pairs).low > limit
 
 
 def _not_measured(case: Case) -> list[str]:

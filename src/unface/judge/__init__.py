@@ -1,19 +1,17 @@
-"""Judges: face recognisers with thresholds, which say whether two pictures show the same person."""
+"""Judges: face recognisers, and what they say of templates that an attack recovered."""
 
 from unface.judge.judge import (
     FEWEST,
     NO_FACE,
     THRESHOLDS,
-    Comparison,
     EncoderRecogniser,
-    Judge,
     PanelJudge,
     Recogniser,
-    Threshold,
     Thresholds,
     face_frames,
     load_panel,
     load_recogniser,
+    threshold_facts,
     verdicts,
 )
 
@@ -21,15 +19,13 @@ __all__ = [
     "FEWEST",
     "NO_FACE",
     "THRESHOLDS",
-    "Comparison",
     "EncoderRecogniser",
-    "Judge",
     "PanelJudge",
     "Recogniser",
-    "Threshold",
     "Thresholds",
     "face_frames",
     "load_panel",
     "load_recogniser",
+    "threshold_facts",
     "verdicts",
 ]

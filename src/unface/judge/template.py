@@ -12,20 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.judge.judge import Threshold, pair_thresholds
 from unface.linear import LinearMap, PairSums
-from unface.metrics import (
-    Replicates,
-    Resolution,
-    Scheme,
-    allowed_accepts,
-    identity_weights,
-    rate_interval,
-    resolution,
-    threshold_allowing,
-)
-from unface.pairs import cosine_space, pair_up
-from unface.result.numbers import Rate, Share
+from unface.metrics import Resolution, allowed_accepts, resolution
+from unface.pairs import Tail, cosine_space, pair_up
+from unface.result.numbers import Rate
+from unface.score import SPARE, Draws, Mated, Measured, Threshold, rate_at, threshold_of, thresholds
 
 FARS = (1e-2, 1e-3, 1e-4)
 STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
@@ -33,7 +24,7 @@ STRENGTHS = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 1e-3)
 _BLOCK = 512
 
 
-def template_thresholds(
+def picture_thresholds(
     calibrate: NDArray[np.floating],
     identities: NDArray[np.integer],
     far: Sequence[float] = FARS,
@@ -42,11 +33,15 @@ def template_thresholds(
 ) -> tuple[Threshold, ...]:
     """A recogniser's own thresholds, from its vectors of calibrate people; a FAR that they cannot resolve is left out.
 
-    They are those for pairs of pictures: a template has to pass for a picture.
+    Rows without a direction show nobody; their people keep their codes, which are those of every other recogniser.
     """
-    pairing = pair_up(cosine_space(np.ascontiguousarray(calibrate, np.float32)), identities)
+    there = np.asarray(calibrate).any(axis=1)
+    people = int(identities.max(initial=-1)) + 1
+    if len(np.unique(identities[there])) < 2:
+        return ()
+    pairing = pair_up(cosine_space(np.ascontiguousarray(calibrate[there], np.float32)), identities[there])
     known = [rate for rate in far if resolution(rate, pairing.impostors) is not Resolution.REFUSED]
-    return pair_thresholds(pairing, known, threads=threads)
+    return thresholds(pairing, known, people=people, threads=threads) if known else ()
 
 
 def stranger_thresholds(
@@ -54,67 +49,70 @@ def stranger_thresholds(
     vectors: NDArray[np.floating],
     identities: NDArray[np.integer],
     far: Sequence[float] = FARS,
+    *,
+    role: str = "calibrate",
 ) -> tuple[Threshold, ...]:
     """Thresholds for templates that are less than pictures: template i (n, dim) is of the person of picture i.
 
     A template that is drawn to the mean face resembles everybody, and passes for strangers more often than pictures do.
-    Here it is compared with all pictures of other people, and at most the given share of them is accepted.
+    Here it is compared with all pictures of other people, and at most the given share of them is accepted. Templates
+    and pictures without a direction are left out.
     """
-    pictures, sizes = unit_rows(vectors).astype(np.float32), np.bincount(identities)
-    strangers = len(identities) ** 2 - int((sizes.astype(np.int64) ** 2).sum())
+    pictures, made = unit_rows(vectors).astype(np.float32), unit_rows(templates).astype(np.float32)
+    rows, columns = (np.flatnonzero(np.isfinite(side).all(axis=1)) for side in (made, pictures))
+    people = int(identities.max(initial=-1)) + 1
+    own, others = (np.bincount(identities[side], minlength=people) for side in (rows, columns))
+    strangers = len(rows) * len(columns) - int((own * others).sum())
     known = [rate for rate in far if resolution(rate, strangers) is not Resolution.REFUSED]
-    most = max((allowed_accepts(rate, strangers) for rate in known), default=0) + 1
-    highest = np.empty(0, np.float32)
-    for start in range(0, len(pictures), _BLOCK):
-        block = slice(start, start + _BLOCK)
-        scores = unit_rows(templates[block]).astype(np.float32) @ pictures.T
-        highest = np.append(highest, scores[identities[block, None] != identities])
-        if len(highest) > most:
-            highest = np.partition(highest, len(highest) - most)[-most:]
-    thresholds = []
-    for rate in known:
-        cosine = threshold_allowing(highest, allowed_accepts(rate, strangers))
-        thresholds.append(Threshold(rate, cosine, strangers, int(np.count_nonzero(highest >= np.float32(cosine)))))
-    return tuple(thresholds)
+    if not known:
+        return ()
+    keep = min(SPARE * allowed_accepts(max(known), strangers) + 300, strangers)
+    scores, first, second = np.empty(0, np.float32), np.empty(0, np.int64), np.empty(0, np.int64)
+    for start in range(0, len(rows), _BLOCK):
+        block = rows[start : start + _BLOCK]
+        compared = made[block] @ pictures[columns].T
+        apart = identities[block, None] != identities[columns]
+        i, j = np.nonzero(apart & (compared >= scores[-1] if len(scores) > keep else apart))
+        scores = np.append(scores, compared[i, j])
+        first, second = np.append(first, identities[block][i]), np.append(second, identities[columns][j])
+        highest = np.argsort(-scores, kind="stable")[: keep + 1]
+        scores, first, second = scores[highest], first[highest], second[highest]
+    floor = float(scores[keep]) if len(scores) > keep else -math.inf
+    listed = Tail(scores[:keep], first[:keep], second[:keep], np.empty((0, 2), np.int64), floor, strangers)
+    # Template of one and picture of the other, and the other way round: 2 · n · m pairs of two people.
+    images = np.sqrt(2.0 * own * others)
+    return tuple(threshold_of(listed, images[None], rate, role) for rate in known)
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Accepted comparisons of templates with pictures, and all of them, by the identity that a template is of.
+    """What one judge says of templates: their scores with pictures of their person, and how often strangers pass.
 
-    ``same``: the very picture it was made of; ``other``: other pictures of that person; ``stranger``: pictures of
-    everybody else, which is what chance would accept of these very templates. Accepted ones are (thresholds, people).
+    ``same``: with the very picture it was made of; ``other``: with other pictures of that person; ``stranger``
+    (thresholds, people): accepted pictures of everybody else, which is what chance would accept of these templates.
     """
 
-    same: NDArray[np.int64]
-    same_of: NDArray[np.int64]
-    other: NDArray[np.int64]
-    other_of: NDArray[np.int64]
+    thresholds: tuple[Threshold, ...]
+    same: Mated
+    other: Mated
     stranger: NDArray[np.int64]
     stranger_of: NDArray[np.int64]
 
-    def __add__(self, judged: "Tally") -> "Tally":
-        """Two judges of the same templates: rates of the sum are the mean over judges."""
-        return Tally(
-            *(getattr(self, name) + getattr(judged, name) for name in self.__dataclass_fields__),
-        )
 
-    def rate(self, kind: str, at: int) -> float:
-        """Accepted share of ``kind`` at threshold number ``at``."""
-        return float(getattr(self, kind)[at].sum() / getattr(self, f"{kind}_of").sum())
+def measured(judged: Sequence[Tally], kind: str, at: int, draws: Draws | None = None) -> Measured | None:
+    """The share of "same" or "other" that judges of the same people accept; None where there is none to compare with.
 
-    def share(self, kind: str, at: int, *, seed: int = 0, replicates: int = 2000) -> Share:
-        """The same with its interval: people are resampled, thresholds are not."""
-        accepted, compared = getattr(self, kind)[at], getattr(self, f"{kind}_of")
-        weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, len(compared), replicates, seed, "templates")
-        values = (weights @ accepted) / np.maximum(weights @ compared, np.finfo(float).tiny)
-        hits, total = int(accepted.sum()), int(compared.sum())
-        interval = rate_interval(hits, total, Replicates(values, mirrored=True), len(compared))
-        return Share.counted(hits, total, interval, len(compared))
+    Other draws of people move both the templates that are judged and the thresholds that they are judged by.
+    """
+    parts = [(getattr(one, kind), one.thresholds[at]) for one in judged]
+    return rate_at(parts, draws or Draws()) if sum(len(mated.scores) for mated, _ in parts) else None
 
-    def chance(self, at: int) -> Rate:
-        """Strangers accepted."""
-        return Rate.counted(int(self.stranger[at].sum()), int(self.stranger_of.sum()))
+
+def chance(judged: Sequence[Tally], at: int) -> Rate:
+    """Strangers accepted."""
+    return Rate.counted(
+        sum(int(one.stranger[at].sum()) for one in judged), sum(int(one.stranger_of.sum()) for one in judged)
+    )
 
 
 def tally(
@@ -122,29 +120,35 @@ def tally(
     rows: NDArray[np.integer],
     vectors: NDArray[np.floating],
     identities: NDArray[np.integer],
-    cosines: Sequence[float],
+    thresholds: Sequence[Threshold],
 ) -> Tally:
-    """Compare each template with every picture, at each cosine; template i was made of picture ``rows[i]``.
+    """Compare each template with every picture; template i was made of picture ``rows[i]``.
 
     Both are (·, dim) in one space and of any length; ``identities`` (n,) are the codes 0 … k − 1 of the pictures.
     """
     pictures = unit_rows(vectors).astype(np.float32)
-    people, owners = int(identities.max()) + 1, identities[rows]
-    kinds = np.zeros((3, len(cosines), people), np.int64)
-    sizes = np.bincount(identities, minlength=people)
+    people, owners = int(identities.max()) + 1, identities[rows].astype(np.int64)
+    same, others, whose = list[NDArray[np.float32]](), list[NDArray[np.float32]](), list[NDArray[np.int64]]()
+    stranger, strangers = np.zeros((len(thresholds), people), np.int64), np.zeros(people, np.int64)
     for start in range(0, len(templates), _BLOCK):
         block = slice(start, start + _BLOCK)
         scores = unit_rows(templates[block]).astype(np.float32) @ pictures.T
         mine = owners[block, None] == identities
         itself = np.arange(len(scores)), rows[block]
-        for at, cosine in enumerate(cosines):
-            accepted = scores >= np.float32(cosine)
-            same = accepted[itself]
-            own = (accepted & mine).sum(axis=1)
-            for kind, hits in enumerate((same, own - same, accepted.sum(axis=1) - own)):
-                kinds[kind, at] += np.bincount(owners[block], hits, minlength=people).astype(np.int64)
-    made = np.bincount(owners, minlength=people)
-    return Tally(kinds[0], made, kinds[1], made * (sizes - 1), kinds[2], made * (len(identities) - sizes))
+        same.append(scores[itself])
+        np.add.at(strangers, owners[block], (~mine).sum(axis=1))
+        for at, one in enumerate(thresholds):
+            np.add.at(stranger[at], owners[block], ((scores >= np.float32(one.cosine)) & ~mine).sum(axis=1))
+        mine[itself] = False
+        others.append(scores[mine])
+        whose.append(owners[block][np.nonzero(mine)[0]])
+    return Tally(
+        tuple(thresholds),
+        Mated(owners, np.concatenate(same), people),
+        Mated(np.concatenate(whose), np.concatenate(others), people),
+        stranger,
+        strangers,
+    )
 
 
 Pictures = tuple[NDArray[np.floating], NDArray[np.floating]]

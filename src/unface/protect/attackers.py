@@ -5,7 +5,7 @@ is worst, come from one half, the numbers from the other.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,21 +16,20 @@ from torch.nn import functional
 
 from unface.encode import Encoder
 from unface.errors import UnfaceError
-from unface.metrics import Replicates, Scheme, allowed_accepts, identity_weights, rate_interval
-from unface.metrics.rates import just_above
+from unface.judge.template import measured, stranger_thresholds, tally
+from unface.metrics.rates import COARSE_ACCEPTS
 from unface.progress import Progress, Silent
 from unface.protect.facemae import Features
 from unface.protect.recogniser import TrainedRecogniser, pictures_of
 from unface.protect.replay import Replayed
 from unface.release.retrieval import Labelled, retrieval_risk
-from unface.result.numbers import Share
 from unface.result.protection import AttackerKind, AttackerResult
 from unface.result.release import RiskResult
+from unface.score import Draws, Measured, Threshold
 from unface.seeds import stream
 
 FAR = 1e-3
-_BATCH, _ROWS, _REPLICATES = 512, 2_048, 1_000
-_FEWEST_ACCEPTS = 3  # of strangers, expected, for a threshold to mean anything
+_BATCH, _REPLICATES = 512, 1_000
 
 Frames = NDArray[np.uint8]
 Embed = Callable[[Frames], NDArray[np.float32]]
@@ -211,47 +210,27 @@ class Seen:
             deployed.half(seed),
         )
 
-    def threshold(self, far: float = FAR) -> float:
+    def threshold(self, far: float = FAR) -> Threshold:
         """The lowest cosine that at most this share of the calibrate people's stranger pairs reaches."""
         rows = np.flatnonzero(self.calibrate)
-        people = self.people[rows]
-        impostors = len(rows) ** 2 - int((np.unique(people, return_counts=True)[1] ** 2).sum())
-        if far * impostors < _FEWEST_ACCEPTS:
+        codes = np.unique(self.people[rows], return_inverse=True)[1].astype(np.int64)
+        found = stranger_thresholds(self.real[rows], self.released[rows], codes, (far,))
+        if not found:
+            impostors = len(rows) ** 2 - int((np.bincount(codes) ** 2).sum())
             raise UnfaceError(
                 f"FAR {far:g} cannot be resolved: {impostors:,} pairs of strangers lead to fewer than "
-                f"{_FEWEST_ACCEPTS} false accepts; release more people"
+                f"{COARSE_ACCEPTS} false accepts; release more people"
             )
-        keep = allowed_accepts(far, impostors) + 1
-        highest = np.empty(0, np.float32)
-        for block, scores in self._scores(rows):
-            scores[people[block][:, None] == people] = -np.inf
-            both = np.concatenate([highest, scores.ravel()])
-            highest = np.partition(both, len(both) - keep)[len(both) - keep :] if len(both) > keep else both
-        return just_above(np.float32(highest.min()))
+        return found[0]
 
-    def linked(self, threshold: float, seed: int, *, calibrate: bool) -> tuple[Share, Share | None, float]:
+    def linked(self, threshold: Threshold, seed: int, *, calibrate: bool) -> tuple[Measured, Measured | None, float]:
         """TAR with the release of the same picture and of another one, and the share of strangers who are accepted."""
         rows = np.flatnonzero(self.calibrate == calibrate)
-        codes = np.unique(self.people[rows], return_inverse=True)[1]
-        count = int(codes.max()) + 1
-        same = np.bincount(codes, minlength=count)
-        hits = {"same": np.zeros(count, np.int64), "other": np.zeros(count, np.int64)}
-        strangers = 0
-        for block, scores in self._scores(rows):
-            accepted = scores >= np.float32(threshold)
-            own = codes[block][:, None] == codes
-            itself = block[:, None] == np.arange(len(rows))
-            for name, pairs in (("same", itself), ("other", own & ~itself)):
-                hits[name] += np.bincount(codes[block], (accepted & pairs).sum(axis=1), count).astype(np.int64)
-            strangers += int(np.count_nonzero(accepted & ~own))
-        other = same * (same - 1)
-        found = [
-            share_of(hits[name], pairs, seed) if pairs.sum() else None
-            for name, pairs in (("same", same), ("other", other))
-        ]
-        assert found[0] is not None
-        impostors = len(rows) ** 2 - int((same**2).sum())
-        return found[0], found[1], strangers / max(impostors, 1)
+        codes = np.unique(self.people[rows], return_inverse=True)[1].astype(np.int64)
+        judged = tally(self.real[rows], np.arange(len(rows)), self.released[rows], codes, [threshold])
+        same, other = (measured([judged], kind, 0, Draws(seed, _REPLICATES)) for kind in ("same", "other"))
+        assert same is not None, "every picture has its release"
+        return same, other, int(judged.stranger.sum()) / max(int(judged.stranger_of.sum()), 1)
 
     def result(self, seed: int, ks: Sequence[int] = (1, 2, 5), far: float = FAR) -> AttackerResult:
         """All that is said of this attacker."""
@@ -273,26 +252,10 @@ class Seen:
             name=self.attacker.name,
             kind=self.attacker.kind,
             far=far,
-            cosine=threshold,
+            cosine=threshold.cosine,
             achieved_far=achieved,
-            same=same,
-            other=other,
+            same=same.share,
+            other=None if other is None else other.share,
             calibrate_other=None if chosen is None else chosen.value,
             retrieval=retrieval,
         )
-
-    def _scores(self, rows: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """Cosines of real pictures with all released ones of these rows, some rows at a time."""
-        released = self.released[rows].T
-        for start in range(0, len(rows), _ROWS):
-            block = np.arange(start, min(start + _ROWS, len(rows)))
-            yield block, self.real[rows[block]] @ released
-
-
-def share_of(hits: NDArray[np.int64], pairs: NDArray[np.int64], seed: int) -> Share:
-    """Of the pairs of each person; people are resampled for the interval."""
-    weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, len(pairs), _REPLICATES, seed, "protected")
-    values = (weights @ hits) / np.maximum(weights @ pairs, np.finfo(float).tiny)
-    known = int(np.count_nonzero(pairs))
-    interval = rate_interval(hits.sum(), pairs.sum(), Replicates(values, mirrored=True), known)
-    return Share.counted(int(hits.sum()), int(pairs.sum()), interval, known)

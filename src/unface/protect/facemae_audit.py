@@ -197,7 +197,7 @@ def second_release(
     shares = []
     for seen in (one, both):
         same, share, _ = seen.linked(seen.threshold(), seed, calibrate=False)
-        shares.append(share or same)
+        shares.append((share or same).share)
     return SecondRelease(
         attacker=attacker.name,
         same_seed_shown=float((masked.shown | again.shown).mean()),

@@ -11,18 +11,18 @@ from unface.data.images import decode
 from unface.encode import framed
 from unface.errors import UnfaceError
 from unface.faces import Detector
-from unface.judge.judge import EncoderRecogniser, face_frames, pair_thresholds
-from unface.metrics import Replicates, Resolution, rate_interval, resolution
+from unface.judge import EncoderRecogniser, face_frames, threshold_facts
+from unface.judge.template import measured, picture_thresholds, tally
 from unface.metrics.bootstrap import Scheme as Resampling
 from unface.metrics.bootstrap import identity_weights
 from unface.models import Input
-from unface.pairs import cosine_space, pair_up
 from unface.progress import Progress
 from unface.protect.certificate import WHITE, LinearFrontEnd
 from unface.result.certificate import CertificateResult, Identity, MapResult, PicturesResult
 from unface.result.file import Clock, Finding, note
 from unface.result.numbers import Mean, Share
 from unface.result.words import count
+from unface.score import Draws
 from unface.seeds import stream
 
 FAR = 1e-3
@@ -115,8 +115,8 @@ def measure_certificate(
             identity = _identity(given, solved, recogniser, seed)
             if identity is None:
                 missing.append(
-                    f"whether people are still recognised: {count(len(given.people), 'picture')} have too few pairs of "
-                    f"strangers for FAR {FAR:g}, or no person has two pictures"
+                    f"whether people are still recognised: one half of {count(len(given.people), 'picture')} has too "
+                    f"few pairs of strangers to set a threshold for FAR {FAR:g}, or nobody in the other half has two"
                 )
         if given.without_face:
             findings.append(note("pictures", f"{count(given.without_face, 'picture')} without a face left out"))
@@ -181,41 +181,41 @@ class _Solved:
 
 
 def _identity(given: Portraits, solved: _Solved, recogniser: EncoderRecogniser, seed: int) -> Identity | None:
-    """TAR at a threshold of originals; None where they cannot give one."""
-    pairs = given.people[:, None] == given.people
-    impostors = int(np.count_nonzero(~pairs)) // 2
-    np.fill_diagonal(pairs, False)
-    if resolution(FAR, impostors) is Resolution.REFUSED or not pairs.any():
-        return None
+    """TAR at a threshold of other people's originals; None where there are too few of one or the other.
+
+    Half of the people set the threshold, the others are linked.
+    """
+    names, codes = np.unique(given.people, return_inverse=True)
+    chosen = stream(seed, "protect", "calibrate").permutation(len(names))[: len(names) // 2]
+    calibrate = np.isin(codes, chosen)
     wanted = replace(recogniser.wanted, layout="NHWC", channels="RGB", dtype="uint8", mean=(0.0,) * 3, std=(1.0,) * 3)
-    vectors = [
-        recogniser.embed([framed(one, wanted) for one in pixels])
-        for pixels in (given.pixels, solved.guesses, solved.pixels)
-    ]
-    (threshold,) = pair_thresholds(pair_up(cosine_space(vectors[0]), given.people), (FAR,))
-    shares = [_share(one @ vectors[0].T >= np.float32(threshold.cosine), pairs, given.people, seed) for one in vectors]
+    originals = recogniser.embed([framed(one, wanted) for one in given.pixels])
+    rows = np.flatnonzero(~calibrate)
+    people = np.unique(codes[rows], return_inverse=True)[1].astype(np.int64)
+    found = picture_thresholds(originals[calibrate], np.unique(codes[calibrate], return_inverse=True)[1], (FAR,))
+    if not found or len(np.unique(people)) == len(rows):
+        return None
+    shares = list[Share]()
+    for pixels in (given.pixels, solved.guesses, solved.pixels):
+        seen = (
+            originals[rows]
+            if pixels is given.pixels
+            else recogniser.embed([framed(pixels[row], wanted) for row in rows])
+        )
+        linked = measured([tally(seen, np.arange(len(rows)), originals[rows], people, found)], "other", 0, Draws(seed))
+        assert linked is not None, "somebody has two pictures"
+        shares.append(linked.share)
     return Identity(
         encoder=recogniser.name,
         far=FAR,
-        cosine=threshold.cosine,
-        impostors=threshold.impostors,
+        cosine=found[0].cosine,
+        impostors=found[0].impostors,
+        calibrate_people=len(chosen),
+        resolution=threshold_facts(found[0]).resolution,
         originals=shares[0],
         guesses=shares[1],
         reconstructions=shares[2],
     )
-
-
-def _share(accepted: NDArray[np.bool_], pairs: NDArray[np.bool_], people: NDArray[np.int64], seed: int) -> Share:
-    """Of ordered pairs of one person's pictures; people are resampled."""
-    names, codes = np.unique(people, return_inverse=True)
-    hits, all_pairs = (
-        np.bincount(codes, weights=table.sum(axis=1), minlength=len(names)) for table in (accepted & pairs, pairs)
-    )
-    weights = identity_weights(Resampling.DOUBLE_OR_NOTHING, len(names), _REPLICATES, seed, "protected")
-    values = (weights @ hits) / np.maximum(weights @ all_pairs, np.finfo(float).tiny)
-    known = int(np.count_nonzero(all_pairs))
-    interval = rate_interval(hits.sum(), all_pairs.sum(), Replicates(values, mirrored=True), known, _LEVEL)
-    return Share.counted(int(hits.sum()), int(all_pairs.sum()), interval, known)
 
 
 def _mean(values: NDArray[np.float64], people: NDArray[np.int64], seed: int) -> Mean:

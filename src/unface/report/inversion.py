@@ -137,8 +137,8 @@ def _headline_cells(result: InversionResult, far: float) -> list[tuple[str, str,
     assert headline is not None, "there is a rate where there is a headline"
     share = inverted(headline.point)
     target = "other photos of the person" if headline.point.other is not None else "the photo it was made from"
-    attack = f"{interval(share.low, share.high)} match {target}; attack {headline.cell.attack}"
-    made = "Faces" if headline.cell.gives == "pictures" else "Templates"
+    attack = f"{interval(share.low, share.high)} match {target}; attack {headline.attack}"
+    made = "Faces" if headline.gives_pictures else "Templates"
     cells = [(f"{made} made from a vector", percent(share.value), attack)]
     cells.append(("By chance", percent(headline.point.derangement.value), "match somebody else"))
     ceiling = next((one for one in result.ceiling if (one.far, one.judge) == (far, ALL_JUDGES)), None)

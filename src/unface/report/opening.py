@@ -430,11 +430,11 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
     if headline is not None and far is not None:
         above = inverted(headline.point).low > max(headline.point.derangement.value, far)
         # Where nothing converged, few filled squares would look like safety.
-        drawn = above or headline.cell.converged is not False
-        others = [space.name for space in result.spaces if space.name != headline.cell.space]
-        made = "faces" if headline.cell.gives == "pictures" else "face templates"
+        drawn = above or not headline.unconverged
+        others = [space.name for space in result.spaces if space.name != headline.space]
+        made = "faces" if headline.gives_pictures else "face templates"
         what = f"{made} made from a vector match the person, at {one_in(far)}"
-        spaces = {headline.cell.space: "Before erasure" if others else "The vectors as they are"}
+        spaces = {headline.space: "Before erasure" if others else "The vectors as they are"}
         spaces |= {others[0]: f"After erasure ({others[0]})"} if others else {}
         for name, title in spaces.items():
             worst = result.worst(far, name)
@@ -458,13 +458,13 @@ def inversion_opening(result: InversionResult, decision: GateResult | None) -> O
                 "[[require]]",
                 f"inverted_max = {_SUCCESS:g}",
                 f"far = {rate(far)}",
-                f"space = {_toml(others[0] if others else headline.cell.space)}",
+                f"space = {_toml(others[0] if others else headline.space)}",
             ]
         )
     steps += _broken(result.findings)
     steps += _warnings(result.findings)[:2]
     footnote = "Vector: the numbers that an encoder stores for a photo. "
-    if headline is not None and headline.cell.gives != "pictures":
+    if headline is not None and not headline.gives_pictures:
         footnote += "Face template: the numbers by which a face system knows a person. "
     footnote += _ERASURE if len(grids) > 1 else ""
     footnote += _false_match(far if grids else None)

@@ -23,7 +23,15 @@ from unface.report.opening import validation_opening
 from unface.report.trend import trend_section
 from unface.result.history import PastResult
 from unface.result.numbers import Share
-from unface.result.validation import ALL_JUDGES, AttackResult, Hardening, Success, ValidationResult, measured
+from unface.result.validation import (
+    ALL_JUDGES,
+    AttackResult,
+    Hardening,
+    JudgeThreshold,
+    Success,
+    ValidationResult,
+    measured,
+)
 from unface.result.words import count, in_percent, interval, percent, rate
 
 _MOST_ATTACKS = 3
@@ -256,13 +264,18 @@ def _rates_table(result: ValidationResult) -> Table | None:
 def _judge_table(result: ValidationResult) -> Table:
     rows = []
     for judge in result.judges:
-        thresholds = ", ".join(
-            f"{one.cosine:.3f} at {rate(one.far)}{' (coarse)' if one.resolution == 'coarse' else ''}"
-            for one in judge.thresholds
-        )
+        thresholds = _thresholds(judge.thresholds)
+        if judge.template_thresholds:
+            thresholds = f"pictures {thresholds}; templates {_thresholds(judge.template_thresholds)}"
         part = "independent" if judge.independent else "the attacker's own encoder"
         rows.append([Cell(judge.name, part), Cell(thresholds), Cell("; ".join(judge.notes) or "–")])
     return table("Judges", ("recogniser", "cosine to reach, at FAR", "notes"), rows)
+
+
+def _thresholds(known: list[JudgeThreshold]) -> str:
+    return ", ".join(
+        f"{one.cosine:.3f} at {rate(one.far)}{' (coarse)' if one.resolution == 'coarse' else ''}" for one in known
+    )
 
 
 def _half(one: Hardening) -> str:

@@ -7,7 +7,7 @@ from pydantic import Field
 from unface.result.file import FalseAcceptRate, Finding, Frozen, Run
 from unface.result.numbers import Estimate, Mean, Share
 from unface.result.readings import Reading, ToldFile
-from unface.result.words import count, one_in, percent, rate
+from unface.result.words import count, one_in, percent, rate, rough
 
 LOST, CLEAR = 0.01, 30.0
 """A front end that loses at most this share of a picture and leaves at least so many dB hides almost nothing."""
@@ -31,8 +31,10 @@ class Identity(Frozen):
 
     encoder: str
     far: FalseAcceptRate
-    cosine: float = Field(description="threshold, set on impostor pairs of originals")
+    cosine: float = Field(description="threshold, set on impostor pairs of originals of people who are not linked here")
     impostors: int
+    calibrate_people: int = Field(description="people that set the threshold")
+    resolution: Literal["resolved", "coarse"]
     originals: Share
     guesses: Share = Field(description="with the guess in the picture's place: what is linked without seeing anything")
     reconstructions: Share
@@ -103,6 +105,7 @@ class CertificateResult(ToldFile):
         return (
             f"{said} A recogniser links {percent(found.reconstructions.value)} of the photos computed back to other "
             f"photos of the same person, at {one_in(found.far)}. Of the originals it links {alike}{percent(originals)}."
+            f"{rough(found.resolution)}"
         )
 
     @property

@@ -62,6 +62,15 @@ def why_unusable(findings: Sequence[Finding]) -> str:
     return re.split("[;:]", text)[0]
 
 
+NO_RATE = "no rate"
+"""What a finding is about that leaves success and chance side by side, and no false-accept rate to state them at."""
+
+
+def lacks_a_rate_alone(findings: Sequence[Finding]) -> bool:
+    """Whether nothing but the rate is wrong with a result that cannot be used."""
+    return all(one.about == NO_RATE for one in findings if one.severity == "invalid")
+
+
 class LeftOut(Frozen):
     """Rows that were read and cannot be measured (``--bad-rows drop``)."""
 

@@ -8,11 +8,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, why_unusable
+from unface.result.file import FalseAcceptRate, Finding, Frozen, Run, lacks_a_rate_alone, why_unusable
 from unface.result.numbers import Estimate, Rate, Share
 from unface.result.readings import Reading, ToldFile
-from unface.result.validation import ALL_JUDGES, JudgeThreshold
-from unface.result.words import one_in, percent, rate
+from unface.result.validation import ALL_JUDGES, JudgeThreshold, without_a_rate
+from unface.result.words import one_in, percent, rate, rough
 
 RAW = "raw"
 NOT_CONVERGED = "not converged"
@@ -147,12 +147,41 @@ class InversionCeiling(Frozen):
     other: Share
 
 
+class InversionWorst(Frozen):
+    """The worst case on one space: of half of the targets, the attack that was best on the other half."""
+
+    space: str
+    attacks: list[str] = Field(min_length=1, description="that were chosen")
+    at: InversionSuccess
+
+
 @dataclass(frozen=True)
 class InversionHeadline:
-    """The number that an inversion is quoted by: the most successful attack on the raw vectors."""
+    """The number that an inversion is quoted by: the worst case on the raw vectors."""
 
-    cell: InversionCell
+    cells: tuple[InversionCell, ...]
+    """The attack; of two that were each the best on one half of the targets, both."""
     point: InversionSuccess
+
+    @property
+    def attack(self) -> str:
+        """By name."""
+        return " or ".join(cell.attack for cell in self.cells)
+
+    @property
+    def space(self) -> str:
+        """That was attacked."""
+        return self.cells[0].space
+
+    @property
+    def gives_pictures(self) -> bool:
+        """Whether faces were made; else a recogniser's templates."""
+        return any(cell.gives == "pictures" for cell in self.cells)
+
+    @property
+    def unconverged(self) -> bool:
+        """Whether no chosen attack came near enough for a failure to mean anything."""
+        return all(cell.converged is False for cell in self.cells)
 
 
 class InversionResult(ToldFile):
@@ -165,6 +194,7 @@ class InversionResult(ToldFile):
     judges: list[InversionJudge] = Field(min_length=1)
     spaces: list[SpaceFacts]
     cells: list[InversionCell]
+    worst_case: list[InversionWorst] = Field(default=[], description="by space and rate, all judges together")
     changes: list[InversionChange] = []
     ceiling: list[InversionCeiling]
     findings: list[Finding]
@@ -177,6 +207,9 @@ class InversionResult(ToldFile):
         missing = next((cell.space for cell in self.cells if cell.space not in known), None)
         if missing is not None:
             raise ValueError(f"an attack is on space {missing!r}, which the file does not describe")
+        for worst in self.worst_case:
+            if any(self.cell(attack, worst.space) is None for attack in worst.attacks):
+                raise ValueError(f"the worst case on space {worst.space!r} names an attack that was not run there")
         return self
 
     @property
@@ -194,9 +227,13 @@ class InversionResult(ToldFile):
         return next((one for one in self.cells if (one.attack, one.space) == (attack, space)), None)
 
     def worst(self, far: float, space: str = RAW) -> InversionHeadline | None:
-        """The attack on a space that succeeds most often: against other pictures, the same one where there are none."""
+        """The attack that was chosen on other targets; the largest of several measured rates would overstate it."""
+        for worst in self.worst_case:
+            if (worst.space, worst.at.far) == (space, far):
+                cells = tuple(cell for cell in self.cells if cell.space == space and cell.attack in worst.attacks)
+                return InversionHeadline(cells, worst.at)
         found = [
-            InversionHeadline(cell, point)
+            InversionHeadline((cell,), point)
             for cell in self.cells
             if cell.space == space and (point := cell.point(far)) is not None
         ]
@@ -215,26 +252,30 @@ class InversionResult(ToldFile):
     @property
     def verdict(self) -> str:
         """The headline in plain words."""
-        if not self.valid:
-            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         headline = self.headline
         far = None if headline is None else headline.point.far
+        if not self.valid and (far is None or not lacks_a_rate_alone(self.findings)):
+            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         if headline is None or far is None:
             return "Nothing was measured."
-        cell, point = headline.cell, headline.point
+        point = headline.point
         share, at = inverted(point), one_in(far)
         target = "other photos of the person" if point.other is not None else "the photo it was made from"
-        made = "face" if cell.gives == "pictures" else "face template"
+        if not self.valid:
+            return without_a_rate(self.findings, share, point.derangement.value, target)
+        made = "face" if headline.gives_pictures else "face template"
+        coarse = any(one.resolution == "coarse" for judge in self.judges for one in judge.thresholds if one.far == far)
+        roughly = rough("coarse" if coarse else "resolved")
         if share.low > max(point.derangement.value, far):
             return (
                 f"From a stored {self.encoder.name} vector, an attacker makes a {made} that matches {target} "
-                f"{percent(share.value)} of the time, at {at}."
+                f"{percent(share.value)} of the time, at {at}.{roughly}"
             )
-        if all(one.converged is False for one in self.cells if one.space == cell.space):
+        if all(one.converged is False for one in self.cells if one.space == headline.space):
             return f"No attack recovered a face at {at}, but none converged either: this says nothing about privacy."
         return (
             f"No attack turned a stored {self.encoder.name} vector into a face that matches {target} more often than "
-            f"chance, at {at} ({percent(share.value)}, at most {percent(share.high)})."
+            f"chance, at {at} ({percent(share.value)}, at most {percent(share.high)}).{roughly}"
         )
 
     @property

@@ -3,16 +3,26 @@
 ``unface.validate`` builds these models itself, so that a number has one type from its computation to the page.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, cast
 
 from pydantic import Field, field_validator
 
-from unface.result.file import Chart, FalseAcceptRate, Finding, Frozen, ResultFile, Run, why_unusable
+from unface.result.file import (
+    Chart,
+    FalseAcceptRate,
+    Finding,
+    Frozen,
+    ResultFile,
+    Run,
+    lacks_a_rate_alone,
+    why_unusable,
+)
 from unface.result.numbers import Estimate, Share
 from unface.result.readings import Reading
-from unface.result.words import count, one_in, percent, rate
+from unface.result.words import count, one_in, percent, rate, rough
 
 if TYPE_CHECKING:
     import pandas
@@ -78,7 +88,11 @@ class JudgeFacts(Frozen):
 
     name: str
     independent: bool = Field(description="neither the target's encoder nor the attacker's")
-    thresholds: list[JudgeThreshold]
+    thresholds: list[JudgeThreshold] = Field(description="for pictures")
+    template_thresholds: list[JudgeThreshold] = Field(
+        default=[],
+        description="for templates, where they are judged through a map; empty where thresholds are the same",
+    )
     notes: list[str] = []
 
 
@@ -198,23 +212,28 @@ class ValidationResult(ResultFile):
     @property
     def verdict(self) -> str:
         """The headline in plain words."""
-        if not self.valid:
-            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         headline = self.headline
         share = None if headline is None else measured(headline.point)
+        if not self.valid and (headline is None or share is None or not lacks_a_rate_alone(self.findings)):
+            return f"These numbers cannot be used: {why_unusable(self.findings)}."
         if headline is None or share is None:
             return "Nothing was measured."
         point = headline.point
         target = "other photos of that person" if point.other is not None else "the enrolled photo"
+        if not self.valid:
+            return without_a_rate(self.findings, share, point.chance, target)
         at = f"{one_in(point.far)}"
+        known = [one for judge in self.judges for one in (*judge.thresholds, *judge.template_thresholds)]
+        coarse = any(one.resolution == "coarse" for one in known if one.far == point.far)
+        roughly = rough("coarse" if coarse else "resolved")
         if share.low <= max(point.chance, point.far):
             return (
                 f"After {count(point.queries, 'question')} about a person, no attack recovered a face template better "
-                f"than chance, at {at} ({percent(share.value)}, at most {percent(share.high)})."
+                f"than chance, at {at} ({percent(share.value)}, at most {percent(share.high)}).{roughly}"
             )
         return (
             f"After {count(point.queries, 'question')} about a person, an attacker recovers a face template that "
-            f"matches {target} {percent(share.value)} of the time, at {at}."
+            f"matches {target} {percent(share.value)} of the time, at {at}.{roughly}"
         )
 
     @property
@@ -282,6 +301,16 @@ class ValidationResult(ResultFile):
         return f"<ValidationResult {state}{self.target.name}: {self.verdict} {count(len(self.findings), 'finding')}>"
 
     __str__ = __repr__
+
+
+def without_a_rate(findings: Sequence[Finding], share: Share, chance: float, target: str) -> str:
+    """What may be concluded where success cannot be stated at a false-accept rate."""
+    matched = f"what the attack makes matches {target} {percent(share.value)} of the time, and other people "
+    matched += percent(chance)
+    said = f"No rate of success can be stated: {why_unusable(findings)}."
+    if share.low > chance:
+        return f"{said} What can be said: the attack recovers something of these people, since {matched}."
+    return f"{said} That it recovers anything of these people cannot be said either: {matched}."
 
 
 def measured(point: Success) -> Share | None:

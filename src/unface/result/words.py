@@ -42,6 +42,11 @@ def one_in(far: float) -> str:
     return f"one false match in {round(1 / far):,}"
 
 
+def rough(resolution: str) -> str:
+    """The sentence that ends a verdict at a coarse rate; nothing for a resolved one."""
+    return " That is rough: few people set the threshold (coarse)." if resolution == "coarse" else ""
+
+
 def times(value: float) -> str:
     """840 times, 1.3 times."""
     return f"{factor(value)} times"

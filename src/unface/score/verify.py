@@ -29,9 +29,10 @@ from unface.metrics import (
     threshold_replicates,
 )
 from unface.pairs import Pairing, Tail, highest_impostors, open_screen, require_room
+from unface.result.numbers import Share
 
-# Replicates go below the threshold: the tail is kept this many times as long as the rate needs, and 300 pairs longer.
-_SPARE = 5
+SPARE = 5
+"""Draws go below the threshold: a tail is kept this many times as long as its rate needs, and 300 pairs longer."""
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -75,6 +76,14 @@ class Threshold:
     """The highest impostor scores, from below the threshold on, with the people behind them."""
     role: str = "calibrate"
     """Whose people these are: draws weigh the people of a role alike wherever they occur."""
+    _drawn: dict[Draws, NDArray[np.float64]] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def known(cls, far: float, cosine: float, impostors: int = 1, false_accepts: int = 0) -> "Threshold":
+        """One that no draw of people moves, such as a cosine that is prescribed."""
+        nobody = np.empty(0, np.int64)
+        tail = ImpostorTail(np.empty(0, np.float32), nobody, nobody, np.zeros((1, 0)), cosine)
+        return cls(far, cosine, impostors, false_accepts, tail)
 
     @property
     def achieved_far(self) -> float:
@@ -92,8 +101,13 @@ class Threshold:
         return resolution(self.far, self.impostors, self.people)
 
     def replicates(self, draws: Draws) -> NDArray[np.float64]:
-        """(replicates,) the threshold that other draws of its people would have set."""
-        return threshold_replicates(self.tail, self.far, draws.weights(self.role, self.tail.images.shape[1]))
+        """(replicates,) the threshold that other draws of its people would have set; worked out once."""
+        if not len(self.tail.scores):
+            return np.full(draws.replicates, self.cosine)
+        if draws not in self._drawn:
+            weights = draws.weights(self.role, self.tail.images.shape[1])
+            self._drawn[draws] = threshold_replicates(self.tail, self.far, weights)
+        return self._drawn[draws]
 
 
 def thresholds(
@@ -109,7 +123,7 @@ def thresholds(
     ``people`` is how many there are where some of them have no row, so that their weights stay those of everybody.
     """
     most = allowed_accepts(max(fars), strangers.impostors)
-    keep = min(_SPARE * most + 300, strangers.impostors)
+    keep = min(SPARE * most + 300, strangers.impostors)
     require_room(keep, strangers.impostors)
     listed = highest_impostors(strangers, keep, open_screen(strangers.space, device), threads=threads)
     images = np.bincount(strangers.identities, minlength=people or 0)
@@ -144,6 +158,15 @@ class Mated:
     count: int
     role: str = "test"
 
+    def accepts(self, cosine: float) -> NDArray[np.int64]:
+        """(count,) comparisons of each person that reach a threshold."""
+        return np.bincount(self.people[self.scores >= np.float32(cosine)], minlength=self.count)
+
+    def of(self, people: NDArray[np.bool_]) -> "Mated":
+        """The comparisons of some people; the others have none."""
+        kept = people[self.people]
+        return Mated(self.people[kept], self.scores[kept], self.count, self.role)
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -163,6 +186,11 @@ class Measured:
         """The share itself."""
         return self.hits / self.trials
 
+    @property
+    def share(self) -> Share:
+        """As result files have it."""
+        return Share.counted(self.hits, self.trials, self.interval, self.people, self.effective_n)
+
     def less(self, other: "Measured") -> tuple[float, Interval]:
         """This share less another one of the same people, with the interval of the paired replicates."""
         change = self.value - other.value
@@ -172,6 +200,7 @@ class Measured:
 def rate_at(judged: Iterable[tuple[Mated, Threshold]], draws: Draws) -> Measured:
     """The share of comparisons that reach their threshold; several judges of the same people count as one share.
 
+    At least one comparison is needed.
     The people of a comparison are weighed by the draws of its role, and each threshold moves with those of its own.
     """
     parts = [(mated, threshold, threshold.replicates(draws)) for mated, threshold in judged]
@@ -183,8 +212,14 @@ def rate_at(judged: Iterable[tuple[Mated, Threshold]], draws: Draws) -> Measured
     for mated, threshold, cosines in parts:
         scores = np.where(np.isnan(mated.scores), np.float32(-np.inf), mated.scores)
         each = np.bincount(mated.people, minlength=count)
-        by_person = accepts_by_identity(mated.people, scores, cosines, count)
-        accepted += np.einsum("bi,ib->b", weights, by_person)
+        # Most scores lie above or below every draw's threshold; only the others are compared with each.
+        above = scores >= np.float32(cosines.max())
+        unsure = ~above & (scores >= np.float32(cosines.min()))
+        accepted += weights @ np.bincount(mated.people[above], minlength=count)
+        if unsure.any():
+            few, codes = np.unique(mated.people[unsure], return_inverse=True)
+            by_person = accepts_by_identity(codes, scores[unsure], cosines, len(few))
+            accepted += np.einsum("bi,ib->b", weights[:, few], by_person)
         compared += weights @ each
         hits += int(np.count_nonzero(scores >= np.float32(threshold.cosine)))
         trials += len(scores)
@@ -197,5 +232,5 @@ def rate_at(judged: Iterable[tuple[Mated, Threshold]], draws: Draws) -> Measured
 
 
 def worst(tried: Iterable[_Key], elsewhere: Callable[[_Key], float]) -> _Key:
-    """What does best on other people than it is reported on: choosing costs no optimism. The first of equals."""
+    """What does best on other people than it is reported on, so that choosing costs nothing; the first of equals."""
     return max(tried, key=elsewhere)

@@ -7,10 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.errors import UnfaceError
-from unface.judge import Threshold
-from unface.judge.template import FARS, learn_translation, tally, template_thresholds, unit_rows
+from unface.judge.template import (
+    FARS,
+    learn_translation,
+    measured,
+    picture_thresholds,
+    stranger_thresholds,
+    tally,
+    unit_rows,
+)
 from unface.linear import LinearMap
 from unface.result.words import percent, rate
+from unface.score import Threshold
 from unface.validate.ports import Faces, Picture
 
 _TOLD_FAR = 1e-3
@@ -24,6 +32,8 @@ class VectorJudge:
     name: str
     independent: bool
     thresholds: tuple[Threshold, ...]
+    """Of pictures."""
+    template_thresholds: tuple[Threshold, ...]
     translation: LinearMap | None
     """None for the attacker's own encoder, whose space templates are in."""
     asked: Mapping[str, NDArray[np.float32]]
@@ -93,25 +103,29 @@ def _judge(
     *,
     threads: int | None,
 ) -> VectorJudge:
-    there = calibrate.vectors[name].any(axis=1) & calibrate.vectors[attacker].any(axis=1)
-    vectors, codes = calibrate.vectors[name][there], np.unique(calibrate.identities[there], return_inverse=True)[1]
-    thresholds = template_thresholds(vectors, codes, far, threads=threads)
+    vectors, inside = calibrate.vectors[name], calibrate.vectors[attacker]
+    there = np.asarray(vectors.any(axis=1) & inside.any(axis=1))
+    vectors = np.where(there[:, None], vectors, np.float32(0))  # people keep their codes, which all judges share
+    thresholds = picture_thresholds(vectors, calibrate.identities, far, threads=threads)
     if not thresholds:
         raise UnfaceError(
-            f"judge {name!r}: {len(codes):,} pictures of calibrate people are too few for a FAR of {rate(max(far))}; "
-            "give more people in --queries"
+            f"judge {name!r}: {int(there.sum()):,} pictures of calibrate people are too few for a FAR of "
+            f"{rate(max(far))}; give more people in --queries"
         )
     known = {picture.sha256: row for picture, row in zip(asked.pictures, asked.vectors[name], strict=True)}
     if name == attacker:
-        return VectorJudge(name, False, thresholds, None, known)
+        return VectorJudge(name, False, thresholds, thresholds, None, known)
     learned = train.vectors[name].any(axis=1) & train.vectors[attacker].any(axis=1)
-    inside = calibrate.vectors[attacker][there]
     pictures = train.vectors[attacker][learned], train.vectors[name][learned]
-    translation = learn_translation(pictures, (inside, vectors)).map
+    translation = learn_translation(pictures, (inside[there], vectors[there])).map
     notes = [f"sees templates through a linear map from {attacker}, learned on {int(learned.sum()):,} pictures"]
-    told = next((threshold for threshold in thresholds if threshold.far == _TOLD_FAR), thresholds[-1])
-    perfect = tally(translation(inside), np.arange(len(codes)), vectors, codes, [told.cosine])
-    if perfect.other_of.sum():
-        passed = f"{percent(perfect.rate('other', 0))} of other pictures at FAR {rate(told.far)}"
-        notes.append(f"through it a perfect template matches {passed}, on calibrate people")
-    return VectorJudge(name, True, thresholds, translation, known, tuple(notes))
+    templates = np.where(there[:, None], translation(inside), 0.0)
+    of_templates = stranger_thresholds(templates, vectors, calibrate.identities, far)
+    told = next((threshold for threshold in of_templates if threshold.far == _TOLD_FAR), of_templates[-1])
+    codes = np.unique(calibrate.identities[there], return_inverse=True)[1]
+    perfect = tally(templates[there], np.arange(len(codes)), vectors[there], codes, [told])
+    passed = measured([perfect], "other", 0)
+    if passed is not None:
+        matches = f"{percent(passed.value)} of other pictures at FAR {rate(told.far)}"
+        notes.append(f"through it a perfect template matches {matches}, on calibrate people")
+    return VectorJudge(name, True, thresholds, of_templates, translation, known, tuple(notes))

@@ -13,7 +13,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.judge import Threshold
+from unface.score import Threshold
 
 Setting = Mapping[str, float]
 """One choice of hyper-parameters, e.g. ``{"ridge": 0.1}``."""
@@ -201,7 +201,12 @@ class TemplateJudge(Protocol):
 
     @property
     def thresholds(self) -> tuple[Threshold, ...]:
-        """At each false-accept rate, from people who are neither enrolled nor asked with."""
+        """For pictures, at each false-accept rate, from people who are neither enrolled nor asked with."""
+        ...
+
+    @property
+    def template_thresholds(self) -> tuple[Threshold, ...]:
+        """For templates, which are less than pictures, and pass for strangers more often where they are not."""
         ...
 
     def compare(

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from unface.data import EmbeddingSet, write_embeddings
 from unface.errors import UnfaceError
+from unface.judge import threshold_facts
+from unface.metrics import wilson
 from unface.progress import Progress, Silent
-from unface.result.file import Clock, Finding, note, warning
+from unface.result.file import NO_RATE, Clock, Finding, note, warning
 from unface.result.validation import (
     Asked,
     Attacker,
@@ -36,7 +38,8 @@ from unface.validate.targets import Enrollable, OpenedTarget
 
 STAGES = (20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 HEADLINE_FAR = 1e-3
-_UNLIKE = 3
+_UNLIKE, _NO_RATE = 3, 10
+"""Times the false-accept rate that strangers may pass before the reader is warned, and before no rate can be stated."""
 _REPEATS = 5
 _SAME_ANSWER = 1e-3
 """Change of an answer, as a share of how much scores of different faces differ, that is rounding."""
@@ -298,7 +301,7 @@ def _concluded(
             *unrecognised(ceiling),
             *_empty_answers(answers, _own_scores(session, case, kept), decisions_only=decisions_only),
             *again,
-            *_findings(case, plan, session, results, controls, kept, queries),
+            *_findings(case, plan, session, attacks, results, controls, kept, queries),
         ],
         not_measured=_not_measured(case, plan, attacks, hardening, queries),
         run=clock.run(),
@@ -336,7 +339,10 @@ def _judge_facts(judge: TemplateJudge) -> JudgeFacts:
     return JudgeFacts(
         name=judge.name,
         independent=judge.independent,
-        thresholds=[one.facts() for one in judge.thresholds],
+        thresholds=[threshold_facts(one) for one in judge.thresholds],
+        template_thresholds=[threshold_facts(one) for one in judge.template_thresholds]
+        if judge.template_thresholds is not judge.thresholds
+        else [],
         notes=list(getattr(judge, "notes", ())),
     )
 
@@ -421,6 +427,7 @@ def _findings(
     case: Case,
     plan: Plan,
     session: Session,
+    attacks: Sequence[Attack],
     results: Sequence[AttackResult],
     controls: Sequence[AttackResult],
     kept: NDArray[np.int64],
@@ -446,9 +453,27 @@ def _findings(
                 )
                 found.append(Finding(severity="invalid", about="control", text=text))
                 break
+    if case.enrolled_generated and any(getattr(attack, "generates", False) for attack in attacks):
+        text = (
+            "the enrolled people were drawn by the generator that the attack searches; enrol photographed people, or "
+            "leave that attack out"
+        )
+        found.append(Finding(severity="invalid", about=NO_RATE, text=text))
     strangers = [point for one in results for point in one.at if point.queries == queries[-1]]
     unlike = max((point.chance / point.far for point in strangers if point.far >= HEADLINE_FAR), default=0.0)
-    if unlike > _UNLIKE:
+    pairs = len(kept) * (len(kept) - 1)
+    beyond = [
+        point
+        for point in strangers
+        if point.far >= HEADLINE_FAR and wilson(point.chance * pairs, pairs).low > _NO_RATE * point.far
+    ]
+    if beyond:
+        text = (
+            f"what was recovered passes for strangers among the enrolled in {percent(beyond[0].chance)}, more than "
+            f"{_NO_RATE} times the FAR of {rate(beyond[0].far)}; judges' thresholds do not fit these faces"
+        )
+        found.append(Finding(severity="invalid", about=NO_RATE, text=text))
+    elif unlike > _UNLIKE:
         text = (
             f"recovered templates match strangers among the enrolled {times(unlike)} as often as the FAR says: the "
             "enrolled people and the faces to ask with are of different kinds, and success may be overstated"

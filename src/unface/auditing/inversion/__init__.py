@@ -64,7 +64,7 @@ class Inversion(Part):
         said = [
             warning(cls.name, one.text)
             for one in found.findings
-            if one.severity == "warning" and one.about not in (NOT_CONVERGED, "controls")
+            if one.severity in ("warning", "invalid") and one.about not in (NOT_CONVERGED, "controls")
         ]
         short = ", ".join(cell.space for cell in found.cells if cell.converged is False)
         if short:

@@ -10,11 +10,18 @@ from unface.auditing.bench import Bench, describe_given
 from unface.auditing.translate import TranslateCeiling, TranslatedAt, TranslatedSpace, TranslateResults
 from unface.data import EmbeddingSet, Source, read_embeddings
 from unface.errors import UnfaceError
-from unface.judge.judge import Threshold
-from unface.judge.template import Tally, learn_translation, stranger_thresholds, tally, template_thresholds
-from unface.metrics import Replicates, Scheme, difference_interval, identity_weights
+from unface.judge.template import (
+    Tally,
+    chance,
+    learn_translation,
+    measured,
+    picture_thresholds,
+    stranger_thresholds,
+    tally,
+)
 from unface.probe import RoleRows
-from unface.result.numbers import Estimate, Share
+from unface.result.numbers import Estimate
+from unface.score import Threshold
 
 _FARS = (1e-2, 1e-3, 1e-4)
 _FEWEST_PICTURES = 10
@@ -68,7 +75,7 @@ def match_pictures(bench: Bench, source: Source) -> Pairs:
                 f"{recogniser.source}: {len(half.rows)} pictures of {name} people are in both sets; at least "
                 f"{_FEWEST_PICTURES} are needed for --translate"
             )
-    thresholds = template_thresholds(calibrate.vectors, calibrate.people, _FARS, threads=bench.attack.plan.threads)
+    thresholds = picture_thresholds(calibrate.vectors, calibrate.people, _FARS, threads=bench.attack.plan.threads)
     if not thresholds:
         raise UnfaceError(
             f"{recogniser.source}: {len(calibrate.rows)} pictures of calibrate people do not resolve FAR 0.01; "
@@ -95,14 +102,16 @@ def translate_spaces(bench: Bench, pairs: Pairs) -> TranslateResults:
         at = _points(found, raw)
         spaces.append(TranslatedSpace(space=defence.name, control=defence.control, strength=found.strength, at=at))
         bench.progress.advance("translate")
-    cosines = [threshold.cosine for threshold in pairs.thresholds]
-    real = tally(test.vectors, np.arange(len(test.rows)), test.vectors, test.people, cosines)
+    real = tally(test.vectors, np.arange(len(test.rows)), test.vectors, test.people, pairs.thresholds)
     return TranslateResults(
         recogniser=describe_given(pairs.recogniser),
         train_pictures=len(pairs.train.rows),
         spaces=spaces,
         ceiling=[
-            TranslateCeiling(far=threshold.far, other=_other(real, at)) for at, threshold in enumerate(pairs.thresholds)
+            TranslateCeiling(
+                far=threshold.far, other=None if (passed := measured([real], "other", at)) is None else passed.share
+            )
+            for at, threshold in enumerate(pairs.thresholds)
         ],
     )
 
@@ -112,7 +121,6 @@ class Translated:
     """One space."""
 
     strength: float
-    thresholds: tuple[Threshold, ...]
     test: Tally
 
 
@@ -126,37 +134,26 @@ def _translated(vectors: NDArray[np.float32], pairs: Pairs) -> Translated:
 
     fars = [threshold.far for threshold in pairs.thresholds]
     thresholds = stranger_thresholds(*compared(calibrate), calibrate.people, fars)
-    cosines = [threshold.cosine for threshold in thresholds]
     templates, pictures = compared(test)
-    judged = tally(templates, np.arange(len(test.rows)), pictures, test.people, cosines)
-    return Translated(learned.strength, thresholds, judged)
+    return Translated(learned.strength, tally(templates, np.arange(len(test.rows)), pictures, test.people, thresholds))
 
 
 def _points(found: Translated, raw: Translated | None) -> list[TranslatedAt]:
-    return [
-        TranslatedAt(
-            far=threshold.far,
-            resolution=resolution_word(threshold.resolution),
-            threshold=threshold.cosine,
-            same=found.test.share("same", at),
-            other=_other(found.test, at),
-            chance=found.test.chance(at),
-            change=None if raw is None else _change(found.test, raw.test, at),
+    """At each rate; changes are paired, since the same people are drawn anew on both sides, for thresholds too."""
+    points = []
+    for at, threshold in enumerate(found.test.thresholds):
+        same, other = (measured([found.test], kind, at) for kind in ("same", "other"))
+        before = None if raw is None else measured([raw.test], "other", at)
+        assert same is not None, "every template has its picture"
+        points.append(
+            TranslatedAt(
+                far=threshold.far,
+                resolution=resolution_word(threshold.resolution),
+                threshold=threshold.cosine,
+                same=same.share,
+                other=None if other is None else other.share,
+                chance=chance([found.test], at),
+                change=None if other is None or before is None else Estimate.within(*other.less(before)),
+            )
         )
-        for at, threshold in enumerate(found.thresholds)
-    ]
-
-
-def _other(found: Tally, at: int) -> Share | None:
-    return found.share("other", at) if found.other_of.sum() else None
-
-
-def _change(found: Tally, raw: Tally, at: int) -> Estimate | None:
-    """The same people are resampled on both sides."""
-    if not found.other_of.sum():
-        return None
-    weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, len(found.other_of), 2000, 0, "templates")
-    total = np.maximum(weights @ found.other_of, np.finfo(float).tiny)
-    values = weights @ (found.other[at] - raw.other[at]) / total
-    change = found.rate("other", at) - raw.rate("other", at)
-    return Estimate.within(change, difference_interval(change, Replicates(values, mirrored=True)))
+    return points
