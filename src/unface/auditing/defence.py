@@ -30,10 +30,12 @@ from unface.erase import (
 from unface.erase.fitted_on import FittedOn, too_many
 from unface.erase.gate import Gate, fit_gate
 from unface.errors import UnfaceError
+from unface.fitted import ERASED, FITTED, Remembered
 from unface.moments import ClassMoments, class_moments
 from unface.probe import Variant, calibrate_tar
 from unface.progress import Progress
 from unface.result.audit import ErasedSource, Erasure, FitOverlap, GateUse
+from unface.result.file import Finding
 from unface.result.numbers import Certificate, Rate
 from unface.result.words import count, percent, rate
 
@@ -354,7 +356,7 @@ def describe_erasure(defence: Defence, prepared: Prepared, degenerate: int) -> E
         degenerate=degenerate,
         spectrum=projection.spectrum.tolist(),
         certificate=projection.certificate if defence.fit else measured_certificate(projection, prepared),
-        overlap=None if defence.fit else fit_overlap(projection.fitted_on, prepared),
+        overlap=None if defence.fit else fit_overlap(projection.fitted_on, prepared, projection),
         gate=_gate_use(projection, prepared),
     )
 
@@ -365,13 +367,19 @@ def certified(defence: Defence, prepared: Prepared) -> Defence:
     return replace(defence, projection=replace(defence.projection, certificate=found))
 
 
-def fit_overlap(record: FittedOn | None, prepared: Prepared) -> FitOverlap | None:
-    """Of those who set thresholds and those who are judged; an attacker may well know the people the defender knew."""
-    if record is None:
-        return None
+def fit_overlap(record: FittedOn | None, prepared: Prepared, projection: Projection | None = None) -> FitOverlap | None:
+    """Of those who set thresholds and those who are judged; an attacker may well know the people the defender knew.
+
+    Without a record of names, the pictures that this process fitted the projection on are looked for.
+    """
     people, split = prepared.embeddings, prepared.split
-    judged = [people.take(split.rows(people, role)).names for role in (Role.CALIBRATE, Role.TEST)]
-    names = [name for some in judged for name in some]
+    judged = [people.take(split.rows(people, role)) for role in (Role.CALIBRATE, Role.TEST)]
+    names = [name for some in judged for name in some.names]
+    if record is None:
+        fitted = 0 if projection is None else sum(_with_known_pictures(one, FITTED, projection.mark) for one in judged)
+        if not fitted:
+            return None
+        return FitOverlap(people=fitted, compared=len(names), matches=fitted, chance=0.0, overlap=True)
     matches = int(np.count_nonzero(record.matches(names)))
     return FitOverlap(
         people=record.people,
@@ -380,6 +388,26 @@ def fit_overlap(record: FittedOn | None, prepared: Prepared) -> FitOverlap | Non
         chance=record.chance,
         overlap=too_many(matches, len(names), record.chance),
     )
+
+
+def _with_known_pictures(people: EmbeddingSet, known: Remembered, mark: str | None = None) -> int:
+    """How many people have a picture that is remembered."""
+    return len(np.unique(people.identities[known.among(people.vectors, mark)]))
+
+
+def erased_for_themselves(prepared: Prepared) -> list[Finding]:
+    """Whether the audited vectors are pictures that an eraser of this process was fitted on, erased by it."""
+    people, split = prepared.embeddings, prepared.split
+    judged = [people.take(split.rows(people, role)) for role in (Role.CALIBRATE, Role.TEST)]
+    fitted = sum(_with_known_pictures(one, ERASED) for one in judged) if ERASED else 0
+    if not fitted:
+        return []
+    compared = sum(len(one.names) for one in judged)
+    text = (
+        f"{fitted:,} of the {compared:,} calibrate and test identities have pictures that the eraser of these vectors "
+    )
+    text += "was fitted on, so its results are too good; fit it on some people and audit others"
+    return [Finding(severity="invalid", about="erased before", text=text)]
 
 
 def erased_source(

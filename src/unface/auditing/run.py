@@ -24,6 +24,7 @@ from unface.auditing.defence import (
     Defender,
     GateSet,
     RankRule,
+    erased_for_themselves,
     erased_source,
     fit_set,
 )
@@ -161,7 +162,13 @@ def audit(
     sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
     bench.findings.extend(
-        [*alike, *_size(prepared), *_lost_to_bad_rows(prepared, given), *_measured_on_gate_set(without_faces, sets)]
+        [
+            *alike,
+            *erased_for_themselves(prepared),
+            *_size(prepared),
+            *_lost_to_bad_rows(prepared, given),
+            *_measured_on_gate_set(without_faces, sets),
+        ]
     )
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, (other, without_faces, theirs, copied), clock)
