@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import chi2
 
 from tests.pairs.crowd import KINDS, Crowd, crowds, everything, make_crowd
 from tests.refusals.table import refused
-from unface import tar_at_far, verification, verify
+from unface import Verification, make_identities, tar_at_far, verification, verify
 from unface.metrics import eer
 
 RATES = (0.0, 1e-3, 0.01, 0.07, 0.3, 0.5, 0.99, 1.0)
@@ -156,3 +158,43 @@ def test_results_cannot_be_changed_afterwards() -> None:
     found = verify(GOOD, PEOPLE)
     with pytest.raises(TypeError):
         found.at[0.1] = found.at[1e-4]  # type: ignore[index]
+
+
+def gaussian(seed: int, far: float) -> tuple[Verification, float, float]:
+    """People whose squared distances follow the χ² law, and the true rate at ``far`` and equal error rate."""
+    dim, between = 16, 1.0
+    people = make_identities(60, 4, dim, between=between, seed=seed)
+    found = verify(people.vectors, people.identities, far=far, score="l2", threads=1)
+    tar = chi2.cdf((1 + between**2) * chi2.ppf(far, dim), dim)
+    equal = brentq(lambda rate: 1 - chi2.cdf((1 + between**2) * chi2.ppf(rate, dim), dim) - rate, 1e-9, 0.5)
+    return found, float(tar), float(equal)
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
+    """Forty draws: 95 % of them fail 6 times or more in one test of 70; an interval over pairs fails in half."""
+    missed = np.zeros(2, int)
+    for seed in range(40):
+        found, tar, equal = gaussian(seed, 0.05)
+        interval = found.interval(0.05)
+        assert interval is not None
+        assert interval.low <= found.at[0.05].value <= interval.high
+        assert found.eer_interval.low <= found.eer <= found.eer_interval.high
+        missed += [
+            not interval.low <= tar <= interval.high,
+            not found.eer_interval.low <= equal <= found.eer_interval.high,
+        ]
+    assert (missed <= 6).all(), missed
+
+
+def test_a_rate_that_fewer_than_three_accepts_set_has_no_interval() -> None:
+    found, _, _ = gaussian(0, 1e-6)
+    assert found.interval(1e-6) is None
+
+
+def test_where_nothing_or_all_is_accepted_the_number_of_people_bounds_the_rate() -> None:
+    apart = np.repeat(np.eye(12, dtype=np.float32), 2, axis=0)
+    found = verify(apart, np.repeat(np.arange(12), 2), far=0.5)
+    interval = found.interval(0.5)
+    assert interval is not None
+    assert [interval.low, interval.high] == pytest.approx([0.05 ** (1 / 12), 1.0])
+    assert found.eer_interval.high == pytest.approx(1 - 0.05 ** (1 / 12))

@@ -57,7 +57,7 @@ def test_on_the_other_set_the_cells_are_what_an_audit_of_that_set_would_find() -
 
 def test_someone_of_both_sets_is_refused() -> None:
     assert refusal(parts=(Transfer(PEOPLE),)).startswith(
-        "synthetic: 120 identities of it also in the audited set, such as 'p0001'"
+        "--transfer synthetic: 120 identities of it also in synthetic, such as 'p0001'"
     )
 
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_carried_over_is_refused_before_anything_long(monkeypatch
 
     monkeypatch.setattr("unface.auditing.attack.run_panel", never)
     elsewhere = renamed(others(), "far", space=Space("clip", None, 16, normalised=False))
-    assert refusal(parts=(Transfer(elsewhere),)).startswith("two embedding spaces never mix: ")
+    assert refusal(parts=(Transfer(elsewhere),)).startswith("--transfer far.npz: two embedding spaces never mix: ")
     few = renamed(make_identities(30, 6, 16), "few")
     assert refusal(parts=(Transfer(few),), rank=9) == (
         "few.npz: isp: rank 9 with 9 identities; expected at most 8; --transfer needs as many, or a lower --rank"

@@ -43,7 +43,7 @@ def test_sets_are_named_in_the_result_and_a_missing_one_is_listed() -> None:
 
 def test_utility_in_another_space_is_refused() -> None:
     assert refusal(utility=[ELSEWHERE]).startswith("two embedding spaces never mix: ")
-    assert refusal(spare=ELSEWHERE).startswith("two embedding spaces never mix: ")
+    assert refusal(spare=ELSEWHERE).startswith("--spare thing.npz: two embedding spaces never mix: ")
 
 
 def test_vectors_to_spare_bring_one_more_eraser_and_a_warning_where_usefulness_is_measured_on_them() -> None:

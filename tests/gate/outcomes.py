@@ -1,7 +1,7 @@
 """Every way in which a rule of a policy can end: the result, the rule, and its verdict. The words are a snapshot."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tests.kit.gating import FAILS, PASSES, UNKNOWN, Rule, ruled
@@ -56,6 +56,34 @@ class Outcome:
 
 def _tar(*tar: float, **more: object) -> Readable:
     return audited(raw(point(*tar, **more)))  # type: ignore[arg-type]
+
+
+def _at_level(level: float, *tar: float) -> Readable:
+    made = point(*tar)
+    assert made.tar is not None
+    return audited(raw(made.model_copy(update={"tar": replace(made.tar, level=level)})))
+
+
+def _coarse_judges() -> Readable:
+    """60 % [55, 65] by the worst attack."""
+    made = validation(0.6)
+    judges = [
+        judge.model_copy(
+            update={"thresholds": [one.model_copy(update={"resolution": "coarse"}) for one in judge.thresholds]}
+        )
+        for judge in made.judges
+    ]
+    return made.model_copy(update={"judges": judges})
+
+
+def _copied(low: float) -> Readable:
+    """Copies beyond the holdout's, from ``low`` on, at every rate."""
+    one = view()
+    copies = [
+        found.model_copy(update={"excess": replace(found.excess, value=low + 0.01, low=low, high=low + 0.02)})
+        for found in one.copies
+    ]
+    return release(one.model_copy(update={"copies": copies}))
 
 
 def _adjusted(overlap: float, value: float | None = 0.005) -> Readable:
@@ -153,6 +181,19 @@ def _audits() -> dict[str, Outcome]:
         ),
         "coarse": Outcome(audited(raw(coarse)), FAILS, OPEN),
         "coarse, allowed": Outcome(audited(raw(coarse)), {**FAILS, "coarse": "allow"}, PASSED),
+        "coarse, its whole interval above": Outcome(
+            _tar(0.983, 0.9, 0.99, resolution="coarse"), FAILS, FAILED, (0.983, 0.9, 0.99)
+        ),
+        "coarse, its lower end on the limit": Outcome(_tar(0.03, 0.01, 0.04, resolution="coarse"), FAILS, OPEN),
+        "coarse, its interval above and its value within": Outcome(
+            _tar(0.008, 0.02, 0.04, resolution="coarse"), FAILS, OPEN
+        ),
+        "coarse, refused at another k": Outcome(
+            audited(raw(point(0.03, 0.02, 0.04, resolution="coarse"), refused(k=16, far=1e-4))), FAILS, FAILED
+        ),
+        "at a level below 95 %, within": Outcome(_at_level(0.9, 0.008, 0.006, 0.009), FAILS, OPEN),
+        "at a level below 95 %, above": Outcome(_at_level(0.9, 0.03, 0.02, 0.04), FAILS, OPEN),
+        "at a level above 95 %": Outcome(_at_level(0.99, 0.008, 0.006, 0.009), FAILS, PASSED),
         "coarse, allowed, above": Outcome(
             _tar(0.03, 0.02, 0.04, resolution="coarse"), {**FAILS, "coarse": "allow"}, FAILED
         ),
@@ -211,6 +252,12 @@ def _audits() -> dict[str, Outcome]:
         "was not compared with that": Outcome(audited(raw(), of_two_ks), {**BEATS, "beats": "pca", "k": 4}, OPEN),
         "was not compared at that rate": Outcome(audited(raw(), of_two_ks), {**BEATS, "far": 1e-3, "k": 4}, OPEN),
         "was compared at a coarse rate": Outcome(audited(raw(), coarse_change), BEATS, OPEN),
+        "is worse at a coarse rate": Outcome(
+            audited(raw(), erased("isp", coarse, changes=[change(0.03, 0.02, 0.04)])), BEATS, FAILED
+        ),
+        "may be worse at a coarse rate": Outcome(
+            audited(raw(), erased("isp", coarse, changes=[change(0.03, 0.0, 0.04)])), BEATS, OPEN
+        ),
         "was compared at a coarse rate, allowed": Outcome(
             audited(raw(), coarse_change), {**BEATS, "coarse": "allow"}, PASSED
         ),
@@ -252,6 +299,9 @@ def _others() -> dict[str, Outcome]:
             _of_both_pictures("validation"), {**ASKED, "success_max": 0.1, "pictures": "same"}, FAILED
         ),
         "validation, chosen worst case": Outcome(_chosen_worst_case(), {**ASKED, "success_max": 0.5}, PASSED),
+        "validation, coarse, above": Outcome(_coarse_judges(), {**ASKED, "success_max": 0.5}, FAILED),
+        "validation, coarse, straddles": Outcome(_coarse_judges(), {**ASKED, "success_max": 0.58}, OPEN),
+        "validation, coarse, within": Outcome(_coarse_judges(), {**ASKED, "success_max": 0.9}, OPEN),
         "validation, invalid": Outcome(validation(findings=(INVALID,)), {**ASKED, "success_max": 0.9}, OPEN),
         "inversion, within": Outcome(inversion(cell("alsuv", 1), low), INVERTED, PASSED, (0.01, 0, 0.04)),
         "inversion, straddles": Outcome(inversion(low, cell("alsuv", 3)), INVERTED, FAILED),
@@ -271,6 +321,7 @@ def _others() -> dict[str, Outcome]:
             inversion(cell("a", 1, converged=False), cell("b", 0)), INVERTED, PASSED
         ),
         "inversion, coarse": Outcome(inversion(low, resolution="coarse"), INVERTED, OPEN),
+        "inversion, coarse, above": Outcome(inversion(low, high, resolution="coarse"), INVERTED, FAILED),
         "inversion, coarse, allowed": Outcome(
             inversion(low, resolution="coarse"), {**INVERTED, "coarse": "allow"}, PASSED
         ),
@@ -303,6 +354,7 @@ def _others() -> dict[str, Outcome]:
             release(), {"copies_max": 0.0039, "far": 1e-4}, FAILED, (0.001, -0.002, 0.004)
         ),
         "release, copies at a coarse rate": Outcome(release(), {"copies_max": 0.004, "far": 1e-5}, OPEN),
+        "release, copies at a coarse rate, above": Outcome(_copied(0.05), {"copies_max": 0.004, "far": 1e-5}, FAILED),
         "release, copies at a coarse rate, allowed": Outcome(
             release(), {"copies_max": 0.004, "far": 1e-5, "coarse": "allow"}, PASSED
         ),

@@ -106,6 +106,19 @@ def test_a_margin_is_inconclusive_where_the_interval_reaches_beyond_it() -> None
     assert headline(compare(same, same, margin=0.01)).trend is Trend.WIDE
 
 
+def test_an_interval_that_reaches_far_towards_worse_is_too_wide_to_tell_and_no_proof_that_nothing_is() -> None:
+    """−22.9 to +20.5 points around 30 % was called no regression."""
+    wide, narrow = of_tar(0.30, 0.20, 0.40), of_tar(0.30, 0.28, 0.32)
+    diff = compare(wide, wide)
+    assert (headline(diff).trend, diff.exit_code, diff.verdict) == (Trend.VAGUE, 0, "too wide to tell")
+    assert compare(wide, wide, margin=0.3).verdict == "no regression"
+    assert compare(wide, wide, margin=0.2).exit_code == 4
+    assert compare(narrow, narrow).verdict == "no regression"
+    assert compare(of_tar(0.001, 0.0, 0.002), of_tar(0.001, 0.0, 0.002)).verdict == "no regression"  # within a point
+    assert any("thresholds" in note for note in diff.notes)
+    assert not any("thresholds" in note for note in compare(narrow, narrow).notes)
+
+
 def people_of(tars: list[int], pairs: int = 10) -> dict[str, tuple[int, int]]:
     return {f"person {number}": (tar, pairs) for number, tar in enumerate(tars)}
 
@@ -140,7 +153,7 @@ def test_with_as_many_pairs_for_each_person_pairing_is_that_of_the_paired_t_test
     assert row.difference.high - row.difference.value == pytest.approx(Z(1 - 0.05 / 4) * error)
     assert row.trend is Trend.WORSE
     # Unpaired the same difference would not show.
-    assert headline(compare(old, new)).trend is Trend.SAME
+    assert headline(compare(old, new)).trend is Trend.VAGUE
 
 
 def test_what_people_do_not_explain_of_an_interval_is_added_for_both_results() -> None:

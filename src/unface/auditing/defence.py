@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unface.auditing.attack import Attack
 from unface.auditing.protocol import Prepared
-from unface.data import EmbeddingSet, Role, require_same_space, split_identities
+from unface.data import EmbeddingSet, Role, split_identities
 from unface.erase import (
     CONTROLS,
     ISP,
@@ -29,12 +30,17 @@ from unface.erase import (
 from unface.erase.fitted_on import FittedOn, too_many
 from unface.erase.gate import Gate, fit_gate
 from unface.errors import UnfaceError
+from unface.fitted import ERASED, FITTED, Remembered
 from unface.moments import ClassMoments, class_moments
 from unface.probe import Variant, calibrate_tar
 from unface.progress import Progress
 from unface.result.audit import ErasedSource, Erasure, FitOverlap, GateUse
+from unface.result.file import Finding
 from unface.result.numbers import Certificate, Rate
 from unface.result.words import count, percent, rate
+
+if TYPE_CHECKING:
+    from unface.auditing.copies import Copies
 
 _FEWEST_FIT_IDENTITIES = 3
 _FEWEST_GATED = 4
@@ -57,20 +63,9 @@ class GateSet:
     """Unit vectors of altered copies of faces, and the ids of their originals: they must be on the same side."""
 
     @classmethod
-    def of(cls, given: EmbeddingSet, audited: EmbeddingSet, miss: float, seed: int) -> "GateSet":
-        """Refuses vectors of another space, and ones that are in the audited set."""
-        unit = given.unit()
-        try:
-            require_same_space(audited.space, unit.space)
-        except UnfaceError as error:
-            raise UnfaceError(f"--gate {given.source}: {error}") from None
-        shared = shared_vectors(audited, unit)
-        if shared:
-            raise UnfaceError(
-                f"--gate {given.source}: {count(shared, 'vector')} of it also in {audited.source}, which holds faces; "
-                "a gate set holds vectors without faces: take them out"
-            )
-        return cls(unit.vectors, given.source, miss, seed)
+    def of(cls, given: EmbeddingSet, miss: float, seed: int, known: "Copies | None" = None) -> "GateSet":
+        """The unit vectors of a set; ``known`` are copies of faces."""
+        return cls(given.unit().vectors, given.source, miss, seed, None if known is None else (known.copies, known.ids))
 
     def gate(
         self,
@@ -251,10 +246,7 @@ def fit_set(prepared: Prepared, other: EmbeddingSet | None, variant: Variant) ->
     if other is None:
         role = Role.TRAIN if variant is Variant.PAPER else Role.FIT
         return prepared.embeddings.take(prepared.split.rows(prepared.embeddings, role))
-    other = other.unit()
-    require_same_space(prepared.embeddings.space, other.space)
-    require_disjoint(prepared.embeddings, other)
-    return other
+    return other.unit()
 
 
 def fit_erasers(
@@ -364,7 +356,7 @@ def describe_erasure(defence: Defence, prepared: Prepared, degenerate: int) -> E
         degenerate=degenerate,
         spectrum=projection.spectrum.tolist(),
         certificate=projection.certificate if defence.fit else measured_certificate(projection, prepared),
-        overlap=None if defence.fit else fit_overlap(projection.fitted_on, prepared),
+        overlap=None if defence.fit else fit_overlap(projection.fitted_on, prepared, projection),
         gate=_gate_use(projection, prepared),
     )
 
@@ -375,13 +367,19 @@ def certified(defence: Defence, prepared: Prepared) -> Defence:
     return replace(defence, projection=replace(defence.projection, certificate=found))
 
 
-def fit_overlap(record: FittedOn | None, prepared: Prepared) -> FitOverlap | None:
-    """Of those who set thresholds and those who are judged; an attacker may well know the people the defender knew."""
-    if record is None:
-        return None
+def fit_overlap(record: FittedOn | None, prepared: Prepared, projection: Projection | None = None) -> FitOverlap | None:
+    """Of those who set thresholds and those who are judged; an attacker may well know the people the defender knew.
+
+    Without a record of names, the pictures that this process fitted the projection on are looked for.
+    """
     people, split = prepared.embeddings, prepared.split
-    judged = [people.take(split.rows(people, role)).names for role in (Role.CALIBRATE, Role.TEST)]
-    names = [name for some in judged for name in some]
+    judged = [people.take(split.rows(people, role)) for role in (Role.CALIBRATE, Role.TEST)]
+    names = [name for some in judged for name in some.names]
+    if record is None:
+        fitted = 0 if projection is None else sum(_with_known_pictures(one, FITTED, projection.mark) for one in judged)
+        if not fitted:
+            return None
+        return FitOverlap(people=fitted, compared=len(names), matches=fitted, chance=0.0, overlap=True)
     matches = int(np.count_nonzero(record.matches(names)))
     return FitOverlap(
         people=record.people,
@@ -390,6 +388,26 @@ def fit_overlap(record: FittedOn | None, prepared: Prepared) -> FitOverlap | Non
         chance=record.chance,
         overlap=too_many(matches, len(names), record.chance),
     )
+
+
+def _with_known_pictures(people: EmbeddingSet, known: Remembered, mark: str | None = None) -> int:
+    """How many people have a picture that is remembered."""
+    return len(np.unique(people.identities[known.among(people.vectors, mark)]))
+
+
+def erased_for_themselves(prepared: Prepared) -> list[Finding]:
+    """Whether the audited vectors are pictures that an eraser of this process was fitted on, erased by it."""
+    people, split = prepared.embeddings, prepared.split
+    judged = [people.take(split.rows(people, role)) for role in (Role.CALIBRATE, Role.TEST)]
+    fitted = sum(_with_known_pictures(one, ERASED) for one in judged) if ERASED else 0
+    if not fitted:
+        return []
+    compared = sum(len(one.names) for one in judged)
+    text = (
+        f"{fitted:,} of the {compared:,} calibrate and test identities have pictures that the eraser of these vectors "
+    )
+    text += "was fitted on, so its results are too good; fit it on some people and audit others"
+    return [Finding(severity="invalid", about="erased before", text=text)]
 
 
 def erased_source(
@@ -573,30 +591,3 @@ def choose_keeper(
         f"{KEEPER}: nothing it can keep brings the worst case to {target}; the lowest seen is {percent(lowest)}, "
         f"with {kept} dimensions kept and μ = {mu:g}"
     )
-
-
-def require_disjoint(audited: EmbeddingSet, other: EmbeddingSet) -> None:
-    """Nobody of one set may be in the other: an eraser would be fitted on someone it is judged on."""
-    shared = set(other.names) & set(audited.names)
-    if shared:
-        raise UnfaceError(
-            f"{other.source}: {count(len(shared), 'identity', 'identities')} of it also in the audited set, such as "
-            f"{min(shared)!r}; nobody may have two roles: take them out, or rename them if they are other people"
-        )
-    require_other_vectors(audited, other)
-
-
-def require_other_vectors(audited: EmbeddingSet, other: EmbeddingSet) -> None:
-    """The same picture under another name, or under none, would be learned from and judged on all the same."""
-    shared = shared_vectors(audited, other)
-    if shared:
-        raise UnfaceError(
-            f"{other.source}: {count(shared, 'vector')} of it also in the audited set; what erasers learn from must be "
-            "other pictures than those they are judged on: take them out"
-        )
-
-
-def shared_vectors(one: EmbeddingSet, other: EmbeddingSet) -> int:
-    """How many rows of the other set are, scaled to length one, a row of the first."""
-    known = {row.tobytes() for row in one.unit().vectors}
-    return sum(row.tobytes() in known for row in other.unit().vectors)

@@ -27,6 +27,7 @@ from unface.auditing.defence import (
     plain_rank,
 )
 from unface.auditing.protocol import Protocol, prepare, require_rates
+from unface.auditing.strangers import require_strangers
 from unface.auditing.utility import Utility
 from unface.data import EmbeddingSet, Role, Source, Space, read_embeddings, require_same_space, split_identities
 from unface.data.arrow import list_type, matrix_of
@@ -144,7 +145,7 @@ def _task(given: EmbeddingSet, source: Source | None) -> EmbeddingSet | None:
     if source is None:
         return None
     task = read_embeddings(source).unit()
-    require_same_space(given.unit().space, task.space)
+    require_strangers("--spare", task, given, by_name=False)
     return task
 
 
@@ -153,12 +154,17 @@ def _vectors(task: EmbeddingSet | None) -> NDArray[np.float32] | None:
 
 
 def _gate_set(
-    people: EmbeddingSet, source: Source | None, miss: float, seed: int, known: Copies | None = None
+    people: EmbeddingSet | Space, source: Source | None, miss: float, seed: int, known: Copies | None = None
 ) -> GateSet | None:
+    """Of people that are not in memory only the space is known."""
     if source is None:
         return None
-    gate_set = GateSet.of(read_embeddings(source, identity=None), people, miss, seed)
-    return gate_set if known is None else replace(gate_set, copied=(known.copies, known.ids))
+    given = read_embeddings(source, identity=None)
+    if isinstance(people, EmbeddingSet):
+        require_strangers("--gate", given, people, by_name=False)
+    else:
+        require_same_space(replace(people, normalised=True), given.unit().space)
+    return GateSet.of(given, miss, seed, known)
 
 
 def _fitted(defender: Defender, method: str, rule: RankRule) -> Projection:
@@ -257,8 +263,7 @@ def fit_streamed(
     cut = cut_identities(executor or local_executor(threads), named, hold_out, seed, _MOST_HELD_ROWS)
     if gate is not None and hold_out == 0:
         raise UnfaceError("--gate: held-out people set its threshold; raise --hold-out")
-    nobody = EmbeddingSet.from_arrays(np.eye(2, space.dim), [0, 1], space=space, source=place.shown).unit()
-    gate_set = _gate_set(nobody, gate, miss, seed)
+    gate_set = _gate_set(space, gate, miss, seed)
     scatter = gate is not None or (isinstance(model, ClosedFormEraser) and model.needs_scatter())
     jobs = [
         SumsJob(place.address, name, space.dim, scatter, cut, vector, identity, on_bad_rows(bad_rows)) for name in files
@@ -379,8 +384,7 @@ def fit_audited(
     gate_set = None
     if without_faces is not None and space.erasure.gate is not None:
         miss = space.erasure.gate.certificate.asked
-        gate_set = GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed)
-        gate_set = replace(gate_set, copied=None if known is None else (known.copies, known.ids))
+        gate_set = GateSet.of(without_faces, miss, protocol.seed, known)
     people = fit_set(prepared, None, Variant(audit.protocol.variant))
     defender = Defender(people, None if task is None else task.unit().vectors, gate_set=gate_set)
     if space.erasure.method == KEEPER:

@@ -24,10 +24,9 @@ from unface.auditing.defence import (
     Defender,
     GateSet,
     RankRule,
+    erased_for_themselves,
     erased_source,
     fit_set,
-    require_other_vectors,
-    shared_vectors,
 )
 from unface.auditing.erasure.run import attack_spaces, make_defences
 from unface.auditing.exposure import Exposures
@@ -35,6 +34,7 @@ from unface.auditing.leakage.run import check_controls
 from unface.auditing.maps import Maps
 from unface.auditing.protocol import Prepared, Protocol, Shots, prepare, require_rates
 from unface.auditing.search import Search
+from unface.auditing.strangers import require_strangers, rows_again
 from unface.auditing.sweeps import Sweeps
 from unface.auditing.utility import Utility
 from unface.auditing.utility.run import utility_tasks_of
@@ -45,7 +45,6 @@ from unface.data import (
     Source,
     Split,
     read_embeddings,
-    require_same_space,
     split_from_column,
 )
 from unface.data.curate import lost_images
@@ -54,7 +53,7 @@ from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
 from unface.errors import UnfaceError
 from unface.memory import numbers_take
-from unface.probe import GroupContext, Plan, Roles, draw_bootstrap, near_duplicates, role_rows
+from unface.probe import GroupContext, Plan, Roles, draw_bootstrap, role_rows
 from unface.progress import Progress, Silent
 from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol, RoleCounts
 from unface.result.file import Clock, Finding, Given, note, warning
@@ -127,20 +126,19 @@ def audit(
     given, known = _known_copies(given, copied)
     prepared = require_rates(prepare(given, protocol), protocol)
     other = None if fit_on is None else _read_beside(fit_on)
-    prepared, theirs = _with_attacker_data(prepared, attacker_data, other, plan)
+    theirs = _attacker_data(attacker_data, plan)
+    spared = None if spare is None else _read_beside(spare)
+    without_faces = None if gate is None else _read_beside(gate, identity=None)
+    alike = _compared_with_others(prepared.embeddings, other, theirs, spared, without_faces, plan)
+    prepared = prepared if theirs is None else with_attacker_data(prepared, theirs)
     people = prepared.roles
     weights = draw_bootstrap(scheme, people.calibrate.count, people.test.count, protocol.bootstraps, protocol.seed)
     attack = Attack(people, probes, replace(plan, ks=prepared.ks, everything=prepared.everything), weights)
 
     sets = [_read_beside(one) for one in utility]
-    spared = None if spare is None else _read_beside(spare)
-    without_faces = None if gate is None else _read_beside(gate, identity=None)
-    defender = _defender(fit_set(prepared, other, plan.variant), spared, prepared.embeddings)
+    defender = Defender(fit_set(prepared, other, plan.variant), None if spared is None else spared.unit().vectors)
     if without_faces is not None:
-        gate_set = GateSet.of(without_faces, prepared.embeddings, miss, protocol.seed)
-        defender = replace(
-            defender, gate_set=replace(gate_set, copied=None if known is None else (known.copies, known.ids))
-        )
+        defender = replace(defender, gate_set=GateSet.of(without_faces, miss, protocol.seed, known))
     keeps, useful = methods is not None and KEEPER in methods, sets
     if keeps and spared is not None:
         defender = replace(defender, nuisance=nuisance_of(None, spared.unit()))
@@ -164,7 +162,13 @@ def audit(
     sections = {part.name: _section(part, bench, found) for part, found in zip(asked, ready, strict=True)}
     controls = check_controls(bench)
     bench.findings.extend(
-        [*_size(prepared), *_lost_to_bad_rows(prepared, given), *_measured_on_gate_set(without_faces, sets)]
+        [
+            *alike,
+            *erased_for_themselves(prepared),
+            *_size(prepared),
+            *_lost_to_bad_rows(prepared, given),
+            *_measured_on_gate_set(without_faces, sets),
+        ]
     )
     measured = {name: section for name, section in sections.items() if section is not None}
     return _concluded(bench, controls, measured, (other, without_faces, theirs, copied), clock)
@@ -210,15 +214,35 @@ def _read_beside(source: Source, identity: str | None = "identity") -> Embedding
         return read_embeddings(source, identity=identity)
 
 
-def _with_attacker_data(
-    prepared: Prepared, source: Source | None, fit_on: EmbeddingSet | None, plan: Plan
-) -> tuple[Prepared, EmbeddingSet | None]:
+def _attacker_data(source: Source | None, plan: Plan) -> EmbeddingSet | None:
     if source is None:
-        return prepared, None
+        return None
     if plan.hold_out:
         raise UnfaceError("--attacker-data: the paper variant has no attacker with more people; leave one out")
-    theirs = _read_beside(source)
-    return with_attacker_data(prepared, theirs, [] if fit_on is None else [fit_on]), theirs
+    return _read_beside(source)
+
+
+def _compared_with_others(
+    audited: EmbeddingSet,
+    fit_on: EmbeddingSet | None,
+    theirs: EmbeddingSet | None,
+    spared: EmbeddingSet | None,
+    without_faces: EmbeddingSet | None,
+    plan: Plan,
+) -> list[Finding]:
+    """Refuse pictures that are in two of the sets; say which sets have people who look like audited ones."""
+    found = []
+    for option, other, beside in (
+        ("--fit-on", fit_on, [audited]),
+        ("--attacker-data", theirs, [audited] if fit_on is None else [audited, fit_on]),
+        ("--spare", spared, [audited]),
+        ("--gate", without_faces, [audited]),
+    ):
+        people = option in ("--fit-on", "--attacker-data")
+        for one in [] if other is None else beside:
+            assert other is not None
+            found += require_strangers(option, other, one, by_name=people, device=plan.device, threads=plan.threads)
+    return found
 
 
 def _size(prepared: Prepared) -> list[Finding]:
@@ -264,15 +288,13 @@ def _usual_parts() -> tuple[Part, ...]:
 
 def _measured_on_gate_set(gate_set: EmbeddingSet | None, sets: Sequence[EmbeddingSet]) -> list[Finding]:
     """A utility set whose vectors the face gate has learned not to take for faces."""
-    shared = {} if gate_set is None else {one.source: shared_vectors(gate_set, one) for one in sets}
     return [
         warning(
             "utility",
             f"{count(again, 'vector')} of {name} also in the gate set, so utility looks better than it is: "
             "measure on other pictures",
         )
-        for name, again in shared.items()
-        if again
+        for name, again in ({} if gate_set is None else rows_again(gate_set, sets)).items()
     ]
 
 
@@ -294,15 +316,6 @@ def _require_readers(parts: Sequence[Part]) -> None:
         if part.name in names:
             raise UnfaceError(f"parts: {part.name!r} is given twice; an audit has one section of each part")
         names.append(part.name)
-
-
-def _defender(people: EmbeddingSet, spared: EmbeddingSet | None, audited: EmbeddingSet) -> Defender:
-    if spared is None:
-        return Defender(people)
-    task = spared.unit()
-    require_same_space(people.space, task.space)
-    require_other_vectors(audited, task)
-    return Defender(people, task.vectors)
 
 
 def _copies_to_find(known: Copies, given: EmbeddingSet, prepared: Prepared) -> EmbeddingSet | None:
@@ -391,15 +404,9 @@ def _concluded(
     return numbers.model_copy(update={"verdict": verdict(numbers)})
 
 
-def with_attacker_data(prepared: Prepared, theirs: EmbeddingSet, others: Sequence[EmbeddingSet] = ()) -> Prepared:
-    """The audited set with the attacker's own people behind it, all of them train identities with all their pictures.
-
-    ``others`` are further sets that the attacker's people must not be in.
-    """
+def with_attacker_data(prepared: Prepared, theirs: EmbeddingSet) -> Prepared:
+    """The audited set and behind it the attacker's own people: all are train identities, with all their pictures."""
     theirs = theirs.unit()
-    for known in (prepared.embeddings, *others):
-        require_same_space(known.space, theirs.space)
-        _require_strangers(known, theirs)
     audited = prepared.embeddings
     both = EmbeddingSet.from_arrays(
         np.concatenate([audited.vectors, theirs.vectors]),
@@ -413,27 +420,6 @@ def with_attacker_data(prepared: Prepared, theirs: EmbeddingSet, others: Sequenc
     split = Split({**prepared.split.roles, **attackers.roles}, prepared.split.seed)
     roles = Roles(*(role_rows(both, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)))
     return replace(prepared, embeddings=both, split=split, roles=roles)
-
-
-def _require_strangers(known: EmbeddingSet, theirs: EmbeddingSet) -> None:
-    shared = set(known.names) & set(theirs.names)
-    if shared:
-        raise UnfaceError(
-            f"--attacker-data: {theirs.source}: {count(len(shared), 'identity', 'identities')} of it also in "
-            f"{known.source}, such as {min(shared)!r}; take them out, or rename them if they are other people"
-        )
-    both = EmbeddingSet.from_arrays(
-        np.concatenate([known.unit().vectors, theirs.vectors]),
-        ["known"] * len(known) + ["attacker's"] * len(theirs),
-        source=theirs.source,
-    )
-    twice = near_duplicates(both)
-    if twice.across:
-        raise UnfaceError(
-            f"--attacker-data: {theirs.source}: {count(twice.across, 'pair')} of nearly the same vector (cosine ≥ "
-            f"{twice.cosine}) here and in {known.source}: the attacker would learn from people it is judged on; take "
-            "them out"
-        )
 
 
 def _names(people: EmbeddingSet) -> list[str]:

@@ -14,6 +14,7 @@ from unface.data import EmbeddingSet, Space
 from unface.erase.fitted_on import FittedOn
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
+from unface.fitted import FITTED, Hashes, hashes_to_remember
 from unface.moments import MomentStream
 from unface.threads import one_blas_thread
 
@@ -55,6 +56,9 @@ class Eraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # typ
     normalise: bool
 
     _projection: Projection | None
+    _rows: Hashes | None = None
+    """Of the pictures it was fitted on, until the projection is made."""
+    _remembers = True
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, identities: ArrayLike | None = None) -> Self:
@@ -102,6 +106,8 @@ class Eraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # typ
             normalise=self.normalise,
             kept=removal.kept,
         )
+        if self._rows is not None:
+            FITTED.add(self._projection.mark, self._rows)
         return self
 
     def _checked(self, X: ArrayLike, *, reset: bool, finite: bool = True) -> NDArray[np.floating]:
@@ -118,6 +124,7 @@ class Eraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # typ
     ) -> tuple[NDArray[np.floating], NDArray[np.generic]]:
         if not self.uses_identities:
             array = self._checked(X, reset=reset, finite=finite)
+            self._remember(array, reset=reset)
             return array, np.zeros(len(array), np.int64)
         try:
             array, labels = validate_data(self, X, identities, reset=reset, **_NUMBERS)
@@ -129,7 +136,14 @@ class Eraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # typ
             raise FitError(f"{self.kind}: an identity is missing (None or NaN); drop those rows")
         if finite:
             _require_finite(self.kind, array)
+        self._remember(array, reset=reset)
         return array, labels
+
+    def _remember(self, vectors: NDArray[np.floating], *, reset: bool) -> None:
+        if not self._remembers:
+            return
+        rows = hashes_to_remember(vectors)
+        self._rows = rows if reset or self._rows is None else np.union1d(self._rows, rows)
 
 
 class ClosedFormEraser(Eraser):
@@ -159,7 +173,7 @@ class ClosedFormEraser(Eraser):
 
     def fit_moments(self, seen: MomentStream) -> Self:
         """From sums that were made elsewhere, such as over many files; with their scatter if ``needs_scatter``."""
-        self._moments, self._projection = seen, None
+        self._moments, self._projection, self._rows = seen, None, None
         self.n_features_in_ = seen.dim
         return self._solved()
 
@@ -205,6 +219,7 @@ class ClosedFormEraser(Eraser):
 
 def fit_projection(eraser: Eraser, embeddings: EmbeddingSet) -> Projection:
     """Fit on a set; the projection names its space and records its people."""
+    eraser._remembers = False  # names say more, and are looked up wherever the projection goes
     eraser.fit(embeddings.vectors, embeddings.identities)
     found = eraser.projection_
     return replace(found, space=embeddings.space, fitted_on=FittedOn.of(embeddings.names, found.directions))

@@ -16,6 +16,7 @@ from unface.erase.fitted_on import FittedOn
 from unface.erase.gate import Gate
 from unface.erase.kernel import Kernel, LinearMap, cheapest_map
 from unface.errors import UnfaceError
+from unface.fitted import ERASED, FITTED, hashes
 from unface.result.numbers import Certificate
 from unface.threads import one_blas_thread
 
@@ -86,6 +87,12 @@ class Projection:
         """Dimensions removed."""
         return int(self.directions.shape[1])
 
+    @cached_property
+    def mark(self) -> str:
+        """Of what it removes; the same for a copy that was saved and loaded."""
+        removed = self.directions if self.kept is None else self.kept
+        return hashlib.blake2b(np.ascontiguousarray(removed).tobytes(), digest_size=16).hexdigest()
+
     @property
     def sha256(self) -> str:
         """Of the bytes that ``save`` writes."""
@@ -95,7 +102,12 @@ class Projection:
 
     def apply(self, vectors: ArrayLike) -> NDArray[np.float32]:
         """The erased vectors, (n, released_dim) or (released_dim,) of (n, d) or (d,): see ``Kernel``."""
-        return self._erased(vectors, self.kernel)[0]
+        erased = self._erased(vectors, self.kernel)[0]
+        if FITTED and erased.ndim == 2:
+            known = FITTED.among(np.asarray(vectors), self.mark)
+            if known.any():
+                ERASED.add(self.mark, hashes(erased[known]))
+        return erased
 
     def apply_linear(self, vectors: ArrayLike) -> NDArray[np.float32]:
         """The same before it is scaled to length one: the map that the theorems are about."""

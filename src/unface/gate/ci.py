@@ -20,7 +20,7 @@ _SARIF = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 _ELEMENT = {Verdict.PASSED: "system-out", Verdict.FAILED: "failure", Verdict.INCONCLUSIVE: "error"}
 _LEVEL = {Verdict.FAILED: "error", Verdict.INCONCLUSIVE: "warning"}
 _MARK = {Verdict.PASSED: "✅", Verdict.FAILED: "❌", Verdict.INCONCLUSIVE: "⚠️"}
-_TREND = {Trend.WORSE: "❌", Trend.BETTER: "✅", Trend.SAME: "▫️", Trend.WIDE: "⚠️", Trend.MISSING: "⚠️"}
+_TREND = {Trend.WORSE: "❌", Trend.BETTER: "✅", Trend.SAME: "▫️", Trend.WIDE: "⚠️", Trend.VAGUE: "⚠️", Trend.MISSING: "⚠️"}
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 
 

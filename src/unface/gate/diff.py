@@ -21,6 +21,8 @@ SCHEMA = "unface.diff/1"
 LEVEL = 0.95
 # A spread of fewer people than this is not known well enough to pair by.
 _LEAST_PEOPLE = 10
+# A number that may be worse by so much of its old value, and by so many points, is not known to be no worse.
+_VAGUE_SHARE, _VAGUE_LEAST = 0.5, 0.01
 # Of the smaller of both lists of people, to be in the other one too.
 _LEAST_SHARED = 0.5
 _NORMAL = NormalDist()
@@ -34,6 +36,8 @@ class Trend(StrEnum):
     SAME = "no clear change"
     WIDE = "may be worse"
     """Not clearly worse, but its interval reaches beyond the margin that was given."""
+    VAGUE = "too wide to tell"
+    """Not clearly worse, but its interval reaches half of the old value beyond it, or more, without a margin given."""
     MISSING = "not compared"
 
 
@@ -85,8 +89,9 @@ class Diff:
 
     @property
     def verdict(self) -> str:
-        """Worse, inconclusive, no regression."""
-        return {0: "no regression", 3: "worse", 4: "inconclusive"}[self.exit_code]
+        """Worse, inconclusive, no regression; too wide to tell, with the exit code of no regression."""
+        fine = Trend.VAGUE.value if self.count(Trend.VAGUE) else "no regression"
+        return {0: fine, 3: "worse", 4: "inconclusive"}[self.exit_code]
 
     @property
     def summary(self) -> str:
@@ -97,8 +102,10 @@ class Diff:
         reasons += [f"{missing} of {total} could not be compared"] if missing else []
         reasons += [f"{wide} of {total} may be worse by more than the margin"] if wide else []
         reasons += ["there is nothing to compare"] if not self.rows else []
+        vague = self.count(Trend.VAGUE)
+        doubt = f", but {vague} may be worse by half of the old value or more; --margin sets a limit" if vague else ""
         text = {
-            0: f"none of {total} is clearly worse",
+            0: f"none of {total} is clearly worse{doubt}",
             3: f"{worse} of {total} {'is' if worse == 1 else 'are'} clearly worse",
             4: "; ".join(reasons),
         }[self.exit_code]
@@ -155,6 +162,8 @@ def compare(
             else:
                 found = _added(one.found, two.found, z)
             trend = _trend(found, one.better, margin if headline else None)
+            if headline and margin is None and trend is Trend.SAME and _reach(found, one.better) > _vague(one.found):
+                trend = Trend.VAGUE
             rows.append(replace(row, difference=found, people=len(both) or None, trend=trend))
     rows.sort(key=lambda row: not row.headline)
     blocked = [
@@ -184,7 +193,22 @@ def _notes(rows: list[Difference]) -> tuple[str, ...]:
             f"{which} are unpaired: the widths of both results' intervals are added, which holds "
             "however the two depend on each other."
         )
+    if any(row.trend is Trend.VAGUE for row in compared):
+        notes.append(
+            "Intervals are wider than those of an audit's own changes, whose two sides share people and thresholds: "
+            f"here the noise of both thresholds is added, and those of all {len(compared):,} numbers hold together."
+        )
     return tuple(notes)
+
+
+def _reach(found: Estimate, better: str) -> float:
+    """How much worse it may be."""
+    return found.high if better == "lower" else -found.low
+
+
+def _vague(old: Estimate) -> float:
+    """What a comparison has to exclude to say anything."""
+    return max(_VAGUE_SHARE * old.value, _VAGUE_LEAST)
 
 
 def _trend(found: Estimate, better: str, margin: float | None) -> Trend:

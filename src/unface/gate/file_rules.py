@@ -12,7 +12,7 @@ from unface.gate.policy import (
     UtilityMinRule,
     ValidationRule,
 )
-from unface.gate.rules import Measurement, Outcome, Verdict, amount, at_most, inconclusive, listed
+from unface.gate.rules import Measurement, Outcome, Verdict, amount, at_most, inconclusive, listed, unless_beyond
 from unface.result.certificate import CertificateResult
 from unface.result.inversion import InversionResult
 from unface.result.numbers import Share
@@ -79,8 +79,6 @@ def _validation(rule: ValidationRule, result: ValidationResult) -> Outcome:
         there = listed(attack.name for attack in result.attacks)
         return inconclusive(f"attack {rule.attack!r} was not run; the validation has {there}")
     coarse = _coarse_judge(rule, result)
-    if coarse is not None:
-        return coarse
     outcomes = []
     for attack in attacks:
         point = attack.point(rule.queries, rule.far)
@@ -92,7 +90,8 @@ def _validation(rule: ValidationRule, result: ValidationResult) -> Outcome:
             outcomes.append(inconclusive(there))
         else:
             who = " or ".join(point.attacks) or attack.name
-            outcomes.append(_within(share, rule.success_max, far=rule.far, attack=who, queries=rule.queries))
+            outcome = _within(share, rule.success_max, far=rule.far, attack=who, queries=rule.queries)
+            outcomes.append(unless_beyond(coarse, outcome))
     if not outcomes:
         numbers = sorted({point.queries for attack in attacks for point in attack.at})
         there = f"{listed(map(str, numbers))} questions at FAR {listed(rate(far) for far in result.far)}"
@@ -108,8 +107,6 @@ def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
         there = listed(f"{cell.attack} on {cell.space}" for cell in result.cells)
         return inconclusive(f"{rule.attack} attack on {rule.space} was not run; the inversion has {there}")
     coarse = _coarse_judge(rule, result)
-    if coarse is not None:
-        return coarse
     outcomes = []
     worst = result.worst(rule.far, rule.space) if rule.attack == "worst" else None
     tried = (
@@ -123,7 +120,7 @@ def _inversion(rule: InversionRule, result: InversionResult) -> Outcome:
             there = "there are no other pictures of the people; give people with several, or pictures = 'same'"
             outcomes.append(inconclusive(there))
         else:
-            outcomes.append(_within(share, rule.inverted_max, far=rule.far, attack=attack))
+            outcomes.append(unless_beyond(coarse, _within(share, rule.inverted_max, far=rule.far, attack=attack)))
     if not outcomes:
         return inconclusive(f"FAR {rate(rule.far)} was not measured; there is {listed(map(rate, result.far))}")
     gravest = max(outcomes, key=lambda outcome: (outcome.verdict.gravity, outcome.strain))
@@ -185,11 +182,13 @@ def _copies(rule: CopiesRule, result: ReleaseResult) -> Outcome:
     if found is None:
         there = listed(rate(one.far) for one in view.copies)
         return inconclusive(f"FAR {rate(rule.far)} was not measured; the release has {there}")
+    coarse = None
     if found.resolution == "coarse" and rule.coarse != "allow":
-        return inconclusive(f"FAR {rate(rule.far)} is coarse; give more real people, or set coarse = 'allow'")
+        coarse = inconclusive(f"FAR {rate(rule.far)} is coarse; give more real people, or set coarse = 'allow'")
     excess = found.excess
     measured = Measurement(excess.value, excess.low, excess.high, excess.level, rule.copies_max, "share", far=rule.far)
-    return at_most(measured, "", found.copies.denominator, ("synthetic face", "synthetic faces"))
+    outcome = at_most(measured, "", found.copies.denominator, ("synthetic face", "synthetic faces"))
+    return unless_beyond(coarse, outcome)
 
 
 def _exposed(rule: ExposedRule, result: ReleaseResult) -> Outcome:

@@ -25,7 +25,7 @@ from unface.gate.policy import (
     ValidationRule,
     read_policy,
 )
-from unface.gate.rules import Measurement, Outcome, Verdict, amount, evaluate, inconclusive, listed
+from unface.gate.rules import Measurement, Outcome, Verdict, amount, at_usual_level, evaluate, inconclusive, listed
 from unface.result.audit import AuditResult
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
@@ -274,6 +274,7 @@ def _vectors(space: str) -> str:
 
 def _rule_result(rule: Rule, space: str | None, outcome: Outcome) -> RuleResult:
     what, limit = _in_words(rule, space or "the released space")
+    outcome = at_usual_level(outcome)
     return RuleResult(
         rule=_one_line(what),
         meaning=_one_line(_meaning(rule, space or "the released space")),

@@ -25,6 +25,7 @@ from unface.result.words import count, factor, in_percent, rate
 
 # Of the impostors' context distribution; where mated pairs reach less of it, identity and context are not separable.
 _LEAST_OVERLAP = 0.5
+_USUAL_LEVEL = 0.95
 
 _PEOPLE = ("person", "people")
 
@@ -136,9 +137,9 @@ def _leakage(rule: LeakageRule, space: SpaceResult, k: int, limit: float, unit: 
         probes = listed(point.probe for point in points)
         return inconclusive(f"probe {rule.probe!r} was not measured at k = {k}; the audit has {probes}")
     point = chosen[0]
-    unusable = _not_resolved(point, rule.coarse) or (_no_overlap(point) if rule.context_adjusted else None)
-    if unusable is not None:
-        return unusable
+    inseparable = _no_overlap(point) if rule.context_adjusted else None
+    if inseparable is not None:
+        return inseparable
     tar = point.context_adjusted if rule.context_adjusted else point.tar
     scale = point.chance if unit == "times chance" else 1.0
     who = f"{point.probe} at k = {k}"
@@ -150,7 +151,27 @@ def _leakage(rule: LeakageRule, space: SpaceResult, k: int, limit: float, unit: 
     measured = Measurement(
         tar.value / scale, tar.low / scale, tar.high / scale, tar.level, limit, unit, point.probe, k, point.far
     )
-    return at_most(measured, f"{who}: ", point.tar.identities, chance=scale)
+    outcome = at_most(measured, f"{who}: ", point.tar.identities, chance=scale)
+    return unless_beyond(_not_resolved(point, rule.coarse), outcome)
+
+
+def unless_beyond(coarse: Outcome | None, outcome: Outcome) -> Outcome:
+    """What a coarse number says: too few false accepts keep it from passing, not from failing beyond any doubt."""
+    measured = outcome.measured
+    if coarse is None:
+        return outcome
+    if measured is None or min(measured.value, measured.low) <= measured.limit:
+        return coarse
+    return replace(outcome, reason=f"{outcome.reason}; the whole interval lies beyond it, however coarse the rate")
+
+
+def at_usual_level(outcome: Outcome) -> Outcome:
+    """The same, or inconclusive where the interval holds less often than in 95 of 100 audits."""
+    measured = outcome.measured
+    if measured is None or measured.level > _USUAL_LEVEL - 1e-9:
+        return outcome
+    text = f"its interval holds at {100 * measured.level:g} %, a gate needs {100 * _USUAL_LEVEL:g} %; measure it again"
+    return replace(outcome, verdict=Verdict.INCONCLUSIVE, reason=text)
 
 
 def at_most(
@@ -196,9 +217,6 @@ def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
         there = listed(dict.fromkeys(f"{one.against} at FAR {rate(one.far)}" for one in space.changes))
         where = f"{space.name} was not compared with {rule.beats} at FAR {rate(rule.far)}, k = {k}"
         return inconclusive(f"{where}; the audit compares it with {there}")
-    unresolved = _not_resolved(points[0], rule.coarse)
-    if unresolved is not None:
-        return unresolved
     high = max(change.value, change.high)
     measured = Measurement(change.value, change.low, high, change.level, 0.0, "difference", change.probe, k, change.far)
     if high < 0:
@@ -208,7 +226,8 @@ def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
         verdict, why = Verdict.FAILED, f"TAR is lower than in {rule.beats}, but {reach}"
     else:
         verdict, why = Verdict.FAILED, f"TAR is not lower than in {rule.beats}"
-    return Outcome(verdict, f"{change.probe} at k = {k}: {why}", measured, strain=high)
+    outcome = Outcome(verdict, f"{change.probe} at k = {k}: {why}", measured, strain=high)
+    return unless_beyond(_not_resolved(points[0], rule.coarse), outcome)
 
 
 def _utility(rule: UtilityRule, kept: Kept) -> Outcome:

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from unface.result.numbers import Estimate
 
 _STYLE = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.INCONCLUSIVE: "bold yellow"}
-_TREND = {Trend.WORSE: "bold red", Trend.BETTER: "green", Trend.WIDE: "yellow", Trend.MISSING: "yellow"}
+_TREND = {
+    Trend.WORSE: "bold red",
+    Trend.BETTER: "green",
+    Trend.WIDE: "yellow",
+    Trend.VAGUE: "yellow",
+    Trend.MISSING: "yellow",
+}
 _EXIT = {0: "green", 3: "bold red", 4: "bold yellow"}
 
 

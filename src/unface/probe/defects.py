@@ -71,44 +71,92 @@ def near_duplicates(
 
 def lookalikes(embeddings: EmbeddingSet) -> tuple[Lookalike, ...]:
     """Identity pairs as alike as no two of so many people should be, and as alike as each is to itself."""
-    unit = embeddings.unit().vectors.astype(np.float64)
-    sizes = np.bincount(embeddings.identities)
-    means = np.zeros((len(sizes), unit.shape[1]))
-    np.add.at(means, embeddings.identities, unit)
-    means /= sizes[:, None]
-    centred = means - means.mean(axis=0)
-    lengths = np.linalg.norm(centred, axis=1)
-    directions = centred / np.maximum(lengths, np.finfo(float).tiny)[:, None]
-    # what the spread of an identity's own images adds to the squared length of their mean
-    own = lengths**2 - (1 - (means**2).sum(axis=1)) / np.maximum(sizes - 1, 1)
-    own[sizes < 2] = np.inf
+    people = _People.of(embeddings)
+    directions = people.directions
     with one_blas_thread():
         i, j = _pairs_above(directions, _unlikely_cosine(directions))
-    across = np.einsum("pd,pd->p", centred[i], centred[j])
-    alike = np.flatnonzero(across >= _AS_ITSELF * np.minimum(own[i], own[j]))
-    return tuple(_lookalike(embeddings.names, means, sizes, int(i[at]), int(j[at])) for at in alike)
+    return _as_themselves(people, people, i, j)
 
 
-def _lookalike(
-    names: tuple[str, ...], means: NDArray[np.float64], sizes: NDArray[np.int64], i: int, j: int
-) -> Lookalike:
+def lookalikes_between(known: EmbeddingSet, others: EmbeddingSet) -> tuple[Lookalike, ...]:
+    """The same of an identity of one set and an identity of another; one of ``others`` may have a single picture."""
+    people = _People.of(known)
+    strangers = _People.of(others, people.centre)
+    with one_blas_thread():
+        unlikely = _unlikely_cosine(people.directions, len(people.sizes) * len(strangers.sizes))
+        i, j = _pairs_above(people.directions, unlikely, strangers.directions)
+    return _as_themselves(people, strangers, i, j)
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """What a set says of each of its identities, seen from a centre."""
+
+    names: tuple[str, ...]
+    sizes: NDArray[np.int64]  # (identities,)
+    means: NDArray[np.float64]  # (identities, d), of unit vectors
+    centre: NDArray[np.float64]  # (d,)
+
+    @classmethod
+    def of(cls, embeddings: EmbeddingSet, centre: NDArray[np.float64] | None = None) -> "_People":
+        sizes = np.bincount(embeddings.identities, minlength=len(embeddings.names))
+        unit = embeddings.unit().vectors
+        means = np.zeros((len(sizes), unit.shape[1]))
+        for start in range(0, len(unit), _PICTURES_AT_ONCE):
+            rows = slice(start, start + _PICTURES_AT_ONCE)
+            np.add.at(means, embeddings.identities[rows], unit[rows].astype(np.float64))
+        means /= sizes[:, None]
+        return cls(embeddings.names, sizes, means, means.mean(axis=0) if centre is None else centre)
+
+    @property
+    def directions(self) -> NDArray[np.float64]:
+        """(identities, d), of length one."""
+        centred = self.means - self.centre
+        centred /= np.maximum(np.linalg.norm(centred, axis=1), np.finfo(float).tiny)[:, None]
+        return centred
+
+    def own(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """How much each resembles itself: the squared length of its mean without what the spread of its images adds."""
+        means, sizes = self.means[rows], self.sizes[rows]
+        length = ((means - self.centre) ** 2).sum(axis=1)
+        own = length - (1 - (means**2).sum(axis=1)) / np.maximum(sizes - 1, 1)
+        return np.where(sizes < 2, np.inf, own)
+
+    def within(self, row: int) -> float:
+        """Mean cosine between its own pictures; infinite where there is but one."""
+        size = int(self.sizes[row])
+        return float("inf") if size < 2 else float((self.means[row] @ self.means[row] * size - 1) / (size - 1))
+
+
+def _as_themselves(one: _People, other: _People, i: NDArray[np.int64], j: NDArray[np.int64]) -> tuple[Lookalike, ...]:
+    """Those of the pairs that resemble each other as much as each resembles itself."""
+    across = np.einsum("pd,pd->p", one.means[i] - one.centre, other.means[j] - other.centre)
+    alike = np.flatnonzero(across >= _AS_ITSELF * np.minimum(one.own(i), other.own(j)))
     # the mean of all cosines between two sets of unit vectors is the inner product of their means
-    within = [float((means[at] @ means[at] * sizes[at] - 1) / (sizes[at] - 1)) for at in (i, j) if sizes[at] > 1]
-    return Lookalike(names[i], names[j], float(means[i] @ means[j]), min(within))
+    return tuple(
+        Lookalike(
+            one.names[a],
+            other.names[b],
+            float(one.means[a] @ other.means[b]),
+            min(one.within(a), other.within(b)),
+        )
+        for a, b in zip(i[alike].tolist(), j[alike].tolist(), strict=True)
+    )
 
 
-def _pairs_above(directions: NDArray[np.float64], cosine: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs i < j of unit rows at least so alike, the most alike first."""
-    found, pairs = [], 0
-    step = max(1, min(_ROWS_AT_ONCE, _SCORES_AT_ONCE // len(directions)))
-    for start in range(0, len(directions), step):
-        cosines = directions[start : start + step] @ directions.T
-        i, j = np.nonzero(np.triu(cosines >= cosine, start + 1))
+def _pairs_above(
+    left: NDArray[np.float64], cosine: float, others: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs of unit rows at least so alike, the most alike first; without others those of i < j in one set."""
+    right, found, pairs = left if others is None else others, [], 0
+    step = max(1, min(_ROWS_AT_ONCE, _SCORES_AT_ONCE // len(right)))
+    for start in range(0, len(left), step):
+        cosines = left[start : start + step] @ right.T
+        reached = cosines >= cosine
+        i, j = np.nonzero(np.triu(reached, start + 1) if others is None else reached)
         found.append((i + start, j, cosines[i, j]))
         pairs += len(i)
-        _require_room(
-            pairs * (_BYTES_OF_A_NAME + 16 * directions.shape[1]), f"{pairs:,} pairs of people who look alike"
-        )
+        _require_room(pairs * (_BYTES_OF_A_NAME + 16 * left.shape[1]), f"{pairs:,} pairs of people who look alike")
     i, j, alike = (np.concatenate(parts) for parts in zip(*found, strict=True))
     order = np.argsort(-alike, kind="stable")
     return i[order], j[order]
@@ -120,8 +168,8 @@ def _require_room(needed: int, what: str) -> None:
         require_further_memory(needed, what, "check identities and encoder")
 
 
-def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
-    """The cosine that any two of these directions reach with a probability of ``_FALSE_ALARM``, were they independent.
+def _unlikely_cosine(directions: NDArray[np.float64], pairs: float | None = None) -> float:
+    """The cosine that any of so many pairs reaches with a probability of ``_FALSE_ALARM``, were they independent.
 
     Of two random directions in D dimensions, (1 − cosine) / 2 follows Beta((D − 1) / 2, (D − 1) / 2). D is what the
     cosines' variance says, or less where their highest hundredth is higher than that: people fill no space evenly.
@@ -140,7 +188,7 @@ def _unlikely_cosine(directions: NDArray[np.float64]) -> float:
 
         dimension = brentq(too_rare, 2.0, dimension) if too_rare(2.0) < 0 else 2.0
     half = (dimension - 1) / 2
-    return float(1 - 2 * betaincinv(half, half, _FALSE_ALARM / (count * (count - 1) / 2)))
+    return float(1 - 2 * betaincinv(half, half, _FALSE_ALARM / (pairs or count * (count - 1) / 2)))
 
 
 def _named(embeddings: EmbeddingSet, a: int, b: int) -> tuple[str, str, str, str]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from unface.auditing.attack import Attack, resolution_word, tar_share
 from unface.auditing.bench import Bench, describe_given
-from unface.auditing.defence import Defence, Defender, fit_set, require_disjoint
+from unface.auditing.defence import Defence, Defender, fit_set
 from unface.auditing.protocol import Prepared, Protocol, prepare
+from unface.auditing.strangers import require_strangers
 from unface.auditing.transfer import EraserTransfer, TransferCell
 from unface.data import EmbeddingSet, Source, read_embeddings, require_same_space
 from unface.erase import FitError, Projection, principal_cosines
@@ -53,10 +54,11 @@ def transfer(bench: Bench, head: Headline, pairing: Pairing) -> list[EraserTrans
 
 
 def _second_side(bench: Bench, given: EmbeddingSet) -> Side:
-    for people in (bench.prepared.embeddings, bench.defender.people):
-        require_disjoint(people, given)
     attack = bench.attack
     plan = attack.plan
+    audited, fitted_on = bench.prepared.embeddings, bench.defender.people
+    for people in (audited,) if set(fitted_on.names) <= set(audited.names) else (audited, fitted_on):
+        bench.findings.extend(require_strangers("--transfer", given, people, device=plan.device, threads=plan.threads))
     prepared = prepare(given, Protocol(variant=plan.variant, seed=plan.seed))
     most = max((k for k in plan.ks if k != plan.everything), default=0)
     compared = 2 if plan.hold_out else 0

@@ -44,15 +44,14 @@ class Utility(Part):
     def run(self, bench: Bench, ready: None) -> UtilitySets | None:
         """Which sets there were; each space holds its numbers already."""
         from unface.auditing.bench import describe_given
-        from unface.auditing.defence import shared_vectors
+        from unface.auditing.strangers import rows_again
 
         if not self.sets and self.spared is None:
             return None
-        again = {} if self.spared is None else {one.source: shared_vectors(self.spared, one) for one in self.sets}
         return UtilitySets(
             sources=[describe_given(one) for one in self.sets],
             spared=None if self.spared is None else describe_given(self.spared),
-            spared_again={name: shared for name, shared in again.items() if shared},
+            spared_again={} if self.spared is None else rows_again(self.spared, self.sets),
         )
 
     @classmethod
