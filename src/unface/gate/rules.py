@@ -108,7 +108,7 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
             useful = [one for one in space.utility if one.is_usefulness]
             kept = [one for one in useful if one.measure == rule.utility and rule.on in (None, one.on)]
             outcomes = [_utility(rule, one) for one in kept]
-            if "overlap@" in rule.utility:
+            if "neighbour" in rule.utility:
                 text = f"{rule.utility} is measured among the audited pictures, which is no usefulness"
                 outcomes = [inconclusive(f"{text}; audit with --utility and name a measure such as knn")]
             elif not kept:

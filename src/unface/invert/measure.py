@@ -11,7 +11,7 @@ from unface.faces import Detector
 from unface.invert.ports import Ledger
 from unface.judge import Recogniser, Threshold, face_frames
 from unface.judge.template import FARS, Tally, tally, template_thresholds, unit_rows
-from unface.metrics import Replicates, Scheme, difference_interval, identity_weights, roc
+from unface.metrics import Replicates, Scheme, identity_weights, paired_interval, roc
 from unface.pairs import all_mated, cosine_space, pair_up, sample_impostors
 from unface.result.inversion import (
     EqualError,
@@ -213,8 +213,9 @@ def _less(raw: Tally, erased: Tally, kind: str, at: int) -> Estimate:
     compared = getattr(raw, f"{kind}_of")
     weights = target_weights(len(compared))
     values = (weights @ accepted) / np.maximum(weights @ compared, np.finfo(float).tiny)
-    change = float(accepted.sum() / compared.sum())
-    return Estimate.within(change, difference_interval(change, Replicates(values, mirrored=True)))
+    people = int(np.count_nonzero(compared))
+    ends = paired_interval(accepted / compared.sum(), Replicates(values, mirrored=True), people)
+    return Estimate.within(float(accepted.sum() / compared.sum()), ends)
 
 
 def target_weights(count: int) -> NDArray[np.float64]:

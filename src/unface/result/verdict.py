@@ -51,7 +51,7 @@ def kept_words(kept: Kept) -> str:
     """k-NN accuracy before and after, as one sentence."""
     if not kept.is_usefulness:
         share = f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
-        return f"{share} of nearest neighbours among the audited pictures stay the same."
+        return f"{share} of the nearest audited pictures of other people stay the same."
     measure = _PREFERRED.get(kept.measure, kept.measure)
     return f"{measure} on {kept.on}: {percent(kept.raw.value)} → {percent(kept.erased.value)}."
 

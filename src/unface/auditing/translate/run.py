@@ -12,7 +12,7 @@ from unface.data import EmbeddingSet, Source, read_embeddings
 from unface.errors import UnfaceError
 from unface.judge.judge import Threshold
 from unface.judge.template import Tally, learn_translation, stranger_thresholds, tally, template_thresholds
-from unface.metrics import Replicates, Scheme, difference_interval, identity_weights
+from unface.metrics import Replicates, Scheme, identity_weights, paired_interval
 from unface.probe import RoleRows
 from unface.result.numbers import Estimate, Share
 
@@ -157,6 +157,7 @@ def _change(found: Tally, raw: Tally, at: int) -> Estimate | None:
         return None
     weights = identity_weights(Scheme.DOUBLE_OR_NOTHING, len(found.other_of), 2000, 0, "templates")
     total = np.maximum(weights @ found.other_of, np.finfo(float).tiny)
-    values = weights @ (found.other[at] - raw.other[at]) / total
-    change = found.rate("other", at) - raw.rate("other", at)
-    return Estimate.within(change, difference_interval(change, Replicates(values, mirrored=True)))
+    more = found.other[at] - raw.other[at]
+    values, changes = weights @ more / total, more / found.other_of.sum()
+    ends = paired_interval(changes, Replicates(values, mirrored=True), int(np.count_nonzero(found.other_of)))
+    return Estimate.within(found.rate("other", at) - raw.rate("other", at), ends)
