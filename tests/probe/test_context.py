@@ -178,6 +178,29 @@ def test_pairs_that_share_a_group_are_suspects_also_where_strangers_often_do() -
     assert found.suspects == np.count_nonzero(shared & (pairs.scores >= trial.thresholds[FAR])) > 0
 
 
+def test_pairs_of_different_groups_are_counted_alone() -> None:
+    """Of six pictures one is of an event of its own, one of no known event, and four are of two shared events."""
+    embeddings, trial, roles, weights = without_shoots()
+    events = np.array([-1, 0, 1, 1, 0, 2])[np.arange(len(embeddings)) % IMAGES]
+    groups = GroupContext("event", np.where(events == 2, 100 + embeddings.identities, events))
+    found = adjust_for_context(trial, FAR, groups, roles.test, weights, 0)
+    assert found is not None
+    assert found.apart is not None
+    pairs = trial.mated[0]
+    first, second = groups.codes[pairs.rows].T
+    apart = (first != second) & (first >= 0) & (second >= 0)
+    assert found.apart.mated == np.count_nonzero(apart) == 8 * roles.test.count  # of ten known pairs two share theirs
+    assert found.apart.accepted == np.count_nonzero(apart & (pairs.scores >= trial.thresholds[FAR]))
+    assert found.apart.people == roles.test.count
+    share = found.apart.accepted / found.apart.mated
+    assert found.apart.interval.low < share < found.apart.interval.high
+    assert 1 < found.apart.effective_n <= found.apart.mated
+    everywhere = GroupContext("one", np.zeros(len(embeddings), np.int64))
+    together = adjust_for_context(trial, FAR, everywhere, roles.test, weights, 0)
+    assert together is not None
+    assert together.apart is None
+
+
 def test_groups_that_only_one_identity_has_leave_nothing_to_compare() -> None:
     """Each identity is a group of its own: no mated pair is like any impostor pair, so there is no adjusted TAR."""
     embeddings, trial, roles, weights = without_shoots()

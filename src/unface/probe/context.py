@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.metrics import Interval, rate_interval
+from unface.metrics import Interval, effective_trials, rate_interval
 from unface.probe.kshot import RoleRows
 from unface.probe.measure import Bootstrap
 from unface.probe.trial import Trial
@@ -18,6 +18,7 @@ _QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _MATED_QUANTILES = tuple(number / 50 for number in range(1, 50))
 _LEFT_OUT = (0.9, 0.99, 0.999)
 _PAIRS_AT_ONCE = 65_536
+_OF_A_PAIR = ("identities", "scores")
 
 
 class Context(Protocol):
@@ -81,6 +82,17 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """Mated pairs of two groups, such as two photo shoots: how many, and how many are accepted."""
+
+    accepted: int
+    mated: int
+    people: int
+    interval: Interval
+    effective_n: float
+
+
+@dataclass(frozen=True)
 class ContextAdjusted:
     """TAR with mated pairs reweighted so that their context similarity is distributed as that of impostors."""
 
@@ -97,6 +109,8 @@ class ContextAdjusted:
     accepted: int
     """Accepted mated pairs whose context is known."""
     left_out: tuple[LeftOut, ...]
+    apart: Apart | None
+    """None where the context is no column of groups, or no mated pair is of two of them."""
 
 
 def adjust_for_context(
@@ -127,6 +141,7 @@ def adjust_for_context(
         suspects=int(np.count_nonzero(accepted & suspect)),
         accepted=int(np.count_nonzero(accepted)),
         left_out=tuple(left for cut in cuts if (left := _left_out(float(cut), mated, accepted)).mated),
+        apart=_apart(trial, far, known & (mated == 0), bootstrap) if isinstance(context, GroupContext) else None,
     )
 
 
@@ -143,6 +158,19 @@ def pair_weights(mated: NDArray[np.float64], impostor: NDArray[np.float64]) -> t
     impostor_share = np.bincount(impostor_bin, minlength=bins) / len(impostor)
     ratio = np.divide(impostor_share, mated_share, out=np.zeros(bins), where=mated_share > 0)
     return ratio[mated_bin], float(impostor_share[mated_share > 0].sum())
+
+
+def _apart(trial: Trial, far: float, apart: NDArray[np.bool_], bootstrap: Bootstrap) -> Apart | None:
+    mated = int(np.count_nonzero(apart))
+    if not mated:
+        return None
+    identities, scores = (np.concatenate([getattr(part, name) for part in trial.mated]) for name in _OF_A_PAIR)
+    accepted = int(np.count_nonzero(scores[apart] >= trial.thresholds[far]))
+    people = len(np.unique(identities[apart]))
+    replicates = bootstrap.tar(trial, far, apart.astype(np.float64))
+    interval = rate_interval(accepted, mated, replicates, people, bootstrap.level)
+    effective = effective_trials(accepted / mated, replicates.variance(), people, mated)
+    return Apart(accepted, mated, people, interval, effective)
 
 
 def _left_out(cut: float, similarity: NDArray[np.float64], accepted: NDArray[np.bool_]) -> LeftOut:
