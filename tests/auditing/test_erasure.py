@@ -175,3 +175,31 @@ def test_removing_more_directions_than_vectors_vary_in_is_a_finding() -> None:
         quick(thin, rank=7), "isp"
     )
     assert "directions removed carry" not in about(quick(thin, rank=5), "isp")
+
+
+def test_unlike_rates_on_test_people_stand_beside_their_change() -> None:
+    """Calibrated thresholds of two spaces may accept unlike shares of test impostors: part of a change is theirs."""
+    result, seen = several(), 0
+    for one in result.spaces[1:]:
+        for change in one.changes:
+            other = result.space(change.against)
+            assert other is not None
+            ours, theirs = one.worst_at(change.k, change.far), other.worst_at(change.k, change.far)
+            assert ours is not None
+            assert theirs is not None
+            assert ours.achieved_far is not None
+            assert theirs.achieved_far is not None
+            low, high = sorted((ours.achieved_far.value, theirs.achieved_far.value))
+            assert (change.same_rate is not None) == (high > 1.5 * low)
+            if change.same_rate is not None:
+                seen += 1
+                assert change.same_rate.achieved_far == ours.achieved_far
+                assert change.same_rate.against_achieved_far == theirs.achieved_far
+                for point, here in ((ours, change.same_rate.tar), (theirs, change.same_rate.against_tar)):
+                    assert point.tar is not None
+                    assert here.denominator == point.tar.denominator
+                    if point.achieved_far.value > point.far:  # a stricter threshold than the calibrated one
+                        assert here.numerator <= point.tar.numerator
+                    else:
+                        assert here.numerator >= point.tar.numerator - 3
+    assert seen

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.audit_coverage import Population, gap_is_claimed
 
 from tests.kit.results import AuditResult
 from unface import Protocol, audit
 from unface.auditing import Exposures
-from unface.auditing.exposure.run import worst_tenth
+from unface.auditing.exposure.run import group_tars, worst_tenth
 from unface.data import EmbeddingSet, make_identities
+from unface.pairs import all_mated, cosine_space, pair_up
 from unface.result.readings import EXPOSED_FILE
+from unface.score import Draws, Mated, thresholds
 
 SECRET, GROUPS = "Ada Lovelace", ("Northerner", "Southerner")
 
@@ -21,9 +24,9 @@ SECRET, GROUPS = "Ada Lovelace", ("Northerner", "Southerner")
 @cache
 def audited() -> AuditResult:
     """Two groups; pictures of the first vary less, so that they are linked more often. One person is a group alone."""
-    made = make_identities(160, 6, 16, between=1.2, seed=2)
+    made = make_identities(240, 6, 16, between=1.2, seed=2)
     second = made.identities % 2 == 1
-    means = np.array([made.vectors[made.identities == code].mean(axis=0) for code in range(160)])[made.identities]
+    means = np.array([made.vectors[made.identities == code].mean(axis=0) for code in range(240)])[made.identities]
     vectors = np.where(second[:, None], made.vectors, 0.6 * made.vectors + 0.4 * means)
     people = EmbeddingSet.from_arrays(
         vectors,
@@ -85,18 +88,46 @@ def test_the_worst_tenth_counts_a_person_in_part() -> None:
     assert worst_tenth(tar[None], np.array([[2.0, 0.0, 2.0, 0.0]])) == 0.5
 
 
-def test_groups_of_one_person_are_left_out_and_said() -> None:
-    made = make_identities(60, 5, 8, between=1.5, seed=2)
-    alone = EmbeddingSet.from_arrays(
-        made.vectors, made.identities.astype(str), labels={"club": [f"c{code // 2}" for code in made.identities]}
+def test_groups_of_fewer_than_twenty_people_have_no_tar_and_no_gap() -> None:
+    made = make_identities(240, 3, 8, between=1.5, seed=2)
+    clubs = np.where(np.arange(240) % 3 > 0, "large", np.char.add("small ", (np.arange(240) % 4).astype(str)))
+    people = EmbeddingSet.from_arrays(
+        made.vectors, made.identities.astype(str), labels={"club": clubs[made.identities].tolist()}
     )
     settings = Protocol(far=0.05, k=("all",), probe=["cosine"], seeds=1, bootstraps=100, group="club", threads=1)
-    result = audit(alone, eraser=(), parts=(Exposures(),), protocol=settings)
+    result = audit(people, eraser=(), parts=(Exposures(),), protocol=settings)
     found = Exposures.of(result)
     assert found is not None
-    assert found.single > 0
-    assert all(group.people >= 2 for group in found.spaces[0].groups)
-    assert any("groups of one test person" in missing for missing in result.not_measured)
+    assert found.few == 4
+    (large,) = found.spaces[0].groups
+    assert 20 <= large.people < result.roles.test
+    assert found.spaces[0].gap is None
+    assert any("fewer than 20 test people" in missing for missing in result.not_measured)
+
+
+@pytest.mark.parametrize("groups", [2, 6])
+def test_groups_that_do_not_differ_are_rarely_said_to(groups: int) -> None:
+    """Of 100 sets of equal groups 5 may be; normal intervals of each group's few people say it of 9 to 20."""
+    population = Population("heavy", between=0.8, fewest=2, most=6)
+    assert sum(gap_is_claimed(population, groups, 1e-3, number) for number in range(100)) <= 9
+
+
+def test_a_group_that_is_linked_far_more_often_is_found_among_six() -> None:
+    """Power: pictures of one group of 30 lie half as far apart as those of five others."""
+    found = 0
+    for number in range(20):
+        easy, hard = (
+            Population("Gaussian", between, 3, 3).draw(count, 1, number) for between, count in ((1.6, 30), (0.8, 150))
+        )
+        vectors, codes = np.concatenate([easy[0], hard[0]]), np.concatenate([easy[1], hard[1] + 30])
+        known, others = Population("Gaussian", 0.8, 3, 3).draw(80, 2, number)
+        (limit,) = thresholds(pair_up(cosine_space(known), others), [1e-2], people=80, threads=1)
+        mated = all_mated(pair_up(cosine_space(vectors), codes))
+        of = np.arange(180) // 30
+        _, gap = group_tars(of, Mated(mated.identities, mated.scores, 180), limit, Draws(replicates=500))
+        assert gap is not None
+        found += gap.low > 0 and gap.higher == 1
+    assert found >= 18
 
 
 def test_groups_of_people_do_not_change_what_tar_is_adjusted_for() -> None:
@@ -124,8 +155,7 @@ def test_groups_of_people_do_not_change_what_tar_is_adjusted_for() -> None:
     assert grouped.source.columns == {"context": "wall", "group": "gender"}
     groups = Exposures.of(grouped)
     assert groups is not None
-    assert groups.column == "gender"
-    assert sum(group.people for group in groups.spaces[0].groups) == grouped.roles.test
+    assert (groups.column, groups.few) == ("gender", 2)
     assert audited_with(group="gender").raw.points[0].context_adjusted is None
     for shoots in ("shoot", "own"):  # it varies within a person, or nobody shares it
         one = audited_with(group=shoots)

@@ -53,8 +53,10 @@ from tests.kit.results import (
     refused,
     release,
     result,
+    same_rate,
     searched,
     searches,
+    share,
     translated,
     translated_at,
     validation,
@@ -106,6 +108,19 @@ def _coarse_audit() -> AuditResult:
     )
     left = (point(0.02, 0.015, 0.025), point(0.03, 0.02, 0.04, k=1, calibrate_tar=0.5), refused(needed=None))
     return audited(raw(*points), erased("isp", *left, fit_identities=5), findings=[WARNING, NOTE])
+
+
+def _shoots() -> AuditResult:
+    """Most of what is left are pairs of one shoot; the thresholds of the two spaces accept unlike shares on test."""
+    before = in_context(0.18, 0.15, 0.21, overlap=0.9, apart=share(0.17, 0.14, 0.2))
+    after = in_context(0.024, 0.019, 0.03, overlap=0.9, apart=share(0.021, 0.016, 0.027))
+    changes = [
+        change(-0.065, -0.09, -0.04, against="raw", same_rate=same_rate(0.24, 0.28)),
+        change(-0.02, -0.03, -0.01),
+    ]
+    isp = erased("isp", point(0.235, 0.2, 0.27, context_adjusted=after), changes=changes)
+    control = erased("random", point(0.255, 0.22, 0.29), control=True)
+    return audited(raw(point(0.3, 0.28, 0.32, context_adjusted=before)), isp, control)
 
 
 def _compared() -> AuditResult:
@@ -280,6 +295,7 @@ def documents() -> dict[str, Document]:
         "audit/invalid": Document(invalid_audit, PASSES, "inconclusive"),
         "audit/invalid-no-policy": Document(_broken_audit, state="inconclusive"),
         "audit/coarse": Document(_coarse_audit, UNKNOWN, "inconclusive"),
+        "audit/shoots": Document(_shoots, state="warned"),
         "audit/empty": Document(_bare_audit),
         "audit/two-erasers": Document(_two_erasers, {**PASSES, "space": "isp"}, "passed"),
         "audit/two-erasers-no-policy": Document(_two_erasers, state="warned"),
@@ -327,7 +343,7 @@ def _parts_without_rows() -> AuditResult:
         made,
         albums=_albums_of_one(),
         search=searches(searched(opened=None)),
-        exposure=exposures(None, single=3),
+        exposure=exposures(None, few=3),
         translate=translated(translated_at(1e-2, None), encoder=None),
         inversion=_stuck_inversion(),
         attribution=encoder(swapped=False),

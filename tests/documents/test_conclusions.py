@@ -1,5 +1,6 @@
 """If these fail, an audit concludes something that its numbers do not say, or keeps from its reader what voids them."""
 
+import tomllib
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -35,12 +36,15 @@ from tests.kit.results import (
     point,
     raw,
     refused,
+    same_rate,
     searched,
     searches,
+    share,
     translated,
     translated_at,
     with_parts,
 )
+from unface.report.opening import audit_opening
 
 declare("audit/conclusions.txt")
 Found = Sequence[tuple[str, str]]
@@ -150,6 +154,20 @@ def _leakage() -> dict[str, Case]:
         "the shoot cannot be told": Case(
             checked(controls(), point(context_adjusted=in_context(0.0, 0.0, 0.03, overlap=0.2))), [same]
         ),
+        "the shoot is one of a few": Case(
+            checked(controls(), point(context_adjusted=in_context(0.04, 0.03, 0.06, apart=share(0.03, 0.02, 0.04)))),
+            [same],
+            ("groups ('shoot'): 3.0 % [2.0, 4.0]", "do: 4.0 % [3.0, 6.0]", "8.4 %"),
+        ),
+        "the shoot cannot be told, but is one of a few": Case(
+            checked(
+                controls(),
+                point(context_adjusted=in_context(0.04, 0.0, 0.3, overlap=0.2, apart=share(0.03, 0.02, 0.04))),
+            ),
+            [same],
+            ("groups ('shoot'): 3.0 % [2.0, 4.0]",),
+            ("4.0 % [0.0, 30.0]",),
+        ),
         "thresholds carry over": Case(checked(controls(), point(achieved=2.9e-4, chance=2.9e-4))),
         "thresholds do not carry over": Case(
             checked(controls(), point(achieved=3.1e-4, chance=3.1e-4)), [("warning", "thresholds")]
@@ -196,6 +214,30 @@ def _erasure() -> dict[str, Case]:
         "no better than a random subspace": Case(erasing(change(0.0, -0.01, 0.01)), [worse]),
         "no better than label-free PCA": Case(erasing(change(0.01, 0.0, 0.02, against="pca")), [worse]),
         "beats a random subspace": Case(erasing(change(-0.02, -0.03, -0.01)), (), ("2.0 %", "3.0 %")),
+        "thresholds that accept more before": Case(
+            erasing(change(-0.02, -0.03, -0.01, against="raw", same_rate=same_rate(0.0234, 0.0567))),
+            [("note", "thresholds")],
+        ),
+        "thresholds that accept none before": Case(
+            erasing(change(-0.02, -0.03, -0.01, against="raw", same_rate=same_rate(0.0234, 0.0567, against=0.0))),
+            [("note", "thresholds")],
+        ),
+        "thresholds of a control that accept more": Case(
+            erasing(change(-0.02, -0.03, -0.01, same_rate=same_rate(0.0234, 0.0567)))
+        ),
+        "pairs of different shoots after erasure": Case(
+            audited(
+                raw(point(0.3, 0.2, 0.4, context_adjusted=in_context(0.2, 0.1, 0.3, apart=share(0.19, 0.1, 0.3)))),
+                erased(
+                    "isp",
+                    point(
+                        0.235, 0.2, 0.3, context_adjusted=in_context(0.024, 0.01, 0.04, apart=share(0.02, 0.01, 0.03))
+                    ),
+                ),
+            ),
+            (),
+            ("19.0 % [10.0, 30.0] → 2.0 % [1.0, 3.0]", "20.0 % [10.0, 30.0] → 2.4 % [1.0, 4.0]"),
+        ),
         "worse than another eraser": Case(erasing(change(0.02, 0.01, 0.03, against="leace"))),
         "worse at another k and rate alone": Case(
             erasing(change(-0.2, -0.3, -0.1), change(0.5, 0.4, 0.6, k=1), change(0.5, 0.4, 0.6, far=1e-3))
@@ -268,7 +310,7 @@ def _parts() -> dict[str, Case]:
         "a map that beats chance": Case(with_parts(made, translate=strong), [("note", "translate")]),
         "inverted": Case(with_parts(made, inversion=stuck), [("warning", "inversion"), ("note", "inversion")]),
         "groups differ": Case(with_parts(made, exposure=exposures()), [("warning", "groups")]),
-        "groups may differ": Case(with_parts(made, exposure=exposures(single=3, low=0.0))),
+        "groups may differ": Case(with_parts(made, exposure=exposures(few=3, low=0.0))),
         "no groups": Case(with_parts(made, exposure=exposures(None))),
         "searched without an open set": Case(with_parts(made, search=searches(searched(opened=None)))),
         "searched": Case(with_parts(made, search=searches())),
@@ -364,3 +406,17 @@ def test_readings_are_the_headline_one_of_each_k_and_rate_and_those_of_the_parts
         ("template recovered", "isp", "FAR 1e-3", 0.1, "lower", False, ""),
         ("knn", "isp", "objects.parquet", pytest.approx(0.72), "higher", False, ""),
     ]
+
+
+def test_what_is_left_of_one_shoot_decides_neither_the_suggested_policy_nor_what_to_do() -> None:
+    """All pairs: 23.5 % after erasure; pairs from different shoots 0.6 %, weighted as strangers share them 0.7 %."""
+    after = in_context(0.007, 0.005, 0.009, apart=share(0.006, 0.004, 0.008))
+    before = in_context(0.18, 0.15, 0.21, apart=share(0.17, 0.14, 0.2))
+    isp = erased("isp", point(0.235, 0.2, 0.27, context_adjusted=after), changes=[change(-0.065, -0.09, -0.04)])
+    opening = audit_opening(audited(raw(point(0.3, 0.28, 0.32, context_adjusted=before)), isp), None)
+    assert opening.title == "No policy set (would pass the suggested one)"
+    rules = tomllib.loads(opening.suggestion)["require"]
+    assert [rule.get("different_groups", False) for rule in rules] == [True, False]
+    assert [rule.get("context_adjusted", False) for rule in rules] == [False, True]
+    assert "17.0 %, after erasure 0.60 %" in opening.how_bad
+    assert not any("Remove more" in step for step in opening.steps)

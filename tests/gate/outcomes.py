@@ -26,6 +26,7 @@ from tests.kit.results import (
     raw,
     refused,
     release,
+    share,
     validation,
     view,
 )
@@ -88,6 +89,11 @@ def _copied(low: float) -> Readable:
 
 def _adjusted(overlap: float, value: float | None = 0.005) -> Readable:
     context = in_context(0.005, 0.003, 0.008, overlap=overlap).model_copy(update={"value": value})
+    return audited(raw(point(0.03, 0.02, 0.04, context_adjusted=context)))
+
+
+def _apart(value: float) -> Readable:
+    context = in_context(0.005, 0.003, 0.008, apart=share(value, value - 0.001, value + 0.001))
     return audited(raw(point(0.03, 0.02, 0.04, context_adjusted=context)))
 
 
@@ -216,6 +222,13 @@ def _audits() -> dict[str, Outcome]:
         "context hardly overlaps": Outcome(_adjusted(0.499), {**FAILS, "context_adjusted": True}, OPEN),
         "context without a value": Outcome(_adjusted(0.9, None), {**FAILS, "context_adjusted": True}, OPEN),
         "no context": Outcome(audited(raw()), {**FAILS, "context_adjusted": True}, OPEN),
+        "different groups": Outcome(_apart(0.006), {**FAILS, "different_groups": True}, PASSED, (0.006, 0.005, 0.007)),
+        "different groups above": Outcome(_apart(0.02), {**FAILS, "different_groups": True}, FAILED),
+        "different groups are not all pairs": Outcome(_apart(0.006), FAILS, FAILED),
+        "different groups, not measured": Outcome(_adjusted(1.0), {**FAILS, "different_groups": True}, OPEN),
+        "different groups and adjusted": Outcome(
+            _apart(0.006), {**FAILS, "different_groups": True, "context_adjusted": True}, OPEN
+        ),
         "the raw space by name": Outcome(audited(raw(), erased()), {**FAILS, "space": "raw"}, FAILED),
         "the one eraser": Outcome(audited(raw(), erased()), FAILS, PASSED),
         "everything named": Outcome(

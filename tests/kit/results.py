@@ -42,6 +42,7 @@ from unface.result.audit import (
     MeasuredProtocol,
     Point,
     RoleCounts,
+    SameRate,
     SpaceResult,
 )
 from unface.result.certificate import CertificateResult
@@ -287,9 +288,34 @@ def refused(*, k: int = 4, far: float = 1e-6, probe: str = "lda", needed: int | 
     return point(None, k=k, far=far, probe=probe, resolution="refused", worst=False, needed=needed)
 
 
-def change(value: float, low: float, high: float, *, against: str = "random", k: int = 4, far: float = 1e-4) -> Change:
+def change(
+    value: float,
+    low: float,
+    high: float,
+    *,
+    against: str = "random",
+    k: int = 4,
+    far: float = 1e-4,
+    same_rate: SameRate | None = None,
+) -> Change:
     return Change(
-        against=against, k=k, far=far, probe="lda", against_probe="ridge", value=value, low=low, high=high, level=0.95
+        against=against,
+        k=k,
+        far=far,
+        probe="lda",
+        against_probe="ridge",
+        value=value,
+        low=low,
+        high=high,
+        level=0.95,
+        same_rate=same_rate,
+    )
+
+
+def same_rate(here: float, there: float, achieved: float = 1e-4, against: float = 2.6e-4) -> SameRate:
+    """TAR with thresholds of the test people; achieved rates are those of the calibrated ones."""
+    return SameRate(
+        tar=rate(here), against_tar=rate(there), achieved_far=rate(achieved), against_achieved_far=rate(against)
     )
 
 
@@ -303,7 +329,14 @@ def kept(
 
 
 def in_context(
-    value: float, low: float, high: float, *, overlap: float = 1.0, suspects: float = 0.5, unknown: float = 0.0
+    value: float,
+    low: float,
+    high: float,
+    *,
+    overlap: float = 1.0,
+    suspects: float = 0.5,
+    unknown: float = 0.0,
+    apart: Share | None = None,
 ) -> ContextAdjusted:
     return ContextAdjusted(
         context="shoot",
@@ -316,6 +349,7 @@ def in_context(
         effective_pairs=100.0,
         suspects=rate(suspects),
         without_suspects=[],
+        apart=apart,
     )
 
 
@@ -728,7 +762,7 @@ def searches(*found: SpaceSearch) -> SearchResults:
     return SearchResults(k=4, people=25, searches=list(found or usual))
 
 
-def exposures(column: str | None = "region", *, single: int = 0, low: float = 0.01) -> ExposureResults:
+def exposures(column: str | None = "region", *, few: int = 0, low: float = 0.01) -> ExposureResults:
     """How TAR is spread over people; ``low`` is the lower end of the gap between two groups."""
     groups = [GroupTar(group=n, people=people, tar=share(0.1 * n, 0, 0.5)) for n, people in ((1, 12), (2, 13))]
     gap = GroupGap(higher=2, lower=1, value=0.1, low=low, high=0.2, level=0.95)
@@ -742,7 +776,7 @@ def exposures(column: str | None = "region", *, single: int = 0, low: float = 0.
         groups=groups if column else [],
         gap=gap if column else None,
     )
-    return ExposureResults(k=4, far=1e-3, column=column, single=single, spaces=[one])
+    return ExposureResults(k=4, far=1e-3, column=column, few=few, spaces=[one])
 
 
 def translated_at(

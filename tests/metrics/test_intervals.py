@@ -11,6 +11,7 @@ from unface.metrics import (
     Replicates,
     difference_interval,
     effective_trials,
+    paired_interval,
     rate_interval,
     wilson,
     zero_bound,
@@ -173,6 +174,32 @@ def test_a_difference_takes_off_a_third_of_the_second_order_and_never_half_of_th
     assert difference_interval(0.0, mild).high == pytest.approx(1.959964 * np.sqrt(5 - 0.36 / 3))
     wild = Replicates(both @ [2.0, -1.0] + 60 * both.prod(axis=1), mirrored=True)
     assert difference_interval(0.0, wild).high == pytest.approx(1.959964 * np.sqrt(2.5))
+
+
+def test_a_difference_in_which_nobody_changed_is_bounded_by_the_people() -> None:
+    nothing = paired_interval(np.zeros(60), plain(np.zeros(500)), 60)
+    assert (nothing.low, nothing.high) == pytest.approx((-zero_bound(60), zero_bound(60)))
+
+
+@pytest.mark.parametrize("changed", [1, 2, 5])
+def test_a_difference_with_few_people_behind_it_reaches_as_far_as_wilsons_interval(changed: int) -> None:
+    """A few of 1,000 people lose their only pair: the far end is Wilson's, the near one is not beyond it."""
+    changes = np.where(np.arange(1000) < changed, -1e-3, 0.0)
+    half = np.random.default_rng(0).choice((0.0, 2.0), size=(1000, 1000))
+    replicates = Replicates(np.vstack([half, 2 - half]) @ changes, mirrored=True)
+    found, honest = paired_interval(changes, replicates, 1000), wilson(changed, 1000)
+    assert found.low == pytest.approx(-honest.high, rel=0.03)
+    assert found.high > -honest.low
+    mirror = paired_interval(-changes, Replicates(-replicates.values, mirrored=True), 1000)
+    assert (mirror.low, mirror.high) == pytest.approx((-found.high, -found.low))
+
+
+def test_a_difference_with_many_people_behind_it_is_the_normal_one() -> None:
+    changes = np.random.default_rng(1).normal(0.1, 0.3, 2000) / 2000
+    half = np.random.default_rng(0).choice((0.0, 2.0), size=(500, 2000))
+    replicates = Replicates(np.vstack([half, 2 - half]) @ changes, mirrored=True)
+    found, normal = paired_interval(changes, replicates, 2000), difference_interval(changes.sum(), replicates)
+    assert ends(found) == pytest.approx(ends(normal), rel=0.02)
 
 
 def ends(interval: Interval) -> tuple[float, float]:

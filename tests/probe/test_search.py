@@ -23,6 +23,7 @@ def test_counts_are_those_of_ranking_every_query_by_hand() -> None:
     mate, other = np.where(same, scores, -np.inf).max(axis=1), np.where(same, -np.inf, scores)
     assert found.mate == pytest.approx(mate, abs=1e-6)
     assert found.other == pytest.approx(other.max(axis=1), abs=1e-6)
+    assert (found.stranger == people[other.argmax(axis=1)]).all()
     assert (found.ahead == (other >= mate[:, None]).sum(axis=1)).all()
     first = people[np.argmax(scores, axis=1)] == people
     assert (found.hit_rates(found.gallery, 1) == first).all()
@@ -39,7 +40,7 @@ def test_equal_scores_go_against_the_attacker() -> None:
 
 def test_smaller_galleries_are_the_mean_over_all_ways_to_draw_one() -> None:
     """Two mates, six others, three of them ahead: a gallery of five draws three of the six."""
-    found = Searched(*(np.array([value] * 9) for value in (0, 0.5, 3, 0.9, 2)))
+    found = Searched(*(np.array([value] * 9) for value in (0, 0.5, 3, 0.9, 1, 2)))
     draws = list(combinations([1, 1, 1, 0, 0, 0], 3))
     for first in (1, 2, 3):
         expected = np.mean([sum(draw) < first for draw in draws])

@@ -11,8 +11,10 @@ import pytest
 
 from tests.probe.small import AllPairs, all_pairs, people, roles_of
 from unface.metrics import TarAtFar, tar_at_far, threshold_replicates
+from unface.pairs import Histogram
 from unface.probe import PROBES, Panel, Plan, Setting, Trial, Variant, pick_probes, run_panel
 from unface.probe.kshot import RoleRows, Shot, draw_shot
+from unface.probe.trial import OnTest, accepted_on_test
 from unface.threads import one_blas_thread
 
 PEOPLE = people(40, 6, 6, between=1.2)
@@ -179,3 +181,22 @@ def test_a_k_at_which_every_rate_is_refused_has_no_trial_but_says_how_many_would
     found = panel(replace(PLAN, fars=(1e-6,)))
     assert found.trials == {}
     assert found.resolved[1].needed[1e-6] > ROLES.calibrate.count
+
+
+@EACH
+def test_thresholds_of_the_test_identities_themselves_are_as_strict_as_asked(name: str, k: int) -> None:
+    """A bin of the histogram is too strict by less than its width: here one pair or two."""
+    trial = panel().trials[name, k]
+    parts = [by_hand(name, trial.setting, shot, shot.test) for shot in drawn(name, k)]
+    mated, impostor = (np.concatenate([getattr(part, kind) for part in parts]) for kind in ("mated", "impostor"))
+    for far in FARS:
+        exact, found = tar_at_far(mated, impostor, far), trial.on_test[far]
+        assert (found.mated, found.impostors) == (exact.mated, exact.impostors)
+        assert exact.false_accepts - 3 <= found.false_accepts <= far * exact.impostors
+        assert exact.accepted - 3 <= found.accepted <= exact.accepted
+
+
+def test_where_no_bin_is_as_strict_as_asked_nothing_is_accepted() -> None:
+    mated, impostors = (Histogram(0.0, 0.5, np.array(counts)) for counts in ([1, 3], [5, 5]))
+    assert accepted_on_test([mated], [impostors, impostors], 0.5) == OnTest(3, 4, 10, 20)
+    assert accepted_on_test([mated], [impostors], 0.4) == OnTest(0, 4, 0, 10)

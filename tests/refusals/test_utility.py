@@ -68,7 +68,7 @@ test_refused = table(
     task("numbers-for-words", lambda: labelled_task(split_by(0.5, 0.5, 1.5, 1.5)), "'split'", "float", code="vectors"),
     task("too-many-neighbours", lambda: labelled_task(split_by(*WHOLE), k=3), "k is 3", "1 to 2"),
     task("no-neighbours", lambda: labelled_task(split_by(*WHOLE), k=0), "k is 0", "1 to 2"),
-    task("as-many-neighbours-as-rows", lambda: neighbour_task(split_by(*["train"] * 6), k=6), "k is 6", "1 to 5"),
+    task("as-many-neighbours-as-rows", lambda: neighbour_task(split_by(*["train"] * 6), k=6), "k is 6", "1 to 3"),
     task("no-column", lambda: copy_task(split_by(*["train"] * 4)), "'copy_of'", "'split'"),
     task("no-queries", lambda: copy_task(copies(at_angles(0, 9, 40), [])), "3 rows", "0 name 0", where="copies"),
     task("copies-of-one-row", lambda: copy_task(copies(at_angles(0, 9), ALONE)), "2 rows", "3 name 1", where="copies"),

@@ -39,12 +39,12 @@ def test_neighbours_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.Monk
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((300, 6)).astype(np.float32)
     vectors[100:200] = vectors[:100]
-    whole = nearest(vectors, vectors, 7, own=np.arange(300))
+    whole = nearest(vectors, vectors, 7, apart=(np.arange(300), np.arange(300)))
     for queries, references, run in [(7, 11, 3), (64, 50, 1), (300, 1, 32)]:
         monkeypatch.setattr(module, "_QUERIES_AT_ONCE", queries)
         monkeypatch.setattr(module, "_REFERENCES_AT_ONCE", references)
         monkeypatch.setattr(module, "_RUN", run)
-        np.testing.assert_array_equal(nearest(vectors, vectors, 7, own=np.arange(300)), whole)
+        np.testing.assert_array_equal(nearest(vectors, vectors, 7, apart=(np.arange(300), np.arange(300))), whole)
 
 
 @settings(max_examples=60)
@@ -66,7 +66,7 @@ def test_of_references_that_are_all_the_same_the_first_are_the_neighbours_in_lit
     """256 × 60,000 ties, which take 300 MB as candidates."""
     references = np.ones((60_000, 4), np.float32)
     tracemalloc.start()
-    found = nearest(references[:256], references, 3, own=np.arange(256))
+    found = nearest(references[:256], references, 3, apart=(np.arange(256), np.arange(60_000)))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found.tolist() == [[row for row in range(4) if row != query][:3] for query in range(256)]
@@ -86,11 +86,26 @@ def test_scores_closer_than_float32_products_can_tell_are_told_apart() -> None:
 
 def test_a_query_is_not_its_own_neighbour_but_its_double_is() -> None:
     vectors = np.array(at_angles(0, 0, 50), np.float32)
-    assert nearest(vectors, vectors, 2, own=np.arange(3)).tolist() == [[1, 2], [0, 2], [0, 1]]
+    assert nearest(vectors, vectors, 2, apart=(np.arange(3), np.arange(3))).tolist() == [[1, 2], [0, 2], [0, 1]]
+
+
+def test_no_query_has_a_neighbour_of_its_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    vectors, people = rng.standard_normal((90, 5)).astype(np.float32), np.repeat(np.arange(18), 5)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    scores = np.where(people[:, None] == people, -np.inf, unit @ unit.T)
+    monkeypatch.setattr(module, "_QUERIES_AT_ONCE", 40)
+    monkeypatch.setattr(module, "_REFERENCES_AT_ONCE", 33)
+    assert (nearest(vectors, vectors, 4, apart=(people, people)) == np.argsort(-scores, axis=1)[:, :4]).all()
 
 
 def test_zeros_are_nobodys_neighbours_and_have_none() -> None:
     """The reference at 180° is as far as can be, and still nearer than zeros."""
     vectors = np.array([[0, 0], *at_angles(0, 180), [0, 0]], np.float32)
-    assert nearest(vectors, vectors, 3, own=np.arange(4)).tolist() == [[-1] * 3, [2, -1, -1], [1, -1, -1], [-1] * 3]
+    assert nearest(vectors, vectors, 3, apart=(np.arange(4), np.arange(4))).tolist() == [
+        [-1] * 3,
+        [2, -1, -1],
+        [1, -1, -1],
+        [-1] * 3,
+    ]
     assert nearest(vectors[1:2], np.zeros((4, 2), np.float32), 2).tolist() == [[-1, -1]]

@@ -231,6 +231,7 @@ def _in_words(rule: Rule, space: str) -> tuple[str, str]:
     limits = [amount(rule.tar_max, "share")] if rule.tar_max is not None else []
     limits += [amount(rule.times_chance_max, "times chance")] if rule.times_chance_max is not None else []
     what = "context-adjusted TAR" if rule.context_adjusted else "TAR"
+    what += " of pairs from different groups" if rule.different_groups else ""
     who = "worst probe" if rule.probe == "worst" else rule.probe
     return f"{what} in {space} {at}, {who}", f"at most {' and '.join(limits)}"
 
@@ -241,6 +242,7 @@ def _meaning(rule: Rule, space: str) -> str:
     match rule:
         case LeakageRule():
             adjusted = ", adjusted for context" if rule.context_adjusted else ""
+            adjusted += ", from different groups" if rule.different_groups else ""
             said = f"photo pairs of one person matched, {_vectors(space)}, at {one_in(rule.far)}{adjusted}"
         case ImprovementRule():
             less = f"fewer photo pairs of one person matched {_vectors(space)} than {_vectors(rule.beats)}"
@@ -361,4 +363,6 @@ def _no_point(rule: LeakageRule | ImprovementRule, asked: Asked) -> str | None:
         return f"asks for k = {rule.k}, and this audit measures k = {listed(asked.k)}; add --k {ks}"
     if isinstance(rule, LeakageRule) and rule.context_adjusted and not asked.context:
         return "asks for the context-adjusted TAR, which needs a column; add --group or --context"
+    if isinstance(rule, LeakageRule) and rule.different_groups and not asked.context:
+        return "asks for pairs from different groups, which needs a column of shoots; add --group"
     return None

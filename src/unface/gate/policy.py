@@ -40,6 +40,7 @@ class LeakageRule(_Table):
     k: Count | None = Field(default=None, description=_K)
     coarse: Literal["allow"] | None = Field(default=None, description=_COARSE)
     context_adjusted: bool = Field(default=False, description="true or false")
+    different_groups: bool = Field(default=False, description="true or false")
 
 
 class UtilityRule(_Table):

@@ -23,10 +23,7 @@ from unface.result.audit import AuditResult, Point, SpaceResult
 from unface.result.numbers import Kept, fewest_trials, zero_bound
 from unface.result.words import count, factor, in_percent, rate
 
-# Of the impostors' context distribution; where mated pairs reach less of it, identity and context are not separable.
-_LEAST_OVERLAP = 0.5
 _USUAL_LEVEL = 0.95
-
 _PEOPLE = ("person", "people")
 
 Unit = Literal["share", "times chance", "difference"]
@@ -109,7 +106,7 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
             useful = [one for one in space.utility if one.is_usefulness]
             kept = [one for one in useful if one.measure == rule.utility and rule.on in (None, one.on)]
             outcomes = [_utility(rule, one) for one in kept]
-            if "overlap@" in rule.utility:
+            if "neighbour" in rule.utility:
                 text = f"{rule.utility} is measured among the audited pictures, which is no usefulness"
                 outcomes = [inconclusive(f"{text}; audit with --utility and name a measure such as knn")]
             elif not kept:
@@ -137,10 +134,16 @@ def _leakage(rule: LeakageRule, space: SpaceResult, k: int, limit: float, unit: 
         probes = listed(point.probe for point in points)
         return inconclusive(f"probe {rule.probe!r} was not measured at k = {k}; the audit has {probes}")
     point = chosen[0]
-    inseparable = _no_overlap(point) if rule.context_adjusted else None
-    if inseparable is not None:
-        return inseparable
-    tar = point.context_adjusted if rule.context_adjusted else point.tar
+    unusable = None
+    if rule.context_adjusted:
+        unusable = _no_overlap(point)
+    if unusable is None and rule.different_groups:
+        unusable = _no_groups(point, rule)
+    if unusable is not None:
+        return unusable
+    adjusted = point.context_adjusted
+    apart = adjusted.apart if adjusted is not None and rule.different_groups else None
+    tar = apart or (adjusted if rule.context_adjusted else point.tar)
     scale = point.chance if unit == "times chance" else 1.0
     who = f"{point.probe} at k = {k}"
     if not scale:
@@ -151,7 +154,7 @@ def _leakage(rule: LeakageRule, space: SpaceResult, k: int, limit: float, unit: 
     measured = Measurement(
         tar.value / scale, tar.low / scale, tar.high / scale, tar.level, limit, unit, point.probe, k, point.far
     )
-    outcome = at_most(measured, f"{who}: ", point.tar.identities, chance=scale)
+    outcome = at_most(measured, f"{who}: ", (apart or point.tar).identities, chance=scale)
     return unless_beyond(_not_resolved(point, rule.coarse), outcome)
 
 
@@ -281,11 +284,20 @@ def _no_overlap(point: Point) -> Outcome | None:
         return inconclusive(
             f"no context-adjusted TAR was measured for {point.probe} at k = {point.k}; audit with --group"
         )
-    if adjusted.value is not None and adjusted.overlap >= _LEAST_OVERLAP:
+    if adjusted.separable:
         return None
     text = f"'{adjusted.context}' separates mated from impostor pairs almost completely"
     overlap = amount(adjusted.overlap, "share")
     return inconclusive(f"{text} (overlap {overlap}), so it cannot be separated from identity at k = {point.k}")
+
+
+def _no_groups(point: Point, rule: LeakageRule) -> Outcome | None:
+    if rule.context_adjusted:
+        return inconclusive("context_adjusted and different_groups ask for two numbers; give each a rule of its own")
+    if point.context_adjusted is not None and point.context_adjusted.apart is not None:
+        return None
+    text = f"no TAR of pairs from different groups was measured for {point.probe} at k = {point.k}"
+    return inconclusive(f"{text}; audit with a --group column of shoots")
 
 
 def _same_rate(far: float, other: float) -> bool:

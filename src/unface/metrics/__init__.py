@@ -13,6 +13,7 @@ from unface.metrics.intervals import (
     Replicates,
     difference_interval,
     effective_trials,
+    paired_interval,
     rate_interval,
     wilson,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "identity_weights",
     "just_above",
     "mean_tar",
+    "paired_interval",
     "partial_auc",
     "rate_interval",
     "resolution",

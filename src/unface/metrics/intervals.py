@@ -89,5 +89,23 @@ def difference_interval(estimate: float, replicates: Replicates, level: float = 
     return Interval(estimate - half, estimate + half, level)
 
 
+def paired_interval(changes: NDArray[np.float64], replicates: Replicates, people: int, level: float = 0.95) -> Interval:
+    """Interval of a difference between two rates of the same people, given what each of them adds to it.
+
+    With few of them behind it the normal interval is too short, since its variance is itself a count of a few. Wilson's
+    interval adds z²/2 successes; here as many people who change as those did are added, on the side away from zero.
+    Where nobody changed, the next one may, as often as ``zero_bound`` says.
+    """
+    estimate, total = float(changes.sum()), float(np.abs(changes).sum())
+    normal = difference_interval(estimate, replicates, level)
+    if not total:
+        half = max((normal.high - normal.low) / 2, zero_bound(people, level))
+        return Interval(estimate - half, estimate + half, level)
+    pull = float(ndtri(0.5 + level / 2)) ** 2 / 2 * float((changes**2).sum()) / total
+    half = math.hypot((normal.high - normal.low) / 2, pull)
+    away = pull if estimate else 0.0
+    return Interval(estimate - half - away * (estimate < 0), estimate + half + away * (estimate > 0), level)
+
+
 def _quantile(replicates: NDArray[np.float64], level: float) -> float:
     return float(np.quantile(replicates, 0.5 + level / 2))

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.metrics import Interval, rate_interval
+from unface.metrics import Interval, effective_trials, rate_interval
 from unface.probe.kshot import RoleRows
 from unface.probe.measure import Bootstrap
 from unface.probe.trial import Trial
@@ -15,8 +15,10 @@ from unface.seeds import stream
 
 _SAMPLED_IMPOSTORS = 200_000
 _QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+_MATED_QUANTILES = tuple(number / 50 for number in range(1, 50))
 _LEFT_OUT = (0.9, 0.99, 0.999)
 _PAIRS_AT_ONCE = 65_536
+_OF_A_PAIR = ("identities", "scores")
 
 
 class Context(Protocol):
@@ -80,6 +82,17 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class Apart:
+    """Mated pairs of two groups, such as two photo shoots: how many, and how many are accepted."""
+
+    accepted: int
+    mated: int
+    people: int
+    interval: Interval
+    effective_n: float
+
+
+@dataclass(frozen=True)
 class ContextAdjusted:
     """TAR with mated pairs reweighted so that their context similarity is distributed as that of impostors."""
 
@@ -96,6 +109,8 @@ class ContextAdjusted:
     accepted: int
     """Accepted mated pairs whose context is known."""
     left_out: tuple[LeftOut, ...]
+    apart: Apart | None
+    """None where the context is no column of groups, or no mated pair is of two of them."""
 
 
 def adjust_for_context(
@@ -126,18 +141,36 @@ def adjust_for_context(
         suspects=int(np.count_nonzero(accepted & suspect)),
         accepted=int(np.count_nonzero(accepted)),
         left_out=tuple(left for cut in cuts if (left := _left_out(float(cut), mated, accepted)).mated),
+        apart=_apart(trial, far, known & (mated == 0), bootstrap) if isinstance(context, GroupContext) else None,
     )
 
 
 def pair_weights(mated: NDArray[np.float64], impostor: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Weights that give mated pairs the impostors' distribution over bins of context similarity, and the overlap."""
-    edges = np.unique(np.quantile(impostor, _QUANTILES))
+    """Weights that give mated pairs the impostors' distribution over bins of context similarity, and the overlap.
+
+    Inside a bin mated pairs keep their own distribution. Most of them lie in the last few per cent of the impostors',
+    so that bins of impostors alone are too wide there: a TAR that is all shoot would read twice the target.
+    """
+    edges = np.unique(np.concatenate([np.quantile(impostor, _QUANTILES), np.quantile(mated, _MATED_QUANTILES)]))
     mated_bin, impostor_bin = (np.searchsorted(edges, values, side="left") for values in (mated, impostor))
     bins = len(edges) + 1
     mated_share = np.bincount(mated_bin, minlength=bins) / len(mated)
     impostor_share = np.bincount(impostor_bin, minlength=bins) / len(impostor)
     ratio = np.divide(impostor_share, mated_share, out=np.zeros(bins), where=mated_share > 0)
     return ratio[mated_bin], float(impostor_share[mated_share > 0].sum())
+
+
+def _apart(trial: Trial, far: float, apart: NDArray[np.bool_], bootstrap: Bootstrap) -> Apart | None:
+    mated = int(np.count_nonzero(apart))
+    if not mated:
+        return None
+    identities, scores = (np.concatenate([getattr(part, name) for part in trial.mated]) for name in _OF_A_PAIR)
+    accepted = int(np.count_nonzero(scores[apart] >= trial.thresholds[far]))
+    people = len(np.unique(identities[apart]))
+    replicates = bootstrap.tar(trial, far, apart.astype(np.float64))
+    interval = rate_interval(accepted, mated, replicates, people, bootstrap.level)
+    effective = effective_trials(accepted / mated, replicates.variance(), people, mated)
+    return Apart(accepted, mated, people, interval, effective)
 
 
 def _left_out(cut: float, similarity: NDArray[np.float64], accepted: NDArray[np.bool_]) -> LeftOut:

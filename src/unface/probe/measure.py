@@ -10,9 +10,9 @@ from unface.metrics import (
     Replicates,
     Resolution,
     Scheme,
-    difference_interval,
     effective_trials,
     identity_weights,
+    paired_interval,
     rate_interval,
     tar_replicates,
     threshold_replicates,
@@ -68,6 +68,8 @@ class Measurement:
     effective_n: float
     by_seed: tuple[float, ...]
     replicates: Replicates = field(repr=False)
+    by_person: NDArray[np.float64] = field(repr=False)
+    """(identities,) what each one adds to the TAR: accepted pairs as a share of all mated pairs."""
 
     @property
     def tar(self) -> float:
@@ -135,13 +137,14 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
         ),
         by_seed=by_seed,
         replicates=replicates,
+        by_person=np.bincount(identities[scores >= threshold], minlength=trial.identities) / len(scores),
     )
 
 
 def difference(before: Measurement, after: Measurement, level: float = 0.95) -> tuple[float, Interval]:
     """after − before with the interval of the paired replicates."""
-    estimate = after.tar - before.tar
-    return estimate, difference_interval(estimate, after.replicates.less(before.replicates), level)
+    changes, replicates = after.by_person - before.by_person, after.replicates.less(before.replicates)
+    return after.tar - before.tar, paired_interval(changes, replicates, after.identities, level)
 
 
 def seed_interval(by_seed: tuple[float, ...], level: float) -> Interval:

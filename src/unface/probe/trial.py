@@ -1,12 +1,12 @@
 """One probe at one k: setting and thresholds are fixed on calibrate identities, then it meets the test identities."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.metrics import ImpostorTail, equal_error, mean_tar
+from unface.metrics import ImpostorTail, allowed_accepts, equal_error, mean_tar
 from unface.pairs import (
     Histogram,
     Mated,
@@ -37,6 +37,16 @@ class Curve:
     """Equal error rate to the histogram's resolution, however few points are kept."""
 
 
+@dataclass(frozen=True)
+class OnTest:
+    """What the test identities' own threshold at a rate accepts; of a histogram, so a bin's width too strict."""
+
+    accepted: int
+    mated: int
+    false_accepts: int
+    impostors: int
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
     """What a probe did at one k, in counts and scores that every later number is made of."""
@@ -61,6 +71,8 @@ class Trial:
     """Mean TAR for FAR up to 1e-3 (the ISP paper, A.4), from the curve over all test pairs."""
     learned: bool
     """False where k makes no difference."""
+    on_test: dict[float, OnTest] = field(default_factory=dict)
+    """Spaces whose thresholds from calibrate accept unlike shares of test impostors are compared by these."""
 
 
 def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], plan: Plan, resolved: Resolved) -> Trial:
@@ -80,7 +92,8 @@ def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], pla
     )
     accepted = np.sum([part.accepted for part in tested], axis=0)
     impostors = sum(part.impostors for part in tested)
-    curve = det_curve([part.mated_bins for part in tested], [part.bins for part in tested])
+    bins = [part.mated_bins for part in tested], [part.bins for part in tested]
+    curve = det_curve(*bins)
     return Trial(
         probe=probe.name,
         k=shots[0].support.k,
@@ -95,6 +108,7 @@ def run_trial(probe: Probe, shots: list[Shot], vectors: NDArray[np.float32], pla
         mated=tuple(part.mated for part in tested),
         false_accepts={far: int(count) for far, count in zip(known.thresholds, accepted, strict=True)},
         impostors=impostors,
+        on_test={far: accepted_on_test(*bins, far) for far in known.thresholds},
         curve=thinned(curve, impostors),
         partial_auc=mean_tar(np.append(0.0, curve.far), np.append(0.0, curve.tar), 1e-3),
         learned=known.learned,
@@ -106,6 +120,13 @@ def det_curve(mated: list[Histogram], impostors: list[Histogram]) -> Curve:
     accepted = [reduce(Histogram.add, parts).at_least_edge().astype(np.float64) for parts in (impostors, mated)]
     far, tar = (counts[::-1] / counts[0] for counts in accepted)
     return Curve(far, tar, equal_error(far, 1 - tar))
+
+
+def accepted_on_test(mated: list[Histogram], impostors: list[Histogram], far: float) -> OnTest:
+    """At the lowest edge that at most the share ``far`` of the impostors reaches."""
+    false, true = (np.append(reduce(Histogram.add, parts).at_least_edge(), 0) for parts in (impostors, mated))
+    at = int(np.argmax(false <= allowed_accepts(far, int(false[0]))))
+    return OnTest(int(true[at]), int(true[0]), int(false[at]), int(false[0]))
 
 
 def thinned(curve: Curve, impostors: int) -> Curve:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from unface.gate import GateResult
 from unface.output.write import write_file
-from unface.page.tables import NOT_MEASURED, multiple, pairs
+from unface.page.tables import NOT_MEASURED, bounded, multiple, pairs
 from unface.page.templates import page_file, render_page
 from unface.report.opening import audit_opening
 from unface.report.trend import trend_section
@@ -88,8 +88,11 @@ def _leak(title: str, space: SpaceResult, head: Headline | None) -> KeyFigure:
     more = leaks_more(space, head)
     if more is not None and more.tar is not None:
         counted += f"; {percent(more.tar.value)} at k = {more.k}, where this space leaks most"
-    if point.context_adjusted is not None:
-        counted += f"; adjusted for '{point.context_adjusted.context}': {point.context_adjusted.words}"
+    adjusted = point.context_adjusted
+    if adjusted is not None:
+        counted += f"; adjusted for '{adjusted.context}': {adjusted.words}"
+    if adjusted is not None and adjusted.apart is not None:
+        counted += f"; pairs from different groups: {bounded(adjusted.apart)}"
     return KeyFigure(title, percent(point.tar.value), interval(point.tar.low, point.tar.high), counted)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from unface.gate import GateResult, RuleResult, Verdict, decide, make_policy
-from unface.result.audit import AuditResult, Headline, SpaceResult
+from unface.result.audit import AuditResult, Headline, Point, SpaceResult
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding
 from unface.result.inversion import RAW, InversionResult, inverted
@@ -20,6 +20,7 @@ from unface.result.words import count, one_in, percent, rate
 _NO_POLICY = "No policy set"
 _UNDECIDED = "No limit is set, so this result neither passes nor fails."
 _SET_A_LIMIT = "Set a limit: begin with the suggested policy. Choose it by what a match would cost the person."
+_ADJUSTED = "context_adjusted = true"
 _MOST_STEPS = 3
 _MOST_ENCODERS = 4  # drawn as squares on one screen
 # Limits of a suggested policy. They are places to start from; no standard names them.
@@ -231,7 +232,17 @@ def matched_words(head: Headline, after: SpaceResult | None = None) -> str:
     if point is None or point.tar is None:
         return f"{often}."
     left = f"After erasure: {percent(point.tar.value)}"
-    return f"{often}. {left}." if point.above_chance else f"{often}. {left}, no more often than by chance."
+    left += "" if point.above_chance else ", no more often than by chance"
+    return f"{often}. {left}.{_apart_words(head.raw, point)}"
+
+
+def _apart_words(raw: Point, point: Point) -> str:
+    """The same without pairs of one shoot, which say more of the shoot than of the person."""
+    before, after = raw.context_adjusted, point.context_adjusted
+    if before is None or before.apart is None or after is None or after.apart is None:
+        return ""
+    text = f" Of pairs from different groups ('{before.context}'): {percent(before.apart.value)}, after erasure"
+    return f"{text} {percent(after.apart.value)}."
 
 
 def released_space(result: AuditResult, head: Headline, decision: GateResult | None) -> SpaceResult | None:
@@ -243,16 +254,23 @@ def released_space(result: AuditResult, head: Headline, decision: GateResult | N
 
 
 def _audit_policy(result: AuditResult, head: Headline, after: SpaceResult | None) -> str:
-    lines = [
-        f"# At most {percent(_TAR)} of photo pairs of one person may be matched, at {one_in(head.far)}.",
-        "[[require]]",
-        f"far = {rate(head.far)}",
-        f"tar_max = {_TAR:g}",
-    ]
-    if after is not None and len(result.erased) > 1:
-        lines.append(f"space = {_toml(after.name)}")
-    if head.raw.resolution == "coarse":
-        lines.append('coarse = "allow"  # few people for this rate')
+    limit = f"At most {percent(_TAR)} of photo pairs of one person"
+    rules = {f"# {limit} may be matched, at {one_in(head.far)}.": ""}
+    adjusted = (head.of(after or result.raw) or head.raw).context_adjusted
+    if adjusted is not None and adjusted.apart is not None:
+        # Pairs of one shoot are linked by the shoot, however much of the person is removed.
+        rules = {f"# {limit}, from different groups, may be matched, at {one_in(head.far)}.": "different_groups = true"}
+        if adjusted.separable:
+            rules["# The same with pairs weighted to share a group as often as photos of strangers do."] = _ADJUSTED
+    lines = []
+    for said, key in rules.items():
+        lines += [said, "[[require]]", f"far = {rate(head.far)}", f"tar_max = {_TAR:g}", *([key] if key else [])]
+        if after is not None and len(result.erased) > 1:
+            lines.append(f"space = {_toml(after.name)}")
+        if head.raw.resolution == "coarse":
+            lines.append('coarse = "allow"  # few people for this rate')
+    if any(rules.values()):
+        lines.append("# Pairs of one group are not limited here; a rule without these keys counts them too.")
     return "\n".join(lines)
 
 
@@ -274,10 +292,15 @@ def _audit_steps(
         )
         steps.append(f"Treat these vectors as personal data. {more}")
     elif point is not None and point.above_chance and not passed:
-        steps.append(
-            "Do not call the erased vectors anonymous. Remove more and audit again (options --rank, --target), or do "
-            "not release them."
-        )
+        adjusted = point.context_adjusted
+        apart = None if adjusted is None else adjusted.apart
+        within = apart is not None and apart.high <= _TAR
+        more = "Remove more and audit again (options --rank, --target), or do not release them."
+        if adjusted is not None and within:
+            more = (
+                f"Nearly all pairs that are still matched share their '{adjusted.context}': decide whether those count."
+            )
+        steps.append(f"Do not call the erased vectors anonymous. {more}")
     steps += _warnings(result.findings)[:1]
     if after is not None and not any(one.is_usefulness for one in after.utility):
         steps.append("Find out what the erased vectors are still good for: audit with --utility.")

@@ -10,7 +10,7 @@ from unface.gate import GateResult, print_decision
 from unface.page.tables import print_safely, remarks
 from unface.result.audit import AuditResult
 from unface.result.parts import parts_of
-from unface.result.words import count, rate
+from unface.result.words import count, interval, percent, rate
 
 
 def print_audit(result: AuditResult, console: Console, decision: GateResult | None = None) -> None:
@@ -64,6 +64,10 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         column = next((found.context for found in adjusted.values() if found), None)
         if column is not None:
             yield Text(f"TAR adjusted for '{column}', k = {head.k}, FAR {rate(head.far)}: {', '.join(shown)}.")
+        apart = {name: found.apart for name, found in adjusted.items() if found and found.apart}
+        if apart:
+            shown = [f"{name} {percent(one.value)} {interval(one.low, one.high)}" for name, one in apart.items()]
+            yield Text(f"TAR of pairs from different groups ('{column}'): {', '.join(shown)}.")
     yield Text(
         f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",

@@ -1,5 +1,6 @@
 """audit.json: one audit as a file, ``unface.audit/2``. Pages, tables and gates read nothing else."""
 
+import math
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
@@ -52,6 +53,14 @@ class ContextAdjusted(Frozen):
     effective_pairs: float
     suspects: Rate | None = Field(description="accepted mated pairs that share their surroundings, of all accepted")
     without_suspects: list[WithoutSuspects]
+    apart: Share | None = Field(
+        default=None, description="TAR of the mated pairs of two groups alone, such as two shoots; null for vectors"
+    )
+
+    @property
+    def separable(self) -> bool:
+        """Whether enough mated pairs are like impostor pairs in context for the adjusted TAR to mean something."""
+        return self.value is not None and self.overlap >= 0.5
 
     @property
     def words(self) -> str:
@@ -184,6 +193,25 @@ class GateUse(Frozen):
     )
 
 
+class SameRate(Frozen):
+    """TAR of both spaces where the test identities themselves set the thresholds, at the target rate.
+
+    Beside a change of which the calibrated thresholds accept unlike shares of test impostors, so that part of it may
+    come from the thresholds.
+    """
+
+    tar: Rate
+    against_tar: Rate
+    achieved_far: Rate = Field(description="test impostors accepted by the calibrated threshold in this space")
+    against_achieved_far: Rate = Field(description="in the other space")
+
+    @property
+    def factor(self) -> float:
+        """How many times more the one threshold accepts than the other; infinite where that is none."""
+        low, high = sorted((self.achieved_far.value, self.against_achieved_far.value))
+        return high / low if low else math.inf
+
+
 class Change(Frozen):
     """Worst-case TAR here less worst-case TAR in another space, on the same pairs; the interval is paired."""
 
@@ -196,6 +224,9 @@ class Change(Frozen):
     low: float
     high: float
     level: float
+    same_rate: SameRate | None = Field(
+        default=None, description="where achieved rates on test identities differ by more than 1.5; null elsewhere"
+    )
 
 
 class SpaceResult(Frozen):

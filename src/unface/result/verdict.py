@@ -1,7 +1,7 @@
 """The conclusion of an audit in sentences: how much the raw vectors reveal, and what the best eraser leaves of it."""
 
-from unface.result.audit import AuditResult, Headline, Point, SpaceResult
-from unface.result.numbers import Kept
+from unface.result.audit import AuditResult, ContextAdjusted, Headline, Point, SpaceResult
+from unface.result.numbers import Kept, Share
 from unface.result.parts import parts_of
 from unface.result.words import count, interval, one_in, percent, times
 
@@ -35,7 +35,7 @@ def verdict(result: AuditResult) -> str:
     )
     if head.raw.above_chance:
         sentences = [f"{matched}: {times(head.raw.times_chance)} chance.", _attacker(result, head.raw), coarse]
-        sentences += [_after(result, head), *(part.verdict(result) for part in parts_of(result))]
+        sentences += [_after(result, head), _apart(result, head), *(part.verdict(result) for part in parts_of(result))]
     else:
         chance = f"no measurable difference from chance, which is {percent(head.raw.chance)}"
         sentences = [f"{matched}: {chance}.", _attacker(result, head.raw), coarse]
@@ -51,7 +51,7 @@ def kept_words(kept: Kept) -> str:
     """k-NN accuracy before and after, as one sentence."""
     if not kept.is_usefulness:
         share = f"{percent(kept.retained.value)} {interval(kept.retained.low, kept.retained.high)}"
-        return f"{share} of nearest neighbours among the audited pictures stay the same."
+        return f"{share} of the nearest audited pictures of other people stay the same."
     measure = _PREFERRED.get(kept.measure, kept.measure)
     return f"{measure} on {kept.on}: {percent(kept.raw.value)} → {percent(kept.erased.value)}."
 
@@ -108,6 +108,30 @@ def _after(result: AuditResult, head: Headline) -> str:
     if space.utility:
         sentences.append(kept_words(_preferred(space.utility)))
     return " ".join(sentences)
+
+
+def _apart(result: AuditResult, head: Headline) -> str:
+    """The same without pairs of one group, such as one photo shoot: alone, and weighted as strangers share it."""
+    space = best_eraser(result, head)
+    before, point = head.raw.context_adjusted, None if space is None else head.of(space)
+    after = None if point is None else point.context_adjusted
+    if before is None or before.apart is None:
+        return ""
+    text = (
+        f"Of photo pairs from different groups ('{before.context}'): {_less_of(before.apart, after and after.apart)}."
+    )
+    if before.separable:
+        text += f" Weighted to share a group as often as photos of strangers do: {_less_of(before, after)}."
+    return text
+
+
+def _less_of(before: Share | ContextAdjusted, after: Share | ContextAdjusted | None) -> str:
+    words = [
+        f"{percent(one.value)} {interval(one.low, one.high)}"
+        for one in (before, after)
+        if one is not None and one.value is not None
+    ]
+    return " → ".join(words)
 
 
 def _preferred(utility: list[Kept]) -> Kept:

@@ -20,10 +20,10 @@ from unface.metrics import (
     Scheme,
     accepts_by_identity,
     allowed_accepts,
-    difference_interval,
     effective_trials,
     identity_weights,
     just_above,
+    paired_interval,
     rate_interval,
     resolution,
     threshold_replicates,
@@ -180,6 +180,8 @@ class Measured:
     effective_n: float
     """Independent comparisons that would vary as much."""
     replicates: Replicates = field(repr=False)
+    by_person: NDArray[np.float64] = field(repr=False)
+    """What each person adds to the share."""
 
     @property
     def value(self) -> float:
@@ -193,8 +195,8 @@ class Measured:
 
     def less(self, other: "Measured") -> tuple[float, Interval]:
         """This share less another one of the same people, with the interval of the paired replicates."""
-        change = self.value - other.value
-        return change, difference_interval(change, self.replicates.less(other.replicates), self.interval.level)
+        changes, replicates = self.by_person - other.by_person, self.replicates.less(other.replicates)
+        return self.value - other.value, paired_interval(changes, replicates, self.people, self.interval.level)
 
 
 def rate_at(judged: Iterable[tuple[Mated, Threshold]], draws: Draws) -> Measured:
@@ -208,7 +210,7 @@ def rate_at(judged: Iterable[tuple[Mated, Threshold]], draws: Draws) -> Measured
     (role,) = {mated.role for mated, _, _ in parts}
     weights = draws.weights(role, count)
     accepted, compared = np.zeros(len(weights)), np.zeros(len(weights))
-    hits, trials, present = 0, 0, np.zeros(count, np.int64)
+    hits, trials, present = np.zeros(count, np.int64), 0, np.zeros(count, np.int64)
     for mated, threshold, cosines in parts:
         scores = np.where(np.isnan(mated.scores), np.float32(-np.inf), mated.scores)
         each = np.bincount(mated.people, minlength=count)
@@ -221,14 +223,16 @@ def rate_at(judged: Iterable[tuple[Mated, Threshold]], draws: Draws) -> Measured
             by_person = accepts_by_identity(codes, scores[unsure], cosines, len(few))
             accepted += np.einsum("bi,ib->b", weights[:, few], by_person)
         compared += weights @ each
-        hits += int(np.count_nonzero(scores >= np.float32(threshold.cosine)))
+        hits += np.bincount(mated.people[scores >= np.float32(threshold.cosine)], minlength=count)
         trials += len(scores)
         present += each
-    replicates = Replicates(accepted / np.maximum(compared, np.finfo(float).tiny), draws.mirrored)
-    people = int(np.count_nonzero(present))
-    interval = rate_interval(hits, trials, replicates, people, draws.level)
-    effective = effective_trials(hits / trials, replicates.variance(), people, trials)
-    return Measured(hits, trials, people, interval, effective, replicates)
+    people, total = int(np.count_nonzero(present)), int(hits.sum())
+    # A draw that leaves out everybody with a comparison says nothing: it stays at the rate itself.
+    drawn = np.divide(accepted, compared, out=np.full(len(weights), total / trials), where=compared > 0)
+    replicates = Replicates(drawn, draws.mirrored)
+    interval = rate_interval(total, trials, replicates, people, draws.level)
+    effective = effective_trials(total / trials, replicates.variance(), people, trials)
+    return Measured(total, trials, people, interval, effective, replicates, hits / trials)
 
 
 def worst(tried: Iterable[_Key], elsewhere: Callable[[_Key], float]) -> _Key:

@@ -23,29 +23,31 @@ def nearest(
     queries: NDArray[np.float32],
     references: NDArray[np.float32],
     k: int,
-    own: NDArray[np.int64] | None = None,
+    apart: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
 ) -> NDArray[np.int64]:
     """(q, k) rows of the references in falling order of cosine; −1 where there are no more.
 
-    ``own`` (q,) is the row of the references that each query is itself, and is left out. A vector of zeros has no
-    direction: it is nobody's neighbour and has none.
+    ``apart`` are numbers of the queries (q,) and of the references (r,): no query has a neighbour of its own number. A
+    vector of zeros has no direction: it is nobody's neighbour and has none.
     """
     asking, answering = np.flatnonzero(queries.any(axis=1)), np.flatnonzero(references.any(axis=1))
     rows = np.full((len(queries), k), -1, np.int64)
     if not len(asking) or not len(answering):
         return rows
     space = _compared(queries[asking], references[answering])
-    itself = np.full(len(asking), -1) if own is None else _places(answering, len(references))[own[asking]]
+    numbers = None if apart is None else (apart[0][asking], apart[1][answering])
     starts = range(0, len(asking), _QUERIES_AT_ONCE)
-    parts = parallel_map(partial(_nearest_of_block, space, itself, min(k, len(answering))), starts)
+    parts = parallel_map(partial(_nearest_of_block, space, numbers, min(k, len(answering))), starts)
     positions = np.concatenate(parts)
     rows[asking, : positions.shape[1]] = np.where(positions < 0, -1, answering[positions])
     return rows
 
 
-def _nearest_of_block(space: PairSpace, itself: NDArray[np.int64], k: int, start: int) -> NDArray[np.int64]:
+def _nearest_of_block(
+    space: PairSpace, apart: tuple[NDArray[np.int64], NDArray[np.int64]] | None, k: int, start: int
+) -> NDArray[np.int64]:
     """(b, k) positions among the references for the queries from ``start`` on."""
-    left, itself = space.left[start : start + _QUERIES_AT_ONCE], itself[start : start + _QUERIES_AT_ONCE]
+    left = space.left[start : start + _QUERIES_AT_ONCE]
     # A reference among the k nearest screens at no less than any k others less two margins: one for their error, one
     # for its own. Those k are the best of runs of references, which is nearly as good as the best and far cheaper.
     slack = np.float32(2 * space.float32_margin())
@@ -54,8 +56,8 @@ def _nearest_of_block(space: PairSpace, itself: NDArray[np.int64], k: int, start
     for column in range(0, len(space.right), _REFERENCES_AT_ONCE):
         columns = slice(column, min(column + _REFERENCES_AT_ONCE, len(space.right)))
         scores = left @ space.right[columns].T
-        here = np.flatnonzero((itself >= column) & (itself < columns.stop))
-        scores[here, itself[here] - column] = -np.inf
+        if apart is not None:
+            scores[apart[0][start : start + len(left), None] == apart[1][None, columns]] = -np.inf
         runs = np.maximum.reduceat(scores, np.arange(0, scores.shape[1], _RUN), axis=1)
         best = np.partition(np.hstack([best, runs]), -k, axis=1)[:, -k:]
         near = (scores >= best.min(axis=1)[:, None] - slack) & (scores > -np.inf)

@@ -167,37 +167,52 @@ def _require_both(ordered: EmbeddingSet, in_test: NDArray[np.bool_]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class NeighbourTask:
-    """Rows that are asked for their neighbours among all others, and those they have in the raw space."""
+    """Rows that are asked for their neighbours among the pictures of other people, and those of the raw space.
+
+    Pictures of the same person are near because they show the same person, which is what erasure is to remove.
+    """
 
     on: str
     notes: tuple[str, ...]
     vectors: NDArray[np.float32]
+    people: NDArray[np.int64]  # (n,) of every row
     queries: NDArray[np.int64]
-    neighbours: NDArray[np.int64]  # (q, k) in the raw space
-    groups: NDArray[np.int64]  # (q,) identities: images of one person have neighbours in common
+    neighbours: NDArray[np.int64]  # (q, k) of other people in the raw space
 
     def outcomes(self, vectors: NDArray[np.float32]) -> tuple[Outcome, ...]:
-        """``neighbour overlap@k``: the share of each query's raw neighbours kept; all in the raw space itself."""
+        """``neighbour overlap@k``: the share of each query's neighbours of other people kept; all in the raw space.
+
+        ``neighbours of the same person@k``: how many of all its neighbours show its own person.
+        """
         _require_rows(self, vectors)
-        k = self.neighbours.shape[1]
-        neighbours = nearest(vectors[self.queries], vectors, k, own=self.queries)
-        kept = (self.neighbours[:, :, None] == neighbours[:, None, :]).any(axis=2)
-        return (Outcome(f"neighbour overlap@{k}", self.on, kept.mean(axis=1), self.groups),)
+        k, own = self.neighbours.shape[1], self.people[self.queries]
+        others = nearest(vectors[self.queries], vectors, k, apart=(own, self.people))
+        kept = ((self.neighbours[:, :, None] == others[:, None, :]) & (others >= 0)[:, None, :]).any(axis=2)
+        found = nearest(vectors[self.queries], vectors, k, apart=(self.queries, np.arange(len(vectors))))
+        same = (self.people[found] == own[:, None]) & (found >= 0)
+        return (
+            Outcome(f"neighbour overlap@{k}", self.on, kept.mean(axis=1), own),
+            Outcome(f"neighbours of the same person@{k}", self.on, same.mean(axis=1), own),
+        )
 
 
 def neighbour_task(embeddings: EmbeddingSet, *, k: int = 10, seed: int = 0) -> NeighbourTask:
     """Every row is a query against all others, or a thousand rows drawn at random where there are more."""
     ordered = _by_id(embeddings)
     count = len(ordered)
-    if not 1 <= k < count:
-        raise UnfaceError(f"{ordered.source}: k is {k} with {count} rows; expected 1 to {count - 1} neighbours")
+    others = count - int(np.bincount(ordered.identities).max())
+    if not 1 <= k <= others:
+        raise UnfaceError(
+            f"{ordered.source}: k is {k} with {count} rows; expected 1 to {others} neighbours of other people"
+        )
     queries = np.arange(count)
     notes: tuple[str, ...] = ()
     if count > _MOST_QUERIES:
         queries = np.sort(stream(seed, "utility", "queries").choice(count, _MOST_QUERIES, replace=False))
         notes = (f"{_MOST_QUERIES} of {count} rows were drawn as queries",)
-    neighbours = nearest(ordered.vectors[queries], ordered.vectors, k, own=queries)
-    return NeighbourTask(ordered.source, notes, ordered.vectors, queries, neighbours, ordered.identities[queries])
+    apart = ordered.identities[queries], ordered.identities
+    neighbours = nearest(ordered.vectors[queries], ordered.vectors, k, apart=apart)
+    return NeighbourTask(ordered.source, notes, ordered.vectors, ordered.identities, queries, neighbours)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from unface.result.audit import AuditResult, Change, Erasure, FitOverlap, SpaceResult
+from unface.result.audit import AuditResult, Change, Erasure, FitOverlap, SameRate, SpaceResult
 from unface.result.face_gate import gate_words
 from unface.result.file import Finding, note, warning
 from unface.result.parts import Option, Part, Section
@@ -128,10 +129,24 @@ def _findings(result: AuditResult) -> list[Finding]:
             continue
         for change in head.changes(space):
             other = result.space(change.against)
+            if change.same_rate is not None and other is result.raw:
+                findings.append(_unlike_thresholds(space.name, change, change.same_rate))
             if change.high >= 0 and other is not None and not other.by_eraser:
                 findings.append(_no_better(space.name, change, other))
         findings += [*_capped(space.name, erasure), *_exhausted(space.name, erasure)]
     return findings
+
+
+def _unlike_thresholds(name: str, change: Change, found: SameRate) -> Finding:
+    more, less = name, change.against
+    if found.achieved_far.value < found.against_achieved_far.value:
+        more, less = less, more
+    often = f"{found.factor:.1f} times as many pairs of different test people in {more} as in {less}"
+    if math.isinf(found.factor):
+        often = f"pairs of different test people in {more}, and none in {less}"
+    text = f"at FAR {rate(change.far)}, k = {change.k} the thresholds accept {often}; with thresholds that test people "
+    text += f"themselves set at this rate TAR is {percent(found.against_tar.value)} in {change.against} and "
+    return note("thresholds", f"{text}{percent(found.tar.value)} in {name}")
 
 
 def _released(result: AuditResult) -> list[Finding]:

@@ -81,14 +81,25 @@ def _change_table(result: AuditResult) -> Table | None:
             rate(change.far),
             difference(change.value, change.low, change.high),
             _outcome(change),
+            _at_same_rate(change),
         )
         for space in result.spaces
         for change in space.changes
     ]
     if not rows:
         return None
-    columns = ("difference", "k", "FAR", "worst-case TAR, percentage points", "distinguishable")
-    return table("Paired changes: the same pairs and the same draws of identities on both sides", columns, rows)
+    columns = ["difference", "k", "FAR", "worst-case TAR, percentage points", "distinguishable"]
+    caption = "Paired changes: the same pairs and the same draws of identities on both sides"
+    if not any(row[-1] for row in rows):
+        return table(caption, columns, [row[:-1] for row in rows])
+    columns.append("TAR with thresholds of the test people")
+    caption += ". The last column stands where the calibrated thresholds accept unlike shares of strangers on test"
+    return table(caption, columns, rows)
+
+
+def _at_same_rate(change: Change) -> str:
+    same = change.same_rate
+    return "" if same is None else f"{percent(same.against_tar.value)} → {percent(same.tar.value)}"
 
 
 def _yardsticks(result: AuditResult) -> list[str]:

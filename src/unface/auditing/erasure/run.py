@@ -21,10 +21,13 @@ from unface.auditing.leakage.run import space_curves, space_points
 from unface.auditing.protocol import Prepared
 from unface.erase import KEEPER, UTILITY_AWARE, Projection
 from unface.errors import UnfaceError
-from unface.probe import difference
+from unface.probe import Measurement, difference
 from unface.progress import Progress
-from unface.result.audit import Change, SpaceResult
+from unface.result.audit import Change, SameRate, SpaceResult
+from unface.result.numbers import Rate
 
+# Achieved rates of two spaces on test identities that differ by more: so do their thresholds.
+_UNLIKE = 1.5
 _USUAL = ("isp",)
 _USUAL_AWARE = "utility-pca"
 
@@ -112,6 +115,23 @@ def _changes(others: Mapping[str, Attacked], attacked: Attacked, attack: Attack)
                         low=interval.low,
                         high=interval.high,
                         level=interval.level,
+                        same_rate=_same_rate(attacked, here, before, there),
                     )
                 )
     return changes
+
+
+def _same_rate(attacked: Attacked, here: Measurement, before: Attacked, there: Measurement) -> SameRate | None:
+    """Both spaces at thresholds of the test identities themselves, where the calibrated ones accept unlike shares."""
+    ours, theirs = (
+        side.panel.trials[worst.probe, worst.k].on_test[worst.far]
+        for side, worst in ((attacked, here), (before, there))
+    )
+    found = SameRate(
+        tar=Rate.counted(ours.accepted, ours.mated),
+        against_tar=Rate.counted(theirs.accepted, theirs.mated),
+        achieved_far=Rate.counted(here.false_accepts, here.impostors),
+        against_achieved_far=Rate.counted(there.false_accepts, there.impostors),
+    )
+    unlike = here.false_accepts + there.false_accepts > 0 and found.factor > _UNLIKE
+    return found if unlike else None

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from unface.auditing.bench import Bench
 
+FEWEST = 20
+"""Test people of a group that has a TAR; with fewer, equal groups differ by chance more often than intervals say."""
+
 
 class GroupTar(Frozen):
     """TAR of one group of people at the threshold that is common to all."""
@@ -29,7 +32,7 @@ class GroupTar(Frozen):
 
 
 class GroupGap(Frozen):
-    """The largest difference of two groups; the interval is paired and allows for having chosen the largest."""
+    """The largest difference of two groups; the interval allows for having chosen the largest."""
 
     higher: int
     lower: int
@@ -62,7 +65,7 @@ class ExposureResults(Frozen):
     k: int
     far: float
     column: str | None = Field(description="column of groups, if one was given that names groups of people")
-    single: int = Field(default=0, description="groups of one test person, which are left out")
+    few: int = Field(default=0, description="groups of fewer than 20 test people, which are left out")
     spaces: list[Exposure]
 
 
@@ -105,10 +108,8 @@ class Exposures(Part):
                 "whether groups of people are exposed unequally: name a --group column that is the same for all "
                 "pictures of a person"
             ]
-        if found.single:
-            return [
-                f"groups of one test person in '{found.column}' ({found.single}): one person says nothing of a group"
-            ]
+        if found.few:
+            return [f"TAR of groups with fewer than {FEWEST} test people in '{found.column}' ({found.few} of them)"]
         return []
 
     @classmethod

@@ -1,14 +1,15 @@
 """Exposure measured: accepts of each test person at the audit's own threshold, and the densities behind D_sys."""
 
+import math
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
 
 from unface.auditing.albums.run import spaces_of
 from unface.auditing.bench import Bench
-from unface.auditing.exposure import Exposure, ExposureResults, GroupGap, GroupTar
+from unface.auditing.exposure import FEWEST, Exposure, ExposureResults, GroupGap, GroupTar
 from unface.metrics import (
     ImpostorTail,
     Replicates,
@@ -16,7 +17,6 @@ from unface.metrics import (
     allowed_accepts,
     difference_interval,
     rate_interval,
-    threshold_replicates,
 )
 from unface.metrics.unlinkability import binned, dsys, null_bias, score_bins
 from unface.pairs import Pairing, all_mated, highest_impostors, open_screen, pair_up, pool_tails
@@ -26,6 +26,7 @@ from unface.result.audit import Headline, Point
 from unface.result.file import Listing
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.readings import EXPOSED_FILE
+from unface.score import Draws, Mated, Measured, Threshold, rate_at
 from unface.threads import one_blas_thread
 
 
@@ -42,10 +43,7 @@ class _Groups:
 def measure_exposure(bench: Bench, head: Headline) -> ExposureResults:
     """The worst case of each space at the headline's k and rate."""
     groups = _groups(bench)
-    single = 0
-    if groups is not None:
-        sizes = np.bincount(groups.of[groups.of >= 0])
-        single = int(np.count_nonzero(sizes == 1))
+    few = 0 if groups is None else int(np.count_nonzero(np.bincount(groups.of[groups.of >= 0]) < FEWEST))
     found, rows = [], []
     bench.progress.start("exposure", len(bench.spaces))
     with one_blas_thread():
@@ -59,7 +57,7 @@ def measure_exposure(bench: Bench, head: Headline) -> ExposureResults:
     columns = ("space", "identity", "group_number", "group", "mated_pairs", "accepted")
     bench.listings[EXPOSED_FILE] = Listing(columns, rows, "how often each test person is linked, by name")
     column = None if groups is None else groups.column
-    return ExposureResults(k=head.k, far=head.far, column=column, single=single, spaces=found)
+    return ExposureResults(k=head.k, far=head.far, column=column, few=few, spaces=found)
 
 
 def _groups(bench: Bench) -> _Groups | None:
@@ -96,7 +94,10 @@ def _exposure(
     tail = pool_tails(tails)
     images = np.stack([roles.calibrate.images()] * len(tails))
     listed = ImpostorTail(tail.scores, tail.first, tail.second, images, tail.floor)
-    thresholds = threshold_replicates(listed, worst.far, bootstrap.calibrate)
+    false_accepts = int(np.count_nonzero(tail.scores >= np.float32(threshold)))
+    limit = Threshold(worst.far, threshold, tail.impostors, false_accepts, listed)
+    draws = Draws(plan.seed, len(bootstrap.test), bootstrap.level, bootstrap.scheme)
+    thresholds = limit.replicates(draws)
     codes = np.concatenate([part.identities for part in mated])
     scores = np.concatenate([part.scores for part in mated])
     pairs = np.bincount(codes, minlength=people)
@@ -112,7 +113,7 @@ def _exposure(
     edges = score_bins(scores)
     impostors = [impostor_bins(pairing, edges, people) for pairing in tests]
     linkable = _dsys(codes, scores, edges, np.sum(impostors, axis=0), bootstrap, people)
-    of_groups, gap = _by_group(groups, accepted, pairs, drawn, bootstrap)
+    of_groups, gap = ([], None) if groups is None else group_tars(groups.of, Mated(codes, scores, people), limit, draws)
     exposure = Exposure(
         space=name,
         probe=worst.probe,
@@ -179,37 +180,55 @@ def _bounded(value: float, drawn: NDArray[np.float64], bootstrap: Bootstrap) -> 
     return Interval(max(ends.low, 0.0), min(ends.high, 1.0), ends.level)
 
 
-def _by_group(
-    groups: _Groups | None,
-    accepted: NDArray[np.float64],
-    pairs: NDArray[np.int64],
-    drawn: NDArray[np.float64],
-    bootstrap: Bootstrap,
+def group_tars(
+    of: NDArray[np.int64], mated: Mated, limit: Threshold, draws: Draws
 ) -> tuple[list[GroupTar], GroupGap | None]:
-    """TAR of each group of two people or more; all have the one threshold."""
-    if groups is None:
-        return [], None
-    found: dict[int, tuple[GroupTar, Replicates]] = {}
-    for group in range(int(groups.of.max()) + 1):
-        members = np.flatnonzero(groups.of == group)
-        if len(members) < 2:
-            continue
-        weights = bootstrap.test[:, members]
-        tars = np.einsum("bi,ib->b", weights, drawn[members]) / np.maximum(weights @ pairs[members], 1e-300)
-        replicates = Replicates(tars, bootstrap.mirrored)
-        linked, of = int(accepted[members].sum()), int(pairs[members].sum())
-        ends = rate_interval(linked, of, replicates, len(members), bootstrap.level)
-        share = Share.counted(linked, of, ends, len(members))
-        found[group] = GroupTar(group=group + 1, people=len(members), tar=share), replicates
+    """TAR of each group that has people enough, given the group of each person; all have the one threshold."""
+    found: dict[int, Measured] = {}
+    for group in np.flatnonzero(np.bincount(of[of >= 0]) >= FEWEST).tolist():
+        inside = of[mated.people] == group
+        found[group] = rate_at(
+            [(replace(mated, people=mated.people[inside], scores=mated.scores[inside]), limit)], draws
+        )
+    tars = [
+        GroupTar(group=group + 1, people=one.people, tar=Share.counted(one.hits, one.trials, one.interval, one.people))
+        for group, one in found.items()
+    ]
     if len(found) < 2:
-        return [one for one, _ in found.values()], None
-    high, low = (pick(found, key=lambda group: found[group][0].tar.value) for pick in (max, min))
-    value = found[high][0].tar.value - found[low][0].tar.value
+        return tars, None
+    high, low = (pick(found, key=lambda group: found[group].value) for pick in (max, min))
     # One of so many differences was chosen for being the largest: each has its share of the error.
-    level = 1 - (1 - bootstrap.level) / len(list(combinations(found, 2)))
-    ends = difference_interval(value, found[high][1].less(found[low][1]), level)
-    gap = GroupGap(higher=high + 1, lower=low + 1, value=value, low=ends.low, high=ends.high, level=bootstrap.level)
-    return [one for one, _ in found.values()], gap
+    ends = gap_interval(found[high], found[low], 1 - (1 - draws.level) / math.comb(len(found), 2))
+    value = found[high].value - found[low].value
+    gap = GroupGap(higher=high + 1, lower=low + 1, value=value, low=ends.low, high=ends.high, level=draws.level)
+    return tars, gap
+
+
+def gap_interval(higher: Measured, lower: Measured, level: float) -> Interval:
+    """The difference of two groups' rates from the intervals of both (Newcombe 1998, method 10, with a correlation).
+
+    Their threshold is common, so that their replicates are correlated. The people of a group are few enough for their
+    variance to be uncertain: Student's quantile at Welch's degrees of freedom takes the place of the normal one.
+    """
+    parts = (higher, lower)
+    variances = [one.replicates.variance() for one in parts]
+    spread = sum(variance**2 / (one.people - 1) for one, variance in zip(parts, variances, strict=True))
+    freedom = sum(variances) ** 2 / spread if spread else min(one.people for one in parts) - 1
+    wider = float(2 * ndtr(stdtrit(freedom, 0.5 + level / 2)) - 1)
+    ends = [rate_interval(one.hits, one.trials, one.replicates, one.people, wider) for one in parts]
+    both = higher.replicates.less(lower.replicates).variance()
+    scale = 2 * math.sqrt(variances[0] * variances[1])
+    correlation = min(max((sum(variances) - both) / scale, 0.0), 1.0) if scale else 0.0
+
+    def apart(one: float, other: float) -> float:
+        return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
+
+    value = higher.value - lower.value
+    below, above = (
+        apart(higher.value - ends[0].low, ends[1].high - lower.value),
+        apart(ends[0].high - higher.value, lower.value - ends[1].low),
+    )
+    return Interval(max(value - below, -1.0), min(value + above, 1.0), level)
 
 
 def _rows(

@@ -211,11 +211,11 @@ def _context(head: Point | None) -> list[Finding]:
     if adjusted.unknown:
         text = f"'{adjusted.context}' is not known for both pictures of {percent(adjusted.unknown)} of the mated pairs"
         findings.append(note("same shoot", f"{text}; they are left out of the adjusted TAR"))
-    if adjusted.value is None or adjusted.overlap < 0.5:
+    if not adjusted.separable:
         text = f"'{adjusted.context}' separates mated from impostor pairs almost wholly (overlap"
         text += f" {percent(adjusted.overlap)}); identity and photo shoot cannot be separated"
         findings.append(warning("same shoot", text))
-    elif adjusted.high < head.tar.value and adjusted.suspects is not None:
+    elif adjusted.value is not None and adjusted.high < head.tar.value and adjusted.suspects is not None:
         text = f"{percent(adjusted.suspects.value)} of the accepted pairs share their '{adjusted.context}'; with"
         text += f" surroundings as alike as those of strangers {percent(adjusted.value)}"
         text += f" {interval(adjusted.low, adjusted.high)} are linked, not {percent(head.tar.value)}"

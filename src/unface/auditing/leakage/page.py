@@ -7,7 +7,7 @@ import altair as alt
 from unface.page.charts import GREY, Figure, Look, Rows, colour, dash, data, draw, looks
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, point_tar, table
 from unface.page.templates import render
-from unface.result.audit import AuditResult, ContextAdjusted, Curve, Point, SpaceResult
+from unface.result.audit import AuditResult, Curve, Point, SpaceResult
 from unface.result.parts import Section
 from unface.result.words import count, percent, rate
 
@@ -46,21 +46,23 @@ def _probe_tables(result: AuditResult) -> list[tuple[str, Table]]:
 
 def _context_table(result: AuditResult) -> Table | None:
     """The worst cases with the shoot taken out of them."""
-    rows = [
-        (space.name, f"{point.k}", rate(point.far), point_tar(point), *_adjusted(point.context_adjusted))
-        for space in result.spaces
-        for point in space.points
-        if point.context_adjusted
-    ]
-    if not rows:
+    found = [(space, point) for space in result.spaces for point in space.points if point.context_adjusted]
+    if not found:
         return None
-    columns = ("space", "k", "FAR", "TAR", "TAR, surroundings alike", "accepted pairs that share them", "overlap")
+    apart = any(point.context_adjusted and point.context_adjusted.apart for _, point in found)
+    columns = ["space", "k", "FAR", "TAR", "TAR, surroundings alike", "accepted pairs that share them", "overlap"]
+    if apart:
+        columns.insert(4, "TAR, different groups")
+    rows: list[list[Cell | str]] = []
+    for space, point in found:
+        adjusted = point.context_adjusted
+        assert adjusted is not None
+        rows.append([space.name, f"{point.k}", rate(point.far), point_tar(point)])
+        if apart:
+            rows[-1].append(Cell(bounded(adjusted.apart), pairs(adjusted.apart)) if adjusted.apart else "–")
+        suspects = percent(adjusted.suspects.value) if adjusted.suspects else "no pair accepted"
+        rows[-1] += [adjusted.words, suspects, percent(adjusted.overlap)]
     return table("Worst case with mated pairs reweighted to the surroundings of strangers", columns, rows)
-
-
-def _adjusted(found: ContextAdjusted) -> tuple[str, str, str]:
-    suspects = percent(found.suspects.value) if found.suspects else "no pair accepted"
-    return found.words, suspects, percent(found.overlap)
 
 
 def _control_table(result: AuditResult) -> Table:

@@ -24,7 +24,7 @@ from unface.result.audit import (
     WithoutSuspects,
 )
 from unface.result.file import Listing
-from unface.result.numbers import Rate
+from unface.result.numbers import Rate, Share
 
 
 def space_points(attacked: Attacked, attack: Attack, context: Context | None) -> list[Point]:
@@ -163,4 +163,7 @@ def _adjusted(trial: Trial, far: float, context: Context, attack: Attack) -> Con
             WithoutSuspects(similarity=left.similarity, tar=Rate.counted(left.accepted, left.mated))
             for left in adjusted.left_out
         ],
+        apart=None
+        if (apart := adjusted.apart) is None
+        else Share.counted(apart.accepted, apart.mated, apart.interval, apart.people, apart.effective_n),
     )

@@ -6,30 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.auditing.albums.run import spaces_of
-from unface.auditing.attack import Attack
+from unface.auditing.attack import Attack, resolution_word
 from unface.auditing.bench import Bench
 from unface.auditing.search import HitRates, OpenSearch, SearchResults, SpaceSearch
-from unface.metrics import (
-    Replicates,
-    Resolution,
-    allowed_accepts,
-    just_above,
-    rate_interval,
-    resolution,
-    tar_replicates,
-)
+from unface.metrics import Replicates, Resolution, rate_interval, resolution
 from unface.pairs import pair_up
 from unface.probe import Bootstrap, Probe, RoleRows, Scorer, Setting
 from unface.probe.panel import draw_shots
 from unface.probe.search import Searched, chance_rate, search
 from unface.result.audit import Headline
 from unface.result.numbers import Mean, Rate, Share
+from unface.score import Draws, Mated, Threshold, rate_at, threshold_of
 from unface.seeds import stream
 from unface.threads import one_blas_thread
 
 FPIR = 1e-2
 _COSINE = "cosine"
-_AT_ONCE = 256  # replicates
 
 
 def measure_search(bench: Bench, head: Headline) -> SearchResults:
@@ -59,9 +51,10 @@ def search_by(
     scorer: Scorer, setting: Setting, vectors: NDArray[np.float32], attack: Attack
 ) -> tuple[list[HitRates], OpenSearch | None]:
     """Test pictures searched for by one fitted attacker: hit rates at growing galleries, and with strangers refused."""
-    searcher, roles = _Searcher(scorer, setting, vectors, attack.plan.device), attack.roles
-    rates = _rates(searcher.run(roles.test), roles.test.count, attack.bootstrap)
-    return rates, _open(searcher, roles.calibrate, roles.test, attack.bootstrap, attack.plan.seed)
+    searcher, roles, bootstrap = _Searcher(scorer, setting, vectors, attack.plan.device), attack.roles, attack.bootstrap
+    rates = _rates(searcher.run(roles.test), roles.test.count, bootstrap)
+    draws = Draws(attack.plan.seed, len(bootstrap.test), bootstrap.level, bootstrap.scheme)
+    return rates, _open(searcher, roles.calibrate, roles.test, draws)
 
 
 class _Searcher:
@@ -80,16 +73,20 @@ def gallery_sizes(images: int, all_others: int) -> list[int]:
 
 
 def _rates(searched: Searched, people: int, bootstrap: Bootstrap) -> list[HitRates]:
-    mates = int(searched.mates[0])
+    mates, queries = np.unique(searched.mates, return_counts=True)
+
+    def chance(size: int, first: int) -> float:
+        return float(np.average([chance_rate(of, size, first) for of in mates.tolist()], weights=queries))
+
     return [
         HitRates(
             gallery=size,
             first=_mean(searched, searched.hit_rates(size, 1), people, bootstrap),
             first_ten=_mean(searched, searched.hit_rates(size, 10), people, bootstrap),
-            chance_first=chance_rate(mates, size, 1),
-            chance_first_ten=chance_rate(mates, size, 10),
+            chance_first=chance(size, 1),
+            chance_first_ten=chance(size, 10),
         )
-        for size in gallery_sizes(mates + 1, searched.gallery)
+        for size in gallery_sizes(int(mates.max()) + 1, searched.gallery)
     ]
 
 
@@ -104,51 +101,42 @@ def _mean(searched: Searched, hits: NDArray[np.float64], people: int, bootstrap:
     return Mean(float(hits.mean()), ends.low, ends.high, ends.level, len(hits), people)
 
 
-def _open(
-    searcher: _Searcher, calibrate: RoleRows, test: RoleRows, bootstrap: Bootstrap, seed: int
-) -> OpenSearch | None:
+def _open(searcher: _Searcher, calibrate: RoleRows, test: RoleRows, draws: Draws) -> OpenSearch | None:
     """The larger the gallery, the more strangers are returned: as many people of either role are searched among."""
     people = min(calibrate.count, test.count)
-    how = resolution(FPIR, people * int(calibrate.images().min()))
-    if how is Resolution.REFUSED:
-        return None
-    here, there = (_some(role, people, seed, name) for role, name in ((calibrate, "calibrate"), (test, "test")))
-    known = searcher.run(calibrate.where(here[calibrate.identities]))
-    searched = searcher.run(test.where(there[test.identities]))
-    order = np.argsort(-known.other, kind="stable")
-    threshold = just_above(known.other[order[allowed_accepts(FPIR, len(order))]])
-    thresholds = _threshold_replicates(known.other[order], known.identities[order], bootstrap.calibrate)
-    drawn = Replicates(
-        tar_replicates(searched.identities, searched.mate, thresholds, bootstrap.test), bootstrap.mirrored
+    here, there = (
+        role.where(_some(role, people, draws.seed, name)[role.identities])
+        for role, name in ((calibrate, "calibrate"), (test, "test"))
     )
-    found = int(np.count_nonzero(searched.mate >= threshold))
-    ends = rate_interval(found, len(searched.mate), drawn, people, bootstrap.level)
+    if resolution(FPIR, len(here.rows)) is Resolution.REFUSED:
+        return None
+    threshold = open_threshold(searcher.run(here), calibrate.count, FPIR)
+    searched = searcher.run(there)
+    found = rate_at([(Mated(searched.identities, searched.mate, test.count), threshold)], draws)
     return OpenSearch(
         fpir=FPIR,
         people=people,
-        resolution="resolved" if how is Resolution.RESOLVED else "coarse",
-        threshold=threshold,
-        found=Share.counted(found, len(searched.mate), ends, people),
-        achieved_fpir=Rate.counted(int(np.count_nonzero(searched.other >= threshold)), len(searched.other)),
+        resolution=resolution_word(threshold.resolution),
+        threshold=threshold.cosine,
+        found=Share.counted(found.hits, found.trials, found.interval, found.people),
+        achieved_fpir=Rate.counted(int(np.count_nonzero(searched.other >= threshold.cosine)), len(searched.other)),
     )
+
+
+def open_threshold(known: Searched, people: int, fpir: float) -> Threshold:
+    """Where at most that share of the queries returns a stranger; ``people`` are the role's, searched for or not.
+
+    A return weighs w_i w_j: with i as the query among people who weigh as much as before, i returns somebody, and with
+    j among them it is j. All returns there could be are therefore split between pairs of people so that their weights
+    have the same slope.
+    """
+    queries = np.bincount(known.identities, minlength=people).astype(np.float64)
+    share = np.where(queries > 0, queries + queries.sum() / np.count_nonzero(queries), 0)
+    pairs = (share.sum() ** 2 - (share**2).sum()) / 2
+    return threshold_of(known.best_strangers(), share[None] * np.sqrt(queries.sum() / pairs), fpir)
 
 
 def _some(role: RoleRows, people: int, seed: int, name: str) -> NDArray[np.bool_]:
     chosen = np.zeros(role.count, np.bool_)
     chosen[stream(seed, "search", name).permutation(role.count)[:people]] = True
     return chosen
-
-
-def _threshold_replicates(
-    falling: NDArray[np.float32], identities: NDArray[np.int64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The threshold of each replicate: at most so many of the weighted queries have a stranger above it."""
-    listed = min(len(falling), max(200, len(falling) // 10))
-    pieces = []
-    for start in range(0, len(weights), _AT_ONCE):
-        some = weights[start : start + _AT_ONCE]
-        budget = FPIR * some[:, identities].sum(axis=1) * (1 + 1e-12)
-        spent = np.cumsum(some[:, identities[:listed]], axis=1)
-        affordable = np.minimum((spent <= budget[:, None]).sum(axis=1), listed - 1)
-        pieces.append(np.nextafter(falling[affordable], np.float32(np.inf)).astype(np.float64))
-    return np.concatenate(pieces)

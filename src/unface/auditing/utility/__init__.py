@@ -10,7 +10,7 @@ from unface.result.file import Finding, Frozen, Given, warning
 from unface.result.numbers import Kept
 from unface.result.parts import Option, Part, Section
 from unface.result.readings import Reading
-from unface.result.words import count
+from unface.result.words import count, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,7 +32,8 @@ class UtilitySets(Frozen):
 class Utility(Part):
     """``sets``: classes as identities, or copies by a column ``copy_of``.
 
-    Beside them always the overlap of nearest neighbours among the audited vectors, which is not a usefulness.
+    Beside them always the overlap of nearest neighbours of other people among the audited vectors, which is not a
+    usefulness, and how many neighbours are of the same person.
     """
 
     name = "utility"
@@ -92,10 +93,13 @@ class Utility(Part):
 
         from unface.page.tables import terminal_table
 
-        measures = list(dict.fromkeys((kept.measure, kept.on) for space in result.spaces for kept in space.utility))
+        found = [kept for space in result.spaces for kept in space.utility]
+        same = next((kept for kept in found if kept.is_same_person), None)
+        measures = list(dict.fromkeys((kept.measure, kept.on) for kept in found if not kept.is_same_person))
         if not measures:
             return
-        table = terminal_table("share kept, %")
+        of_raw = "" if same is None else f"; {percent(same.raw.value)} of raw nearest neighbours show the same person"
+        table = terminal_table(f"share kept, %{of_raw}")
         table.add_column("space")
         for measure, on in measures:
             table.add_column(f"{measure}, {on}")

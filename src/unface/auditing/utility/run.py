@@ -23,7 +23,10 @@ class UtilityTasks:
             if useful and isinstance(task, NeighbourTask):
                 continue
             after = task.outcomes(projection.apply(task.vectors))
-            measured += [kept(raw, erased, self.level) for raw, erased in zip(before, after, strict=True)]
+            both = list(zip(before, after, strict=True))
+            if isinstance(task, NeighbourTask):  # nobody may have a picture of the same person near
+                both = [(raw, erased) for raw, erased in both if raw.value]
+            measured += [kept(raw, erased, self.level) for raw, erased in both]
         return measured
 
 
