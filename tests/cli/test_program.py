@@ -60,12 +60,6 @@ def test_a_memory_budget_without_a_size_says_so_and_takes_no_other_word_for_it(t
     assert (done.code, "Option '--memory' requires an argument" in done.err) == (2, True)
 
 
-def test_help_names_every_verb() -> None:
-    done = unface("--help")
-    assert done.code == 0
-    assert all(verb in done.out for verb in ("audit", "demo", "schema"))
-
-
 def test_the_schema_is_json_of_an_audit_result() -> None:
     done = unface("schema")
     assert (done.code, done.err) == (0, "")

@@ -1,17 +1,11 @@
 """If these fail, an audit is quoted at another point, or one space is taken for another."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.kit.results import audited, change, erased, in_context, point, raw
 from unface.auditing.albums import AlbumPoint, AlbumResults
 from unface.result.audit import Curve, ErasedSource, FitOverlap, Headline
-from unface.result.face_gate import GateCertificate
-from unface.result.numbers import Rate
 from unface.result.verdict import verdict
-
-GATE = GateCertificate(0.01, Rate.counted(0, 9), 0.1, Rate.counted(0, 9), 0.1, Rate.counted(0, 9))
 
 
 def test_a_point_counts_the_pairs_of_one_draw_and_is_above_chance_beyond_both_rates() -> None:
@@ -75,14 +69,6 @@ def test_spaces_are_found_by_name_and_told_apart() -> None:
     head = Headline(point(k=4, far=1e-3))
     changes = [change(-0.1, -0.2, 0.0, k=k, far=far) for k in (1, 4) for far in (1e-4, 1e-3)]
     assert head.changes(erased("isp", changes=changes)) == [changes[3]]
-
-
-def test_a_page_is_written_beside_an_audit_only_where_there_is_one(tmp_path: Path) -> None:
-    audited(raw()).save(tmp_path / "bare")
-    assert [one.name for one in (tmp_path / "bare").iterdir()] == ["audit.json"]
-    path = audited(raw()).save(str(tmp_path / "out"), "<p>")
-    assert path == tmp_path / "out" / "audit.json"
-    assert (tmp_path / "out" / "report.html").read_text() == "<p>"
 
 
 def test_the_repr_names_eight_spaces() -> None:
