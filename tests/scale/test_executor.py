@@ -35,7 +35,7 @@ def test_a_defect_is_raised_as_it_is() -> None:
 
 
 def test_so_many_jobs_run_at_a_time_and_no_more() -> None:
-    together, running, most = threading.Barrier(3, timeout=10), [], []
+    together, running, most = threading.Barrier(3, timeout=60), [], []
 
     def met(job: int) -> int:
         running.append(job)
@@ -49,16 +49,18 @@ def test_so_many_jobs_run_at_a_time_and_no_more() -> None:
 
 
 def test_closing_drops_what_has_not_begun_and_waits_for_what_has() -> None:
-    begun, ended = [], []
+    begun, ended, closing = [], [], threading.Event()
 
     def noted(job: int) -> int:
         begun.append(job)
-        threading.Event().wait(0.05)
+        assert job == 0 or closing.wait(60)
+        threading.Event().wait(0.2)
         ended.append(job)
         return job
 
     results = local_executor(1)(noted, range(50))
     next(results)
+    closing.set()
     results.close()  # type: ignore[attr-defined]  # an iterator in its type, a generator in fact
     assert begun == ended
     assert len(ended) < 10
@@ -73,7 +75,7 @@ def test_overlapped_work_is_done_at_the_same_time_in_order_and_little_is_held(th
             made.append(number)
             yield number
 
-    together = threading.Barrier(threads, timeout=10)
+    together = threading.Barrier(threads, timeout=60)
     running: list[int] = []
 
     def met(item: int) -> int:
@@ -103,10 +105,12 @@ def test_what_fails_while_items_are_made_or_worked_on_is_raised() -> None:
         list(overlapped(iter([1, 0]), lambda item: 1 // item, 2))
 
 
-def free_port() -> int:
+@pytest.fixture
+def closed() -> Iterator[int]:
+    """A port at which nobody listens, held so that nobody else is given it."""
     with socket.socket() as used:
         used.bind(("127.0.0.1", 0))
-        return int(used.getsockname()[1])
+        yield int(used.getsockname()[1])
 
 
 def refusal(address: str) -> str:
@@ -143,9 +147,9 @@ def test_no_part_of_a_password_in_an_address_is_printed(
 
 
 @pytest.mark.parametrize("scheme", ["", "ray://"])
-def test_a_head_that_is_not_there_is_told_at_once(scheme: str) -> None:
+def test_a_head_that_is_not_there_is_told_at_once(scheme: str, closed: int) -> None:
     pytest.importorskip("ray", reason="Ray is not installed")
-    address = f"{scheme}127.0.0.1:{free_port()}"
+    address = f"{scheme}127.0.0.1:{closed}"
     expected = f"--ray {address}: cannot be reached (Connection refused); is the cluster's head there?"
     assert refusal(address) == expected
 
@@ -173,14 +177,14 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path / "ray" / "ray_current_cluster"
 
 
-def test_auto_where_a_cluster_ended_is_told(recorded: Path) -> None:
-    recorded.write_text(f"127.0.0.1:{free_port()}")
+def test_auto_where_a_cluster_ended_is_told(recorded: Path, closed: int) -> None:
+    recorded.write_text(f"127.0.0.1:{closed}")
     assert "cannot be reached (Connection refused)" in refusal("auto")
 
 
-def test_a_cluster_of_any_kind_has_a_port_that_is_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_of_any_kind_has_a_port_that_is_usual(monkeypatch: pytest.MonkeyPatch, closed: int) -> None:
     pytest.importorskip("ray", reason="Ray is not installed")
-    monkeypatch.setattr("unface.scale.cluster._CLIENT_PORT", free_port())
+    monkeypatch.setattr("unface.scale.cluster._CLIENT_PORT", closed)
     assert refusal("ray://127.0.0.1").startswith("--ray ray://127.0.0.1: cannot be reached (Connection refused)")
 
 
