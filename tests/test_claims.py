@@ -139,6 +139,7 @@ SETTINGS = (
     r"one false match in 1,000",
     r"95 (?:% interval|are promised)",
     r"(?:reference|Reference) \d",
+    r"CVPR \d{4}, arXiv:\d{4}\.\d{5}",
     r"less than 3 expected",
     r"CelebA × 20|\(× 5\)|celeba20|celeba9k",
     r"192 of 512 dimensions|320 removed|64 kept",

@@ -14,11 +14,9 @@ from tests.kit.results import (
     WARNING,
     attacker,
     attribution,
-    cell,
     certificate,
     exact_copies,
     exposure,
-    inversion,
     protection,
     release,
     validation,
@@ -31,7 +29,6 @@ from unface.errors import UnfaceError
 from unface.result.attribution import AttributionResult, require_no_attribution
 from unface.result.certificate import CertificateResult
 from unface.result.file import Finding, Listing
-from unface.result.inversion import InversionCell, InversionResult, inverted
 from unface.result.numbers import Estimate, Interval, Share
 from unface.result.protection import AttackerResult, MethodResult, PairsResult, ProtectionResult, spread
 from unface.result.release import (
@@ -83,76 +80,6 @@ def test_it_is_named_by_its_variant_and_valid_unless_a_finding_says_otherwise() 
     broken = found.model_copy(update={"findings": [WARNING, INVALID]})
     assert not broken.valid
     assert (with_maps(9, (4, 8.0), (7, 9.0)).lost, with_maps(9, (4, 8.0), (7, 9.0)).noise_psnr) == ((2, 5), 9.0)
-
-
-FEW = Share.counted(3, 100, Interval(0.01, 0.06, 0.95), 100)
-
-
-def changed(made: InversionCell, **more: object) -> InversionCell:
-    point = made.at[0].model_copy(
-        update={name: more.pop(name) for name in ("far", "other", "derangement") if name in more}
-    )
-    return made.model_copy(update={"at": [point], **more})
-
-
-def test_without_a_rate_or_an_attack_on_raw_vectors_there_is_no_headline() -> None:
-    empty = inversion(changed(cell("alsuv", 62), far=None))
-    assert (empty.headline, empty.far) == (None, [])
-    made = inversion(cell("alsuv", 62), cell("alsuv", 1, "isp"))
-    assert made.model_copy(update={"cells": [cell("alsuv", 1, "isp")]}).headline is None
-    assert made.model_copy(update={"findings": [WARNING]}).valid
-    assert not made.model_copy(update={"findings": [WARNING, INVALID]}).valid
-
-
-def at_rates(*rates: float, space: str = "raw") -> InversionCell:
-    (point,) = cell("alsuv", 50).at
-    points = [point.model_copy(update={"far": far}) for far in rates]
-    return cell("alsuv", 50, space).model_copy(update={"at": points})
-
-
-def test_the_headline_is_at_one_in_a_thousand_or_the_lowest_rate_on_the_raw_vectors_or_the_first_space() -> None:
-    def quoted(found: InversionResult) -> tuple[str, str, float | None]:
-        head = found.headline
-        assert head is not None
-        return head.cell.attack, head.cell.space, head.point.far
-
-    assert quoted(inversion(at_rates(1e-2, 1e-3, 1e-4))) == ("alsuv", "raw", 1e-3)
-    assert quoted(inversion(at_rates(1e-2, 1e-5, 1e-4))) == ("alsuv", "raw", 1e-5)
-    assert inversion(at_rates(1e-5, 1e-2, 1e-4)).far == [1e-2, 1e-4, 1e-5]
-    assert quoted(inversion(cell("bob", 90, "isp"), cell("bob", 20), cell("alsuv", 30))) == ("alsuv", "raw", 1e-3)
-    assert quoted(inversion(cell("bob", 9, "pca"), cell("alsuv", 30, "isp"))) == ("bob", "pca", 1e-3)
-
-
-def test_an_inversion_is_compared_by_the_worst_attack_on_each_space_at_each_rate() -> None:
-    found = inversion(cell("bob", 20), at_rates(1e-3, 1e-2), cell("bob", 4, "isp"))
-    assert [(one.name, one.found and one.found.value, one.headline) for one in found.readings()] == [
-        ("raw: faces recovered, FAR 0.01", 0.5, False),
-        ("raw: faces recovered, FAR 1e-3", 0.5, True),
-        ("isp: faces recovered, FAR 0.01", None, False),
-        ("isp: faces recovered, FAR 1e-3", 0.04, True),
-    ]
-    assert found.conditions() == {"judges": "sface", "attacks": "bob, alsuv"}
-    two = found.model_copy(update={"judges": found.judges * 2})
-    assert two.conditions()["judges"] == "sface, sface"
-    assert found.subject == "e"
-    assert found.cell("bob", "isp") is found.cells[2]
-    assert found.cell("alsuv", "isp") is found.cell("none", "raw") is None
-    assert found.worst(1e-3, "none") is None
-    assert found.cells[0].point(1e-3, "one judge") is None
-    frame = found.to_frame()
-    assert list(frame.columns) == ["what", "where", "at", "value", "low", "high", "better"]
-    assert frame.iloc[-1].tolist() == ["faces recovered", "isp", "FAR 1e-3", 0.04, 0.02, 0.07, "lower"]
-    assert len(frame) == 3
-
-
-def test_other_pictures_count_before_the_attacked_one() -> None:
-    (point,) = changed(cell("alsuv", 60), other=FEW).at
-    assert inverted(point) is FEW
-    assert inverted(point.model_copy(update={"other": None})) is point.same
-    easy = changed(cell("bob", 99), other=FEW)
-    head = inversion(easy, cell("alsuv", 30)).headline
-    assert head is not None
-    assert head.cell.attack == "alsuv"
 
 
 def linked(hits: int, low: float, **more: object) -> AttackerResult:

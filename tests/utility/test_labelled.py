@@ -1,19 +1,16 @@
 """If these fail, usefulness is measured on other rows, or said to be kept where it is not."""
 
 import math
-import tracemalloc
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.linear_model import RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from tests.utility.small import Vectors, at_angles, classes, copies, noisy_copies, shuffled, without_classes
+from tests.utility.small import at_angles, classes, copies, noisy_copies, shuffled, without_classes
 from unface import threads
 from unface.data import EmbeddingSet
 from unface.metrics import wilson
@@ -25,12 +22,8 @@ from unface.utility import (
     copy_task,
     kept,
     labelled_task,
-    neighbour_task,
-    ranking,
-    tasks,
     utility_tasks,
 )
-from unface.utility.ranking import nearest
 from unface.utility.tasks import STRENGTHS, fit_ridge, majority, predict_classes, set_aside
 
 
@@ -312,157 +305,3 @@ def test_a_copy_column_makes_a_copy_task_and_nothing_else_a_labelled_one() -> No
     assert (
         found.test.tolist() == labelled_task(classes(), seed=3).test.tolist() != labelled_task(classes()).test.tolist()
     )
-
-
-def test_in_the_raw_space_every_neighbour_is_kept() -> None:
-    task = neighbour_task(classes())
-    (before,) = task.outcomes(task.vectors)
-    assert before.measure == "neighbour overlap@10"
-    assert (before.per_query == 1).all()
-    found = kept(before, before)
-    assert (found.raw.value, found.erased.value, found.retained.value) == (1, 1, 1)
-    assert found.erased.low < 1
-
-
-def test_overlap_by_hand() -> None:
-    """a, b, c, d at 0°, 10°, 25°, 60°; then b goes to 100°, across d.
-
-    Two nearest before: a: b c, b: a c, c: b a, d: c b. After: a: c d, b: d c, c: a d, d: c b.
-    """
-    made = EmbeddingSet.from_arrays(at_angles(0, 10, 25, 60), ["p", "p", "q", "q"], ids=list("abcd"))
-    task = neighbour_task(made, k=2)
-    assert task.neighbours.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
-    (after,) = task.outcomes(np.array(at_angles(0, 100, 25, 60), np.float32))
-    assert after.per_query.tolist() == [0.5, 0.5, 0.5, 1]
-    assert after.groups.tolist() == [0, 0, 1, 1]
-
-
-def test_neighbours_do_not_mind_a_rotation_and_do_mind_new_vectors() -> None:
-    made = classes(20, 10, 16)
-    task = neighbour_task(made, k=5)
-    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((16, 16)))[0]
-    (turned,) = task.outcomes((task.vectors @ turn).astype(np.float32))
-    assert turned.value > 0.99
-    (other,) = task.outcomes(np.random.default_rng(1).standard_normal((200, 16)).astype(np.float32))
-    # Five of 199 at random: one in forty is kept.
-    assert other.value == pytest.approx(5 / 199, abs=0.02)
-
-
-def test_rows_that_vanish_keep_no_neighbours_and_are_none() -> None:
-    made = EmbeddingSet.from_arrays(at_angles(0, 1, 90, 91), ["p", "p", "q", "q"], ids=list("abcd"))
-    task = neighbour_task(made, k=1)
-    erased = task.vectors.copy()
-    erased[0] = 0
-    (after,) = task.outcomes(erased)
-    assert after.per_query.tolist() == [0, 0, 1, 1]
-    (nothing,) = task.outcomes(np.zeros_like(erased))
-    assert not nothing.per_query.any()
-
-
-def test_large_sets_are_sampled_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tasks, "_MOST_QUERIES", 50)
-    made = classes()
-    task = neighbour_task(made, seed=1)
-    assert task.notes == ("50 of 240 rows were drawn as queries",)
-    assert len(set(task.queries.tolist())) == 50
-    assert task.vectors.shape == made.vectors.shape
-    np.testing.assert_array_equal(task.queries, neighbour_task(shuffled(made, 5), seed=1).queries)
-    assert task.queries.tolist() != neighbour_task(made, seed=2).queries.tolist()
-    monkeypatch.undo()
-    everyone = neighbour_task(made)
-    np.testing.assert_array_equal(everyone.neighbours[task.queries], task.neighbours)
-    assert everyone.notes == ()
-
-
-def test_the_order_of_rows_does_not_matter() -> None:
-    made = classes()
-    erased = [
-        task.outcomes((task.vectors * np.geomspace(1, 9, 16)).astype(np.float32))[0].per_query
-        for task in (neighbour_task(made), neighbour_task(shuffled(made, 7)))
-    ]
-    assert 0.1 < erased[0].mean() < 0.9
-    np.testing.assert_array_equal(erased[0], erased[1])
-
-
-def by_sorting(queries: Vectors, references: Vectors, k: int) -> list[list[int]]:
-    """The definition, one pair at a time: cosine in float64, rounded as scores are, ties to the earlier row."""
-    found = []
-    for query in queries.astype(np.float64):
-        cosines = []
-        for reference in references.astype(np.float64):
-            norms = np.linalg.norm(query) * np.linalg.norm(reference)
-            cosines.append(float(np.float32(np.round(query @ reference / norms, 12))) if norms else -np.inf)
-        order = sorted((row for row in range(len(cosines)) if cosines[row] > -np.inf), key=lambda row: -cosines[row])
-        found.append([*order[:k], *[-1] * (k - len(order))])
-    return found
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 2**32), st.integers(1, 40), st.integers(1, 12), st.booleans())
-def test_neighbours_are_those_of_the_definition(seed: int, count: int, k: int, coarse: bool) -> None:
-    """Coarse vectors have signs for coordinates: most cosines tie, some vectors repeat, some are zero."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(-1, 2, (count + 5, 3)) if coarse else rng.standard_normal((count + 5, 3))
-    queries, references = drawn[:5].astype(np.float32), drawn[5:].astype(np.float32)
-    assert nearest(queries, references, k).tolist() == by_sorting(queries, references, k)
-
-
-def test_neighbours_do_not_depend_on_the_size_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    vectors = rng.standard_normal((300, 6)).astype(np.float32)
-    vectors[100:200] = vectors[:100]
-    whole = nearest(vectors, vectors, 7, own=np.arange(300))
-    for queries, references, run in [(7, 11, 3), (64, 50, 1), (300, 1, 32)]:
-        monkeypatch.setattr(ranking, "_QUERIES_AT_ONCE", queries)
-        monkeypatch.setattr(ranking, "_REFERENCES_AT_ONCE", references)
-        monkeypatch.setattr(ranking, "_RUN", run)
-        np.testing.assert_array_equal(nearest(vectors, vectors, 7, own=np.arange(300)), whole)
-
-
-@settings(max_examples=60)
-@given(st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 12), st.integers(1, 60))
-def test_neighbours_are_the_same_however_few_candidates_are_held(seed: int, count: int, k: int, held: int) -> None:
-    """Coarse vectors, of which most tie, and doubles that a screen cannot tell apart."""
-    rng = np.random.default_rng(seed)
-    drawn = rng.integers(-1, 2, (count + 5, 3)).astype(np.float32)
-    drawn[::3] = np.nextafter(drawn[::3], 2 * drawn[::3])
-    queries, references = drawn[:5], drawn[5:]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "_CANDIDATES", held)
-        patch.setattr(ranking, "_REFERENCES_AT_ONCE", 7)
-        patch.setattr(ranking, "_RUN", 2)
-        assert nearest(queries, references, k).tolist() == by_sorting(queries, references, k)
-
-
-def test_of_references_that_are_all_the_same_the_first_are_the_neighbours_in_little_memory() -> None:
-    """256 × 60,000 ties, which take 300 MB as candidates."""
-    references = np.ones((60_000, 4), np.float32)
-    tracemalloc.start()
-    found = nearest(references[:256], references, 3, own=np.arange(256))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert found.tolist() == [[row for row in range(4) if row != query][:3] for query in range(256)]
-    assert peak < 80 << 20
-
-
-def test_scores_closer_than_float32_products_can_tell_are_told_apart() -> None:
-    """600 references within a millionth of each other, the nearest last: a screen alone would pick at random."""
-    rng = np.random.default_rng(1)
-    query = rng.standard_normal(512)
-    away = rng.standard_normal(512)
-    away -= away @ query / (query @ query) * query
-    references = np.array([query + (0.05 - 1e-5 * step) * away for step in range(600)], np.float32)
-    found = nearest(query[None].astype(np.float32), references, 5)
-    assert found.tolist() == [[599, 598, 597, 596, 595]]
-
-
-def test_a_query_is_not_its_own_neighbour_but_its_double_is() -> None:
-    vectors = np.array(at_angles(0, 0, 50), np.float32)
-    assert nearest(vectors, vectors, 2, own=np.arange(3)).tolist() == [[1, 2], [0, 2], [0, 1]]
-
-
-def test_zeros_are_nobodys_neighbours_and_have_none() -> None:
-    """The reference at 180° is as far as can be, and still nearer than zeros."""
-    vectors = np.array([[0, 0], *at_angles(0, 180), [0, 0]], np.float32)
-    assert nearest(vectors, vectors, 3, own=np.arange(4)).tolist() == [[-1] * 3, [2, -1, -1], [1, -1, -1], [-1] * 3]
-    assert nearest(vectors[1:2], np.zeros((4, 2), np.float32), 2).tolist() == [[-1, -1]]

@@ -123,11 +123,11 @@ def test_a_connection_that_the_server_closes_is_made_anew() -> None:
         (401, b'{"error": "no\n  key"}', Refused, r'401 Unauthorized: \{"error": "no key"\}$'),
         (404, b"", Refused, "answers 404 Not Found$"),
         (451, b"\x00\x01", Refused, "answers 451 Unavailable For Legal Reasons$"),
-        (400, b"x" * 300, Lost, "answers 400 Bad Request: x{200}$"),
+        (400, b"x" * 300, Lost, "answers 400 Bad Request: x{199}…$"),
         (500, b"sorry", Lost, "answers 500 Internal Server Error: sorry$"),
         (199 + 101, b"", Refused, "redirects"),
         (299, b'{"score": "x"}', Refused, "not a number"),
-        (200, b"x" * 99, Refused, "'x{40}', which is not JSON"),
+        (200, b"x" * 99, Refused, "'x{39}…', which is not JSON"),
         (200, b'{"b": 1, "a": 2}', Refused, r"no 'score' \(there is a, b\)"),
         (200, json.dumps({f"k{n}": n for n in range(9)}).encode(), Refused, r"there is k0, .*k7\)"),
         (200, b"[1]", Refused, r"there is list\)"),
@@ -178,7 +178,7 @@ def test_a_path_of_keys_and_positions_leads_to_the_score(path: str, score: float
 def test_a_score_may_be_a_number_of_numpys(value: object, number: float) -> None:
     assert number_of(value, "there") == number
     assert isinstance(number_of(value, "there"), float)
-    with pytest.raises(Refused, match=r'^there answered with "x{39}, which is not a number$'):
+    with pytest.raises(Refused, match=r'^there answered with "x{38}…, which is not a number$'):
         number_of("x" * 99, "there")
 
 

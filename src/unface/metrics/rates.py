@@ -87,21 +87,26 @@ def ready_scores(scores: ArrayLike, kind: str) -> NDArray[np.floating]:
 
 
 RESOLVED_ACCEPTS = 30
+RESOLVED_PEOPLE = 20
 COARSE_ACCEPTS = 3
 
 
 class Resolution(StrEnum):
-    """Resolved from 30 expected false accepts, coarse from 3, refused below."""
+    """Resolved from 30 expected false accepts of 20 effective people, coarse from 3, refused below."""
 
     RESOLVED = "resolved"
     COARSE = "coarse"
     REFUSED = "refused"
 
 
-def resolution(far: float, impostors: int) -> Resolution:
-    """How well ``impostors`` calibrate pairs resolve a false-accept rate."""
+def resolution(far: float, impostors: int, people: float = math.inf) -> Resolution:
+    """How well ``impostors`` calibrate pairs resolve a false-accept rate.
+
+    ``people`` are the effective people behind those accepted, known only after scoring: pairs of a few look-alikes are
+    one piece of evidence, however many they are.
+    """
     expected = far * impostors * (1 + 1e-12)
-    if expected >= RESOLVED_ACCEPTS:
+    if expected >= RESOLVED_ACCEPTS and people >= RESOLVED_PEOPLE:
         return Resolution.RESOLVED
     return Resolution.COARSE if expected >= COARSE_ACCEPTS else Resolution.REFUSED
 

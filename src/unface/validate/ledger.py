@@ -45,6 +45,8 @@ class Ledger:
         self._keys: dict[int, tuple[int, str]] = {}
         self._scores: dict[int, float] = {}
         self._next = 0
+        self.put_off = 0
+        """Sendings that arrived and that the target wanted later; each showed it a picture, and none is a question."""
         self.ended: str | None = None
         for number, line in enumerate(lines, 2):
             try:
@@ -95,6 +97,10 @@ class Ledger:
         """Note why there is no answer."""
         self._write([{"n": n, "lost": why} for n in numbers])
 
+    def postpone(self, numbers: Sequence[int], why: str) -> None:
+        """Note that questions arrived and are to be sent again later."""
+        self._write([{"n": n, "put_off": why} for n in numbers])
+
     def unsend(self, numbers: Sequence[int]) -> None:
         """Take back questions that certainly did not arrive; they may be asked again."""
         self._write([{"n": n, "unsent": True} for n in numbers])
@@ -142,6 +148,10 @@ class Ledger:
             if number not in self._keys or not isinstance(score, int | float) or not math.isfinite(score):
                 raise ValueError
             self._scores[number] = float(score)
+        elif "put_off" in record:
+            if number not in self._keys:
+                raise ValueError
+            self.put_off += 1
         elif "unsent" in record:
             if number in self._scores:
                 raise ValueError

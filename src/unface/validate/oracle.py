@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unface.validate.ledger import Ledger
-from unface.validate.ports import Announced, Lost, NotSent, Picture, Refused, Target
+from unface.validate.ports import Announced, Lost, NotSent, Picture, PutOff, Refused, Target
 
 RETRIES = 6
 LONGEST_WAIT = 120.0
@@ -93,7 +93,7 @@ class Session:
                 numbers.extend(self.ledger.count(number, [picture.sha256 + mark for picture in pictures]))
 
         try:
-            scores = self._scores(name, pictures, leaving)
+            scores = self._scores(name, pictures, leaving, lambda why: self.ledger.postpone(numbers, why))
         except NotSent as error:
             self.ledger.unsend(numbers)
             self._end(str(error))
@@ -111,7 +111,9 @@ class Session:
             if not np.isfinite(scores).all():
                 self._end("the target answered with NaN or infinity")
 
-    def _scores(self, name: str, pictures: Sequence[Picture], leaving: Callable[[], None]) -> NDArray[np.float64]:
+    def _scores(
+        self, name: str, pictures: Sequence[Picture], leaving: Callable[[], None], put_off: Callable[[str], None]
+    ) -> NDArray[np.float64]:
         for attempt in range(RETRIES + 1):
             self.pace.wait(len(pictures))
             try:
@@ -122,6 +124,8 @@ class Session:
                     found = self.target.score(name, pictures)
                 scores = np.asarray(found, dtype=np.float64)
             except NotSent as error:
+                if isinstance(error, PutOff):
+                    put_off(str(error))
                 if attempt == RETRIES or (error.wait or 0) > LONGEST_WAIT:
                     raise
                 self.pace.back_off(attempt, error.wait)

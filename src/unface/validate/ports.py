@@ -227,6 +227,10 @@ class NotSent(Exception):
         """Seconds, where the target said how long."""
 
 
+class PutOff(NotSent):
+    """The question arrived, and the target wants it later: the picture left this machine, and may be sent again."""
+
+
 class Lost(Exception):
     """The question may have arrived, its answer did not: it is spent and never sent again."""
 

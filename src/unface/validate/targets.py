@@ -7,28 +7,70 @@ encoder:sface                      an encoder of unface: cosine to the enrolled 
 ppfr:dctdp/as-attacked/sface       the same behind a front end of privacy-preserving face recognition
 """
 
+import base64
+import binascii
 import hashlib
+import html
 import ipaddress
 import json
 import math
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Protocol, runtime_checkable
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unface.errors import UnfaceError, reason, without_secrets
+from unface.errors import HIDDEN, UnfaceError, reason, redact, without_secrets
 from unface.functions import imported_function, registered
 from unface.validate.ports import Lost, Picture, Refused, Target
 
 _LARGEST_ANSWER = 1 << 16
 _LARGEST_SCORE = 1e12
 _BATCH = 64
+_LONGEST_QUOTE = 200
+_SHORTEST_SECRET = 4
+
+
+class Quoting:
+    """What a target said, fit to be printed and saved: without its secrets, on one line, and not long.
+
+    A service may send a key back as it came, after a word such as Bearer, escaped or in base64. What it says ends up in
+    a message, in the ledger, in the result and on its page.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
+
+    def __call__(self, said: bytes | str, most: int = _LONGEST_QUOTE) -> str:
+        """At most so many characters of it; empty if nothing can be printed."""
+        text = said.decode(errors="replace") if isinstance(said, bytes) else said
+        text = "".join(letter if letter.isprintable() else " " for letter in redact(text, *self._forms))
+        words = " ".join(text.split())
+        return words if len(words) <= most else words[: most - 1] + HIDDEN
+
+
+def _forms(secret: str) -> set[str]:
+    """A secret, and its last word alone: as they are, escaped for JSON, HTML and URLs, and in base64 both ways."""
+    found = set()
+    for text in {secret, secret.rsplit(maxsplit=1)[-1] if secret.split() else ""}:
+        if len(text) < _SHORTEST_SECRET:
+            continue
+        content = text.encode(errors="surrogateescape")
+        encoded = [base64.b64encode(content).decode(), base64.urlsafe_b64encode(content).decode()]
+        found |= {text, json.dumps(text)[1:-1], html.escape(text), quote(content, safe=""), quote(content)}
+        found |= {form.rstrip("=") for form in encoded}
+        try:
+            plain = base64.b64decode(text, validate=True).decode()
+        except (binascii.Error, ValueError):
+            continue
+        found |= {word for word in (plain, plain.rpartition(":")[2]) if len(word) >= _SHORTEST_SECRET}
+    return found
 
 
 @dataclass(frozen=True)
@@ -121,6 +163,7 @@ class FunctionTarget:
 
     def __init__(self, module: str, function: str, *, decisions_only: bool = False) -> None:
         self.name, self.decisions_only = f"{module}:{function}", decisions_only
+        self._quoted = Quoting()
         self._function: Callable[[str, list[bytes]], Sequence[float]] = imported_function(self.name)
 
     def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
@@ -128,12 +171,11 @@ class FunctionTarget:
         try:
             answer = list(self._function(person, [picture.content for picture in pictures]))
         except Exception as error:  # whatever somebody's function raises
-            raise Refused(f"{self.name} raised {type(error).__name__}: {reason(error)}") from None
+            raise Refused(f"{self.name} raised {type(error).__name__}: {self._quoted(reason(error))}") from None
         if len(answer) != len(pictures):
             raise Refused(f"{self.name} gave {len(answer)} scores for {len(pictures)} pictures")
-        return np.array(
-            [number_of(one, self.name, decisions_only=self.decisions_only) for one in answer], dtype=np.float64
-        )
+        numbers = [number_of(each, self.name, self._quoted, decisions_only=self.decisions_only) for each in answer]
+        return np.array(numbers, dtype=np.float64)
 
 
 class CommandTarget:
@@ -151,6 +193,8 @@ class CommandTarget:
         # Arguments may hold a key, so results show the program alone.
         self.name, self.decisions_only = f"command:{self._words[0]}", decisions_only
         self._timeout = timeout
+        values = (word.partition("=")[2] if word.startswith("-") else word for word in self._words[1:])
+        self._quoted = Quoting(value for value in values if "{person}" not in value and not Path(value).exists())
 
     def reach(self) -> None:
         """See ``Reachable``."""
@@ -172,15 +216,13 @@ class CommandTarget:
         except OSError as error:
             raise Refused(f"{self.name}: cannot be started ({reason(error)})") from None
         if ended.returncode:
-            said = ended.stderr.decode(errors="replace").strip().splitlines()
-            raise Refused(
-                f"{self.name} ended with exit code {ended.returncode}" + (f": {said[-1][:160]}" if said else "")
-            )
+            said = self._quoted((ended.stderr.strip().splitlines() or [b""])[-1])
+            raise Refused(f"{self.name} ended with exit code {ended.returncode}" + (f": {said}" if said else ""))
         text = ended.stdout[:_LARGEST_ANSWER].decode(errors="replace").strip()
         try:
             return float(text)
         except ValueError:
-            raise Refused(f"{self.name} printed {text[:40]!r}; expected a number alone") from None
+            raise Refused(f"{self.name} printed {self._quoted(text, 40)!r}; expected a number alone") from None
 
 
 class EncoderTarget:
@@ -217,14 +259,14 @@ class EncoderTarget:
         return np.stack([self._seen[picture.sha256] for picture in pictures])
 
 
-def number_of(value: object, where: str, *, decisions_only: bool = False) -> float:
+def number_of(value: object, where: str, quoted: Quoting | None = None, *, decisions_only: bool = False) -> float:
     """A score or a decision as a float. NaN and infinity pass, and end the run as such."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) and not decisions_only:
         raise Refused(f"{where} answered with {json.dumps(value)}, a decision and no score; pass --decisions-only")
     if not isinstance(value, bool | int | float):
-        shown = json.dumps(value, default=str)[:40]
+        shown = (quoted or Quoting())(json.dumps(value, default=str), 40)
         raise Refused(f"{where} answered with {shown}, which is not a number")
     if _LARGEST_SCORE < abs(value) < math.inf:
         raise Refused(f"{where} answered with a number beyond {_LARGEST_SCORE:g}, which is no score")
