@@ -222,11 +222,13 @@ class Children:
         log = self.logs / f"{self._started}.txt"
         sys.stdout.flush()
         sys.stderr.flush()
+        # Before the fork: whoever interrupts this removes the folder of logs, maybe before the child has begun.
+        written = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         pid = os.fork()
         if pid == 0:
             code = 1
             try:
-                code = self._become(action, log)
+                code = self._become(action, written)
             except BaseException:  # whatever it is: this process must never return into its parent's code
                 traceback.print_exc()
             finally:
@@ -234,15 +236,16 @@ class Children:
                 sys.stderr.flush()
                 os._exit(code)
         self.running.append(Child(name, pid, log, time.monotonic()))
+        os.close(written)
 
-    def _become(self, action: Sequence[str] | Callable[[], int], log: Path) -> int:
-        os.setsid()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        written = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    def _become(self, action: Sequence[str] | Callable[[], int], written: int) -> int:
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (written, 1), (written, 2)):
             os.dup2(source, target)
+        # From here on it is interrupted with its group, and what it then says is in its log
+        os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(self.root)
         if not callable(action):
             os.execvp(action[0], list(action))

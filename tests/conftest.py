@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.kit.forks import forks
 from tests.kit.remembered import remembered_networks
@@ -15,9 +15,11 @@ __all__ = ["forks", "remembered_networks"]
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
-# Machines that run tests are often busy; how long one example takes says nothing about the code. In CI the examples
+# Machines that run tests are often busy: how long examples take says nothing about the code. In CI the examples
 # are the same each time, so that a red run is about the change; at a desk they are new, so that they find something.
-settings.register_profile("unface", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.register_profile(
+    "unface", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=bool(os.environ.get("CI"))
+)
 settings.load_profile("unface")
 
 

@@ -240,7 +240,7 @@ def test_a_reader_can_search_and_the_browser_asks_nobody_else(browser: "Browser"
     # the page listens to keys alone; text that is put in without them is searched for only by chance
     page.get_by_role("textbox", name="Search").press_sequentially("same-shoot pairs")
     found = page.locator(".md-search-result__link[href*='statistics.html']").first
-    found.wait_for(state="attached", timeout=10_000)
+    found.wait_for(state="attached")
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
 
 

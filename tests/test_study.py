@@ -1,17 +1,24 @@
-"""If these fail, the study erases more directions than an encoder has, or its tables say of audits what they do not."""
+"""If these fail, a study of real faces runs no longer, or records other numbers than it measured."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from studies import erasure, tables
+from numpy.typing import NDArray
+from PIL import Image
+from studies import erasure, lfw_pairs, nobody, tables
 from studies.erasure import Study, rank, run, spanned, studies
+from studies.frontier import PAIRS, RAW, FirstHits
+from studies.frontier_record import ALBUM, FAR, PAIRS_AND_ALBUM, Space, equal_use, verdicts
 from studies.inversion_table import Joined, widest
+from studies.measured import Findings, read_findings, write_findings
 from studies.record import record_of
 from studies.tables import (
     chosen,
@@ -30,11 +37,15 @@ from studies.tables import (
 )
 
 import unface
+from tests.attribute.averages import Averages
 from tests.refusals.table import refused
-from unface import AuditResult, EmbeddingSet, Protocol, audit, make_identities
+from unface import AuditResult, EmbeddingSet, Protocol, audit, make_identities, write_embeddings
+from unface.metrics import Replicates
+from unface.models import card
 from unface.probe import PROBES
 from unface.result.audit import Point
 from unface.result.numbers import Rate, Share
+from unface.utility import copy_task
 
 PEOPLE = make_identities(200, 8, 64, seed=3)
 STUDY = Study("any", "celeba20", "apart")
@@ -264,3 +275,115 @@ def test_a_folder_without_anything_to_study_is_refused_in_one_line(
         main()
     assert str(caught.value) == f"{tmp_path}: {said}"
     assert not (tmp_path / "out").exists()
+
+
+def recorded(
+    study: object, name: str, arguments: list[object], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Findings:
+    """What the command keeps, in a folder of its own."""
+    monkeypatch.setattr(study, "write_findings", partial(write_findings, home=home))
+    monkeypatch.setattr(sys, "argv", ["study", *map(str, arguments), "--record", "here"])
+    study.main()  # type: ignore[attr-defined]
+    return read_findings(name, home)
+
+
+def two_pictures_each(path: Path, first: int, people: int, cosine: float) -> None:
+    """People along axes of their own: every mated pair has this cosine, every impostor pair 0."""
+    axes: NDArray[np.float32] = np.eye(64, dtype=np.float32)
+    own, other = axes[2 * first : 2 * (first + people) : 2], axes[2 * first + 1 : 2 * (first + people) : 2]
+    vectors = np.concatenate([own, cosine * own + (1 - cosine**2) ** 0.5 * other])
+    names = [f"p{number}" for number in range(people)] * 2
+    write_embeddings(EmbeddingSet.from_arrays(vectors, names, source=path.name), path)
+
+
+def test_nobody_records_quantiles_and_who_is_nearest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoder in nobody.DRAWN:
+        for name, first, cosine in (("nobody", 0, 0.6), ("celeba20", 7, 0.8), ("celeba5", 16, 0.8), ("lfw", 24, 0.8)):
+            two_pictures_each(tmp_path / f"{encoder}_{name}.parquet", first, 8, cosine)
+    found = recorded(nobody, "nobody", [tmp_path, tmp_path], tmp_path, monkeypatch)
+    scores = {(row[0], row[1], row[2]): row[3:] for row in found.tables["scores"].rows}
+    assert len(scores) == 18
+    assert scores["sscd-int8", "nobody", "8 mated"] == pytest.approx([0.6] * 6 + [1.0])
+    assert scores["sface", "LFW", "8 mated"] == pytest.approx([0.8] * 6 + [1.0])
+    assert scores["sface", "nobody", "112 impostor"] == [*[pytest.approx(0.0)] * 6, None]
+    nearest = {(row[0], row[1]): row for row in found.tables["nearest"].rows}
+    at = list(found.tables["nearest"].columns).index("nobody")
+    # The last person of "nobody" is the first of celeba20; nobody else shares an axis.
+    assert nearest["sface", "CelebA (20 each)"][at][-1] == pytest.approx(1.0)  # type: ignore[index]
+    assert nearest["sface", "LFW"][at] == pytest.approx([0.0] * 3)
+    assert nearest["arcface-mbf", "all"][2] == 48
+
+
+def test_lfw_pairs_counts_a_missing_picture_as_a_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    for person in "abcd":
+        coarse = Image.fromarray(random.integers(0, 256, (8, 8, 3), dtype=np.uint8))
+        for number in (1, 2):
+            picture = tmp_path / "pictures" / person / f"{person}_{number:04d}.png"
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            coarse.resize((112, 112), Image.Resampling.NEAREST).save(picture)
+    lists = ["2\t2", "a\t1\t2", "b\t1\t2", "a\t1\tb\t1", "c\t1\td\t1", "c\t1\t2", "d\t1\t3", "a\t2\tc\t2", "b\t2\td\t2"]
+    (tmp_path / "pairs.txt").write_text("\n".join(lists) + "\n", encoding="utf-8")
+    monkeypatch.setattr(lfw_pairs, "load_encoder", lambda name, **_: Averages(card(name), []))
+    arguments = [tmp_path / "pictures", tmp_path / "pairs.txt", "--encoder", "arcface-mbf"]
+    found = recorded(lfw_pairs, "lfw_pairs", arguments, tmp_path, monkeypatch)
+    # The first fold is right in all four pairs, the second in three: d has no third picture.
+    assert found.tables["accuracy"].rows == [["arcface-mbf", 87.5, 12.5, 99.53]]
+
+
+def space(name: str, tar: float, noise: float = 0.0) -> Space:
+    """A finished cell that leaves the same to pairs and albums, with replicates around it."""
+    sizes = (PAIRS, ALBUM)
+    draws = tar + noise * np.linspace(-1, 1, 200)
+    rows = [{"size": size, "far": FAR, "tar": [tar, tar, tar]} for size in sizes]
+    result: dict[str, Any] = {"space": name, "TAR": rows, "uses": [], "level": 0.95}
+    return Space(result, {(size, FAR): Replicates(draws, False) for size in sizes})
+
+
+def test_a_keeper_is_compared_halfway_between_the_strengths_that_find_more_and_fewer_copies() -> None:
+    spaces = [space(RAW, 0.2), space("isp 1", 0.1), space("isp 2", 0.06), space("isp 3", 0.12)]
+    keeper = space("keeper 8, μ 1", 0.05, noise=0.01)
+    # isp 3 finds fewer copies than isp 2 and leaves more: nobody would choose it
+    found = {RAW: 1.0, "isp 1": 0.95, "isp 2": 0.85, "isp 3": 0.849, keeper.name: 0.9}
+    compared = equal_use([*spaces, keeper], found, PAIRS_AND_ALBUM)
+    ((name, rival, share, between, pairs, albums),) = compared.rows
+    assert (name, rival, share, between) == (keeper.name, "isp", 0.9, "isp 1 and isp 2")
+    assert isinstance(pairs, list)
+    assert pairs[0] == pytest.approx(0.05 - (0.1 + 0.06) / 2)
+    assert albums == pairs
+    assert verdicts(compared, 4)[0] == "1 of 1"
+
+
+def test_a_rival_that_erasure_helps_is_not_compared_by_its_raw_vectors() -> None:
+    """Raw vectors that find fewer copies than an erased space and leave more are no strength to interpolate with."""
+    spaces = [space(RAW, 0.2), space("isp 1", 0.1), space("isp 2", 0.05), space("keeper 8, μ 1", 0.04)]
+    found = {RAW: 0.2, "isp 1": 0.3, "isp 2": 0.1, "keeper 8, μ 1": 0.25}
+    (row,) = equal_use(spaces, found, PAIRS_AND_ALBUM).rows
+    assert row[3] == "isp 1 and isp 2"
+
+
+def test_where_no_rival_finds_as_many_copies_nothing_is_compared() -> None:
+    spaces = [space(RAW, 0.2), space("isp 1", 0.1), space("keeper 8, μ 1", 0.04)]
+    compared = equal_use(spaces, {RAW: 0.5, "isp 1": 0.4, "keeper 8, μ 1": 0.6}, PAIRS_AND_ALBUM)
+    assert compared.rows == [["keeper 8, μ 1", "isp", 0.6, "none finds as many", None, None]]
+    assert verdicts(compared, 4)[0] == "none finds as many"
+
+
+def test_first_hits_are_the_recall_at_one_of_an_audit() -> None:
+    draw = np.random.default_rng(3)
+    pictures = draw.normal(size=(60, 8)).astype(np.float32)
+    copies = pictures[:40] + draw.normal(scale=0.9, size=(40, 8)).astype(np.float32)
+    task = copy_task(
+        EmbeddingSet.from_arrays(
+            np.concatenate([pictures, copies]),
+            [str(row % 60) for row in range(100)],
+            ids=[f"{row:03}" for row in range(100)],
+            labels={"copy_of": [""] * 60 + [f"{row:03}" for row in range(40)]},
+        )
+    )
+    whole = task.outcomes(task.vectors)[0]
+    (first,) = FirstHits(task).outcomes(task.vectors)
+    assert 0 < first.per_query.mean() < 1
+    assert (first.measure, first.on) == (whole.measure, whole.on)
+    np.testing.assert_array_equal(first.per_query, whole.per_query)
+    np.testing.assert_array_equal(first.groups, whole.groups)

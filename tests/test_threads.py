@@ -21,7 +21,7 @@ def test_results_keep_the_order_of_the_items_though_the_first_ends_last(threads:
         if item > 0:
             others.release()
         elif threads > 1:
-            assert all(others.acquire(timeout=20) for _ in range(8))
+            assert all(others.acquire(timeout=120) for _ in range(8))
         return item * item
 
     assert parallel_map(work, range(9), threads) == [item * item for item in range(9)]
@@ -33,7 +33,7 @@ def test_no_items_are_no_results() -> None:
 
 def test_several_threads_do_work_at_once() -> None:
     """Each waits for the other: one thread alone would stand still until the barrier gives up."""
-    barrier = threading.Barrier(2, timeout=20)
+    barrier = threading.Barrier(2, timeout=120)
     assert sorted(parallel_map(lambda _: barrier.wait(), range(2), 2)) == [0, 1]
 
 

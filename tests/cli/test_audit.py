@@ -2,13 +2,18 @@
 
 import csv
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.quick import PEOPLE, QUICK
+from tests.kit import documents
 from tests.kit.command import Done, unface
+from tests.kit.page import Page
 from unface import AuditResult, Protocol, audit, make_identities, write_embeddings
 from unface.auditing import Albums, AttributeSwap, Exposures, Search, Sweeps
 from unface.data import EmbeddingSet
@@ -239,3 +244,63 @@ def test_a_config_file_holds_options_and_the_command_line_goes_before_it(faces: 
     assert (protocol["far"], protocol["k"], protocol["probe"]) == ([0.1, 0.05], [1], ["cosine"])
     assert (protocol["seeds"], protocol["bootstraps"]) == (1, 100)
     assert list(json.loads(done.out)["parts"]) == ["search", "exposure"]
+
+
+@pytest.mark.parametrize("far", [[], ["--far", "0.02,1e-2"]], ids=["default rates", "rates"])
+def test_the_command_can_be_pasted_and_measures_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, far: list[str]
+) -> None:
+    people = make_identities(120, 4, 8, between=1.5, seed=2)
+    vectors = people.vectors.copy()
+    vectors[5] = np.nan
+    columns = {"who": np.array(people.names)[people.identities], "emb": list(vectors), "key": people.ids}
+    pq.write_table(pa.table({**columns, "shoot": np.arange(len(people)) % 7}), tmp_path / "my faces.parquet")
+    monkeypatch.chdir(tmp_path)
+    named = ["--identity-column", "who", "--vector-column", "emb", "--id-column", "key", "--group", "shoot"]
+    quick = ["--sample", "110", "--bad-rows", "drop", "--probe", "cosine,lda", "--seeds", "1", "--bootstraps", "100"]
+    parts = ["--no-sweep", "--no-maps", "--rank", "3", "--k", "2", "--album", "none", "--seed", "3"]
+    done = unface("audit", "my faces.parquet", "--out", "first", "--quiet", *named, *quick, *parts, *far)
+    assert (done.code, done.err) == (0, "")
+    first = AuditResult.load("first")
+    again = unface(*shlex.split(documents.repeated(first)[0].replace("\\\n", " "))[1:], "--quiet")
+    assert (again.code, again.err) == (0, "")
+    second = AuditResult.load("audit")
+    assert second.model_dump(exclude={"run"}) == first.model_dump(exclude={"run"})
+
+
+def policy(folder: Path, *rules: str) -> Path:
+    path = folder / "policy.toml"
+    path.write_text("".join(f"[[require]]\n{rule}\n" for rule in rules), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("limit", "code", "line"),
+    [
+        ("tar_max = 0.99", 0, "Passed: 1 rule held, for the attackers, rates and people of this test (exit 0)."),
+        ("tar_max = 0.01", 3, "Failed: 1 of 1 rule failed (exit 3)."),
+        (
+            "tar_max = 0.5\nspace = 'isp'",
+            4,
+            "Inconclusive: 1 of 1 rule could not be evaluated, which does not count as a pass (exit 4).",
+        ),
+    ],
+    ids=["passed", "failed", "inconclusive"],
+)
+def test_the_verdict_is_the_first_line_and_the_exit_code_and_opens_the_page(
+    faces: Path, tmp_path: Path, limit: str, code: int, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    rules = policy(tmp_path, f"far = 0.05\ncoarse = 'allow'\n{limit}")
+    done = unface("audit", faces, *QUICK, "--no-maps", "--album", "none", "--out", tmp_path / "a", "--policy", rules)
+    assert (done.code, done.err) == (code, "")
+    assert done.out.splitlines()[0] == line
+    state = line.partition(":")[0]
+    written = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
+    assert Page(written).one("p", **{"class": "state"}).words.endswith(state)
+    assert unface("gate", tmp_path / "a", "--policy", rules).code == code
+    again = unface("report", tmp_path / "a", "--policy", rules, "--out", tmp_path / "again.html")
+    assert again.code == 0
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == written
+    assert unface("report", tmp_path / "a", "--out", tmp_path / "bare.html").code == 0
+    assert "No policy set" in (tmp_path / "bare.html").read_text(encoding="utf-8")

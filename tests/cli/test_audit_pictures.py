@@ -52,11 +52,6 @@ def test_one_encoder_leaves_one_audit_equal_to_that_of_its_embeddings(tmp_path: 
     assert [path.stat().st_mode & 0o777 for path in (embeddings.parent, embeddings)] == [0o700, 0o600]
 
 
-def test_the_licence_of_the_weights_is_in_the_audit(tmp_path: Path, faces: Path) -> None:
-    found = json.loads(audit(faces, tmp_path / "out", "--encoder", "tiny", "--json").out)
-    assert found["source"]["licence"] == "of-my-own"
-
-
 def test_several_encoders_have_a_folder_each_and_one_page_between_them(tmp_path: Path, faces: Path) -> None:
     out = tmp_path / "out"
     done = audit(faces, out, "--encoder", "tiny", "--encoder", "other")

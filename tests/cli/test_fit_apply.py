@@ -1,17 +1,21 @@
-"""If these fail, ``unface fit`` and ``unface apply`` do something else than they print, or fail in more than a line."""
+"""If these fail, fit and apply on the command line do something else than the library, or than they say."""
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.typing import NDArray
 
-from tests.kit.command import unface
+from tests.kit.command import Done, unface
 from tests.refusals.table import require_refusal
-from unface import Protocol, audit, make_identities, write_embeddings
+from tests.scale.collection import hashes
+from unface import ISP, Protocol, audit, make_identities, write_embeddings
 from unface.auditing import fit_certified
 from unface.data import EmbeddingSet, Space, read_embeddings
-from unface.erase import Projection
+from unface.erase import Projection, fit_projection
 
 PEOPLE = make_identities(40, 5, 16, rank=3, between=3.0, seed=3)
 
@@ -135,3 +139,114 @@ def test_the_file_to_write_may_be_named_as_everywhere_else(faces: Path, fitted: 
     assert unface("apply", fitted, faces, "--out", tmp_path / "named.parquet").code == 0
     assert unface("apply", fitted, faces, tmp_path / "third.parquet").code == 0
     assert pq.read_table(tmp_path / "named.parquet").equals(pq.read_table(tmp_path / "third.parquet"))
+
+
+IN_FOLDER = make_identities(40, 4, 16, rank=3, between=2.0, seed=3)
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    (folder / "more").mkdir(parents=True)
+    half = IN_FOLDER.identities < 20
+    write_embeddings(IN_FOLDER.take(half), folder / "a.parquet")
+    write_embeddings(IN_FOLDER.take(~half), folder / "more" / "b.parquet")
+    return folder
+
+
+def test_a_folder_is_fitted_sanitised_verified_and_then_finished(raw: Path, tmp_path: Path) -> None:
+    out, clean = tmp_path / "p.safetensors", tmp_path / "clean"
+    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
+    assert Projection.load(out).certificate is not None
+    done = unface("apply", out, raw, clean, "--verify", "--threads", "2")
+    assert done.code == 0
+    assert done.out.startswith("clean: 160 vectors, 3 of 16 dimensions removed (isp); read back: at most ")
+    assert sorted(hashes(clean)) == ["a.parquet", "more/b.parquet"]
+    assert json.loads((clean / "_unface/receipt.json").read_text())["verified"]["rows"] == 160
+    require_refusal(unface("apply", out, raw, clean), "apply", "clean", "--force")
+    quiet = unface("apply", out, raw, clean, "--force", "--quiet")
+    assert (quiet.code, quiet.out) == (0, "")
+
+
+def test_urls_are_taken_by_both(raw: Path, tmp_path: Path) -> None:
+    for source, name in ((raw.as_uri(), "url"), (str(raw), "folder")):
+        out = tmp_path / f"{name}.safetensors"
+        assert unface("fit", source, "--out", out, "--rank", "3").code == 0
+        assert unface("apply", out, source, (tmp_path / name).as_uri()).code == 0
+    assert hashes(tmp_path / "url") == hashes(tmp_path / "folder")
+
+
+def test_what_needs_all_vectors_is_not_fitted_on_a_url(raw: Path, tmp_path: Path) -> None:
+    done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3")
+    require_refusal(done, "settings", "rlace")
+    for source in (raw, raw.as_uri()):
+        done = unface("fit", source, "--out", tmp_path / "p", "--eraser", "rlac")
+        require_refusal(done, "name", None, "'rlac'")
+    done = unface("fit", raw.as_uri(), "--out", tmp_path / "p", "--target", "0.05@1e-2")
+    require_refusal(done, "settings", "isp")
+
+
+def test_files_in_folders_are_read_into_memory_too(raw: Path, tmp_path: Path) -> None:
+    assert len(read_embeddings(raw)) == 160
+    assert unface("fit", raw, "--out", tmp_path / "p", "--eraser", "rlace", "--rank", "3").code == 0
+
+
+def test_the_advice_about_a_bad_row_works_when_it_is_followed(raw: Path, tmp_path: Path) -> None:
+    out, clean = tmp_path / "p.safetensors", tmp_path / "clean"
+    assert unface("fit", raw, "--out", out, "--rank", "3").code == 0
+    (raw / "more" / "b.parquet").unlink()
+    table = pq.read_table(raw / "a.parquet")
+    vectors = pa.array([None, *table["vector"].to_pylist()[1:]], table.schema.field("vector").type)
+    pq.write_table(table.set_column(table.schema.get_field_index("vector"), "vector", vectors), raw / "a.parquet")
+    require_refusal(unface("apply", out, raw, clean), "apply", "a.parquet", "--bad-rows drop")
+    done = unface("apply", out, raw, clean, "--bad-rows", "drop")
+    assert (done.code, pq.read_table(clean / "a.parquet").num_rows) == (0, 79)
+
+
+STORED = make_identities(30, 4, 16, rank=3, between=3.0, seed=3).unit()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    fit_projection(ISP(5), STORED).save("p.safetensors")
+    np.save("faces.npy", STORED.vectors)
+    return tmp_path
+
+
+def run(*arguments: str) -> Done:
+    return unface("apply", "p.safetensors", *arguments)
+
+
+def stored() -> NDArray[np.float32]:
+    found: NDArray[np.float32] = np.load("faces.npy")
+    return found
+
+
+def test_the_vectors_of_a_store_are_replaced_and_the_receipt_tells(folder: Path) -> None:
+    done = run("--store", "npy:faces.npy", "--receipt", "receipt.json")
+    assert (done.code, done.err) == (0, "")
+    assert "120 vectors, 5 of 16 dimensions removed (isp); read back" in done.out
+    assert "the same command with --purge removes those" in done.out
+    assert np.allclose(stored(), fit_projection(ISP(5), STORED).apply(STORED.vectors), atol=1e-6)
+    receipt = json.loads((folder / "receipt.json").read_text())
+    assert (receipt["rows"], receipt["raw_purged"], receipt["verified"]["rows"]) == (120, False, 120)
+    raw = STORED.vectors[7].tobytes()
+    assert [file.name for file in folder.iterdir() if raw in file.read_bytes()] == ["faces.npy.raw"]
+    done = run("--store", "npy:faces.npy", "--purge")
+    assert (done.code, done.err) == (0, "")
+    assert "--purge" not in done.out
+    assert not [file.name for file in folder.iterdir() if raw in file.read_bytes()]
+
+
+@pytest.mark.usefixtures("folder")
+def test_nothing_is_printed_of_a_store_where_quiet_is_asked_for() -> None:
+    done = run("--store", "npy:faces.npy", "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+@pytest.mark.usefixtures("folder")
+def test_force_writes_over_a_receipt_of_before() -> None:
+    assert run("--store", "npy:faces.npy", "--receipt", "receipt.json").code == 0
+    assert run("--store", "npy:faces.npy", "--receipt", "receipt.json", "--purge", "--force").code == 0
+    assert json.loads(Path("receipt.json").read_text())["raw_purged"]

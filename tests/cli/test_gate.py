@@ -1,15 +1,13 @@
 """If these fail, ``unface gate`` ends with another exit code than a build relies on, or does not say why."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
 from tests.kit.command import unface
-from tests.kit.results import INVALID, audited, change, erased, kept, point, raw
+from tests.kit.results import audited, change, erased, kept, raw
 from unface.result.audit import AuditResult
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
@@ -34,51 +32,6 @@ def test_a_good_audit_passes_the_example_policy(good: Path) -> None:
     done = unface("gate", good, "--policy", EXAMPLE)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[-1].startswith("Passed: 3 rules held")
-
-
-def test_leakage_above_the_limit_exits_3(good: Path) -> None:
-    done = unface("gate", good, "--tar-max", 0.005, "--far", 1e-4)
-    assert (done.code, done.err) == (3, "")
-    assert "lda at k = 4: 0.80 % is more than 0.50 %" in done.out
-    assert done.out.splitlines()[-1] == "Failed: 1 of 1 rule failed (exit 3)."
-
-
-def test_an_interval_that_straddles_the_limit_exits_3(good: Path) -> None:
-    done = unface("gate", good, "--tar-max", 0.0085, "--far", 1e-4)
-    assert done.code == 3
-    assert "its interval reaches 0.90 %, above 0.85 %" in done.out
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        (["--far", "1e-6"], "FAR 1e-6 was not measured in isp; the audit has 1e-4"),
-        (["--far", "1e-4", "--k", "16"], "k = 16 was not measured in isp at FAR 1e-4; the audit has 4"),
-        (["--far", "1e-4", "--probe", "svm"], "probe 'svm' was not measured at k = 4; the audit has lda"),
-        (["--far", "1e-4", "--space", "leace"], "space 'leace' was not measured; the audit has raw, isp"),
-    ],
-)
-def test_what_was_not_measured_exits_4(good: Path, flags: list[str], sentence: str) -> None:
-    done = unface("gate", good, "--tar-max", 0.5, *flags)
-    assert (done.code, done.err) == (4, "")
-    assert sentence in done.out
-    assert done.out.splitlines()[-1].startswith("Inconclusive: 1 of 1 rule could not be evaluated")
-
-
-@pytest.mark.parametrize("resolution", ["refused", "coarse"])
-def test_a_rate_that_was_not_resolved_exits_4(tmp_path: Path, resolution: str) -> None:
-    unresolved = point(None if resolution == "refused" else 0.001, 0, 0.002, resolution=resolution)
-    done = unface("gate", saved(audited(raw(unresolved)), tmp_path), "--tar-max", 0.5, "--far", 1e-4)
-    assert done.code == 4
-    assert resolution in done.out
-
-
-def test_an_invalid_audit_exits_4(tmp_path: Path) -> None:
-    path = saved(GOOD.model_copy(update={"valid": False, "findings": [INVALID]}), tmp_path)
-    done = unface("gate", path, "--policy", EXAMPLE)
-    assert done.code == 4
-    assert done.out.count("the audit is invalid: shuffled people are still linked") == 1
-    assert "\n1, 2, 3  the audit is invalid" in done.out
 
 
 def test_usefulness_is_asked_for_by_measure(good: Path) -> None:
@@ -152,24 +105,10 @@ def test_bad_files_are_one_line_and_exit_1(good: Path, tmp_path: Path) -> None:
     )
 
 
-def test_json_prints_the_result_and_nothing_else(good: Path) -> None:
-    done = unface("gate", good, "--policy", EXAMPLE, "--json")
-    content = json.loads(done.out)
-    assert (done.code, done.err, content["exit_code"], content["verdict"]) == (0, "", 0, "passed")
-    assert [rule["space"] for rule in content["rules"]] == ["isp"] * 3
-
-
 @pytest.mark.parametrize(("limit", "code"), [(0.5, 0), (0.005, 3)])
 def test_quiet_prints_nothing_and_ends_alike(good: Path, limit: float, code: int) -> None:
     done = unface("gate", good, "--tar-max", limit, "--far", 1e-4, "--quiet")
     assert (done.code, done.out, done.err) == (code, "", "")
-
-
-def test_junit_is_written_also_where_the_gate_fails(good: Path, tmp_path: Path) -> None:
-    junit = tmp_path / "gate.xml"
-    done = unface("gate", good, "--tar-max", 0.005, "--far", 1e-4, "--junit", junit, "--quiet")
-    assert done.code == 3
-    assert ElementTree.parse(junit).getroot().attrib["failures"] == "1"
 
 
 def test_junit_never_replaces_what_is_read(good: Path, tmp_path: Path) -> None:

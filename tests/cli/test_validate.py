@@ -128,14 +128,14 @@ def test_a_target_that_cannot_be_reached_is_one_line_before_any_weights_are_read
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNFACE_CACHE", str(tmp_path / "empty"))
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/score/{{person}}"
     told = "; nothing was asked, so put that right and give the same command again\n"
-    for target, why in ((url, "no connection (Connection refused)"), ("command:no-such-program", "no such program")):
-        done = run("validate", "--target", target, "--enrol", "x", "--continue", "--out", tmp_path / "out")
-        assert (done.code, done.err.count("\n"), done.err.endswith(told), why in done.err) == (1, 1, True, True)
-        assert not (tmp_path / "out").exists()
+    with socket.socket() as closed:  # held, so that nobody else listens at its port
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/score/{{person}}"
+        for target, why in ((url, "no connection (Connection refused)"), ("command:no-such-program", "no such")):
+            done = run("validate", "--target", target, "--enrol", "x", "--continue", "--out", tmp_path / "out")
+            assert (done.code, done.err.count("\n"), done.err.endswith(told), why in done.err) == (1, 1, True, True)
+            assert not (tmp_path / "out").exists()
 
 
 def test_a_target_that_refuses_is_told_after_one_question_and_before_anything_is_encoded(

@@ -1,13 +1,37 @@
 """If these fail, a notebook shows a wall of text, another number than the file's, or loses a result on its way."""
 
 import copy
+import hashlib
+import inspect
 import pickle
+import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from tests.kit.documents import card
-from tests.kit.results import KINDS, Kind, album, albums, full_audit, result, validation, with_parts
+import unface
+from tests.kit.documents import card, page, repeated, undrawn
+from tests.kit.page import Page
+from tests.kit.results import (
+    KINDS,
+    AuditResult,
+    Kind,
+    album,
+    albums,
+    full_audit,
+    given,
+    identity_sweep,
+    raw_audit,
+    result,
+    sweeps,
+    utility_sets,
+    validation,
+    with_parts,
+)
+from unface.auditing import AttributeSwap, Maps, Sweeps, Transfer
+from unface.cli.app import app
 
 READ = [kind for kind in KINDS if kind != "attribution"]
 OTHERS = [kind for kind in READ if kind not in ("audit", "validation")]
@@ -76,3 +100,102 @@ def test_frames_are_tidy_and_albums_are_rows_of_their_own() -> None:
     found = validation().to_frame()
     assert not found.duplicated(["attack", "queries", "far", "judge", "pictures"]).any()
     assert len(found) == 8
+
+
+def asked_for(result: AuditResult) -> dict[str, Any]:
+    """Run the call, up to where ``unface.audit`` would begin: what it is given by name."""
+    given: list[dict[str, Any]] = []
+    signature = inspect.signature(unface.audit)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unface, "audit", lambda *some, **named: given.append(signature.bind(*some, **named).arguments))
+        exec(compile(repeated(result)[1], "call", "exec"), {})
+    return given[0]
+
+
+def command_options(result: AuditResult) -> dict[str, Any]:
+    """Parse the command as the command line would, without running it."""
+    program, verb, *words = shlex.split(repeated(result)[0].replace("\\\n", " "))
+    command = get_command(app).commands[verb]  # type: ignore[attr-defined]
+    assert program == "unface"
+    return dict(command.make_context(verb, words).params)
+
+
+def test_the_call_that_repeats_an_audit_is_one_that_audit_takes() -> None:
+    called = asked_for(full_audit())
+    assert called["source"] == "faces.parquet"
+    assert called["eraser"] == ["isp"]
+    assert called["rank"] == 192
+    assert called["utility"] == ["objects.parquet"]
+    assert called["protocol"] == unface.Protocol(
+        far=[0.001, 0.0001], k=[1, 4, 16], seeds=5, probe=["cosine", "ridge", "lda"], images=20, bootstraps=2000
+    )
+    sweeps, transfer, maps, swap = called["parts"]
+    assert isinstance(sweeps, Sweeps)
+    assert (sweeps.ranks, sweeps.fit_counts) == (True, (210, 420, 840, 1680))
+    assert isinstance(transfer, Transfer)
+    assert transfer.second == "strangers.parquet"
+    assert isinstance(maps, Maps)
+    assert isinstance(swap, AttributeSwap)
+    assert swap.column == "smiling"
+
+
+def test_a_sweep_over_identities_alone_and_sets_that_others_gave_are_repeated_too() -> None:
+    sets = utility_sets("one.parquet", "two.parquet", spared="spare.parquet")
+    only = with_parts(full_audit(), sweeps=sweeps(identity_sweep()), utility=sets)
+    result = only.model_copy(update={"fit_source": given("others.parquet", 9)})
+    called = asked_for(result)
+    assert (called["fit_on"], called["spare"]) == ("others.parquet", "spare.parquet")
+    assert called["utility"] == ["one.parquet", "two.parquet"]
+    assert (called["parts"][0].ranks, called["parts"][0].fit_counts) == (False, (210, 420, 840, 1680))
+    options = command_options(result)
+    assert options["utility"] == ["one.parquet", "two.parquet"]
+    assert (options["fit_on"], options["spare"]) == ("others.parquet", "spare.parquet")
+    assert (options["sweep"], options["fit_counts"]) == (False, ["210,420,840,1680"])
+
+
+def test_a_quota_of_impostors_is_repeated_too() -> None:
+    protocol = full_audit().protocol.model_copy(update={"impostor_quota": 7})
+    again = full_audit().model_copy(update={"protocol": protocol})
+    assert "--impostor-quota 7" in repeated(again)[0]
+    assert asked_for(again)["protocol"].impostor_quota == 7
+
+
+def test_the_command_that_repeats_an_audit_has_only_options_there_are() -> None:
+    for made in (full_audit(), raw_audit()):
+        options = command_options(made)
+        assert options["source"] == "faces.parquet"
+        # A default rate that the set cannot show would be refused if it were named.
+        refused = any(point.resolution == "refused" for point in made.raw.points)
+        assert options["far"] == ([] if refused else ["1e-3,1e-4"])
+        assert (options["k"], options["probe"]) == (["1,4,16"], ["cosine,ridge,lda"])
+    assert command_options(full_audit())["transfer"] == "strangers.parquet"
+    assert command_options(full_audit())["attribute_swap"] == "smiling"
+    assert "--eraser isp" in repeated(full_audit())[0]
+    assert "--fit-counts 210,420,840,1680" in repeated(full_audit())[0]
+
+
+def test_what_is_usual_but_was_not_done_is_turned_off() -> None:
+    again, _ = repeated(raw_audit())
+    assert (asked_for(raw_audit())["eraser"], asked_for(raw_audit())["parts"]) == ([], [])
+    for option in ("--eraser none", "--no-sweep", "--no-maps"):
+        assert option in again
+        assert option not in repeated(full_audit())[0]
+
+
+def test_names_in_the_command_stay_one_word_for_the_shell() -> None:
+    source = full_audit().source.model_copy(update={"name": "my faces; rm -rf x.parquet"})
+    words = shlex.split(repeated(full_audit().model_copy(update={"source": source}))[0].replace("\\\n", " "))
+    assert words[:3] == ["unface", "audit", "my faces; rm -rf x.parquet"]
+    assert words[words.index("--far") + 1] == "1e-3,1e-4"
+    assert words[words.index("--k") + 1] == "1,4,16"
+
+
+def test_the_hash_on_the_page_is_that_of_the_file(tmp_path: Path) -> None:
+    path = full_audit().save(tmp_path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    with undrawn():
+        shown = Page(page(full_audit()))
+    assert digest in shown.one("section", id="method").words
+    cited = shown.one("section", id="repeat").words
+    assert digest in cited
+    assert full_audit().roles.sha256 in cited

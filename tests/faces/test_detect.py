@@ -1,16 +1,32 @@
-"""If this fails, faces are not found, found elsewhere, or the bystander is taken for the person."""
+"""If these fail, a face is not where it is said to be, or is cut out elsewhere."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import cv2
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.real import nobody_pictures, weights_here
+from tests.faces.drawn import LANDMARKS, scene
+from tests.real import nobody_pictures, pictures_here, weights_here
 from tests.refusals.table import refused
 from unface.data import decode, read_images
-from unface.faces import Face, Remembered, box_crop, load_detector, main_face
-from unface.faces.detect import Scrfd, YuNet, _scrfd_decoded, suppressed
+from unface.faces import (
+    ARCFACE_112,
+    DLIB_150,
+    Face,
+    Remembered,
+    align_face,
+    box_crop,
+    load_detector,
+    main_face,
+    similarity,
+)
+from unface.faces.detect import Scrfd, YuNet, _scrfd_decoded, _yunet_decoded, suppressed
+from unface.seeds import stream
 
 
 def face(left: float, top: float, width: float, height: float, score: float = 0.9) -> Face:
@@ -138,3 +154,155 @@ def test_scores_come_best_first() -> None:
         scores = [found.score for found in yunet.detect(canvas)]
         assert len(scores) > 1
         assert all(a >= b for a, b in pairwise(scores))
+
+
+# height and width of the picture; x, y and height of each head
+SCENES: dict[str, tuple[tuple[int, int], list[tuple[float, float, float]]]] = {
+    "one": ((250, 250), [(120, 130, 100)]),
+    "sides no multiple of 32": ((219, 333), [(100, 110, 90)]),
+    "two": ((300, 500), [(120, 150, 120), (360, 160, 60)]),
+    "at the border": ((250, 250), [(20, 130, 120), (230, 240, 100)]),
+    "overlapping": ((300, 300), [(120, 150, 120), (170, 150, 120)]),
+    "small": ((40, 45), [(22, 20, 30)]),
+    "larger than 640": ((900, 1300), [(500, 450, 400), (1000, 300, 120)]),
+}
+
+
+@pytest.fixture(scope="module")
+def yunet() -> YuNet:
+    return YuNet(weights_here("yunet"))
+
+
+@pytest.fixture(scope="module")
+def opencv() -> cv2.FaceDetectorYN:
+    cv2.utils.logging.setLogLevel(2)  # errors: OpenCV 5 warns of every network that runs on the CPU
+    return cv2.FaceDetectorYN.create(str(weights_here("yunet")), "", (320, 320), 0.6, 0.3, 5000)
+
+
+def peer_rows(opencv: cv2.FaceDetectorYN, image: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """(n, 15) of a picture of up to 640 pixels, best score first."""
+    opencv.setInputSize(image.shape[1::-1])
+    _, found = opencv.detect(cv2.cvtColor(image, cv2.COLOR_RGB2BGR))
+    rows = np.empty((0, 15)) if found is None else np.asarray(found, dtype=np.float64)
+    return np.asarray(rows[np.argsort(-rows[:, 14], kind="stable")])
+
+
+def rows_of(faces: list[Face]) -> NDArray[np.float64]:
+    rows = [np.concatenate([face.box, face.landmarks.reshape(-1), [face.score]]) for face in faces]
+    return np.array(rows).reshape(-1, 15)
+
+
+def test_centres_and_points_are_strides_from_a_cell_and_sides_are_logarithms() -> None:
+    stride, width, cells = 16, 96, 6 * 4
+    raw = [np.zeros((1, cells, columns), dtype=np.float32) for columns in (1, 1, 4, 10)]
+    cell = 2 * 6 + 5  # row 2, column 5
+    raw[0][0, [cell, 3]], raw[1][0, [cell, 3]] = 0.9, [[0.64], [0.39]]  # √(0.9 · 0.39) is below 0.6
+    raw[2][0, cell] = (0.5, 0.25, np.log(2), np.log(4))
+    raw[3][0, cell] = np.arange(10)
+    scores, corners, points = _yunet_decoded(raw, stride, width)
+    np.testing.assert_allclose(scores, [np.sqrt(0.9 * 0.64)], rtol=1e-6)
+    np.testing.assert_allclose(corners, [[88 - 16, 36 - 32, 88 + 16, 36 + 32]], rtol=1e-6)
+    np.testing.assert_array_equal(points[0], np.array([5, 2]) * 16 + np.arange(10).reshape(5, 2) * 16)
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "larger than 640"])
+def test_drawn_faces_are_found_where_opencv_finds_them(yunet: YuNet, opencv: cv2.FaceDetectorYN, name: str) -> None:
+    picture = scene(*SCENES[name])
+    expected = peer_rows(opencv, picture)
+    assert len(expected)
+    np.testing.assert_allclose(rows_of(yunet.detect(picture)), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["one", "sides no multiple of 32", "two", "larger than 640"])
+def test_points_lie_where_they_were_drawn(yunet: YuNet, name: str) -> None:
+    found = sorted(yunet.detect(scene(*SCENES[name])), key=lambda face: float(face.box[0]))
+    for face, (x, y, size) in zip(found, SCENES[name][1], strict=True):
+        np.testing.assert_allclose(face.landmarks, LANDMARKS * size + (x, y), atol=0.1 * size)
+        np.testing.assert_allclose(face.box, (x - 0.36 * size, y - 0.48 * size, 0.72 * size, size), atol=0.15 * size)
+
+
+def test_several_threads_and_sizes_at_once_change_nothing(yunet: YuNet) -> None:
+    pictures = [scene(*drawn) for drawn in SCENES.values()]
+    alone = [rows_of(yunet.detect(picture)) for picture in pictures]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(yunet.detect, pictures * 3))
+    for number, faces in enumerate(together):
+        np.testing.assert_array_equal(rows_of(faces), alone[number % len(alone)])
+
+
+@pytest.mark.parametrize("source", ["nobody", "celeba20.zip", "lfw.tar"])
+def test_portraits_have_the_faces_that_opencv_finds(yunet: YuNet, opencv: cv2.FaceDetectorYN, source: str) -> None:
+    """All but a few: OpenCV rounds boxes to whole pixels before it asks how much of them overlaps."""
+    refs = read_images(nobody_pictures() if source == "nobody" else pictures_here(source)).images
+    pictures = [decode(ref.read()) for ref in refs[:: 4 if source == "nobody" else 19]]
+    pairs = [(rows_of(yunet.detect(picture)), peer_rows(opencv, picture)) for picture in pictures]
+    same = [a.shape == b.shape and bool((np.abs(a - b)[:, :14] <= 0.5).all()) for a, b in pairs]
+    assert np.mean(same) >= 0.995
+
+
+def applied(matrix: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.float64]:
+    moved: NDArray[np.float64] = points @ matrix[:, :2].T + matrix[:, 2]
+    return moved
+
+
+def umeyama(points: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By singular values, for any dimension (Umeyama 1991, eqs. 40-42)."""
+    a, b = points - points.mean(0), targets - targets.mean(0)
+    u, s, vt = np.linalg.svd(b.T @ a)
+    sign = np.diag([1.0, np.sign(np.linalg.det(u) * np.linalg.det(vt))])
+    rotation = u @ sign @ vt
+    scale = np.trace(np.diag(s) @ sign) / (a**2).sum()
+    return np.column_stack([scale * rotation, targets.mean(0) - scale * rotation @ points.mean(0)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000))
+def test_the_closed_form_is_umeyamas(seed: int) -> None:
+    points, targets = stream(seed, "points").normal(50, 20, (2, 5, 2))
+    np.testing.assert_allclose(similarity(points, targets), umeyama(points, targets), rtol=1e-9, atol=1e-7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-3.1, 3.1), st.floats(0.05, 20), st.floats(-500, 500), st.floats(-500, 500))
+def test_a_similarity_is_undone_exactly(angle: float, scale: float, right: float, down: float) -> None:
+    turn = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    moved = ARCFACE_112 @ turn.T + (right, down)
+    np.testing.assert_allclose(applied(similarity(moved, ARCFACE_112), moved), ARCFACE_112, atol=1e-8)
+
+
+def test_a_mirrored_face_is_not_mirrored_back() -> None:
+    mirrored = ARCFACE_112 * (-1, 1)
+    assert np.linalg.det(similarity(mirrored, ARCFACE_112)[:, :2]) > 0
+
+
+def test_five_times_the_same_point_is_only_shifted() -> None:
+    matrix = similarity(np.ones((5, 2)), ARCFACE_112)
+    np.testing.assert_allclose(matrix[:, :2], np.eye(2))
+
+
+@pytest.mark.parametrize(("template", "size"), [(ARCFACE_112, 112), (DLIB_150, 150)])
+@pytest.mark.parametrize("scale", [0.7, 1.0, 3.0, 9.0])
+def test_marks_drawn_at_the_landmarks_land_on_the_template(
+    template: NDArray[np.float64], size: int, scale: float
+) -> None:
+    angle = 0.4
+    turn = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    landmarks = (template - size / 2) @ turn.T + 1.2 * size * max(scale, 1)
+    side = int(2.4 * size * max(scale, 1))
+    rows, columns = np.indices((side, side))
+    for number in range(5):
+        distance = np.hypot(columns - landmarks[number, 0], rows - landmarks[number, 1])
+        picture = np.repeat((255 * np.exp(-((distance / (3 * scale)) ** 2)))[..., None], 3, axis=2).astype(np.uint8)
+        aligned = align_face(picture, landmarks, template, size)[..., 0].astype(float)
+        assert aligned.shape == (size, size)
+        ys, xs = np.indices(aligned.shape)
+        centre = np.array([(aligned * xs).sum(), (aligned * ys).sum()]) / aligned.sum()
+        np.testing.assert_allclose(centre, template[number], atol=0.3)
+
+
+def test_both_templates_are_upright_faces_left_before_right() -> None:
+    for template, size in ((ARCFACE_112, 112), (DLIB_150, 150)):
+        left_eye, right_eye, nose, left_mouth, right_mouth = template
+        assert 0 < left_eye[0] < nose[0] < right_eye[0] < size
+        assert left_eye[1] < nose[1] < left_mouth[1] < size
+        assert left_mouth[0] < right_mouth[0]

@@ -55,7 +55,7 @@ def ended(kind: str, folder: Path, batches: int, dies_at: int | None) -> tuple[i
     process = PROCESSES.Process(target=sanitise, args=(kind, folder, Watched(batches, dies_at), told))
     process.start()
     told.close()
-    process.join(60)
+    process.join(120)
     return process.exitcode, calls.recv() if process.exitcode == 0 else 0
 
 

@@ -83,7 +83,7 @@ def started(database: Database, dies_before: str = "nothing", time: int = 1) -> 
 
 def rewriting(database: Database) -> int:
     """The server's process that rewrites the table, once it does."""
-    for _ in range(600):
+    for _ in range(6000):
         found = database.ask(
             "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND starts_with(query, 'ALTER TABLE public.faces')"
         )
@@ -117,7 +117,7 @@ ERASED = released_vectors(PROJECTION, RAW, "here")
 @pytest.mark.parametrize(("statement", "time"), STAGING + SWAPPING)
 def test_killed_before_the_swap_is_done_the_table_is_as_it_was(database: Database, statement: str, time: int) -> None:
     process = started(database, statement, time)
-    process.join(60)
+    process.join(120)
     assert process.exitcode == -signal.SIGKILL
     assert is_searchable(database, RAW)
     assert ends_right(database)
@@ -126,7 +126,7 @@ def test_killed_before_the_swap_is_done_the_table_is_as_it_was(database: Databas
 @pytest.mark.parametrize(("statement", "time"), SWAPPED + PURGED)
 def test_killed_after_the_swap_the_same_call_purges(database: Database, statement: str, time: int) -> None:
     process = started(database, statement, time)
-    process.join(60)
+    process.join(120)
     assert process.exitcode == -signal.SIGKILL
     assert is_searchable(database, ERASED)
     assert PostgresStore(database.uri, "faces", "seen").inspect().raw_kept
@@ -134,7 +134,7 @@ def test_killed_after_the_swap_the_same_call_purges(database: Database, statemen
 
 
 def test_what_was_staged_before_the_kill_is_not_staged_again(database: Database) -> None:
-    started(database, "COPY public.unface_staged", 2).join(60)
+    started(database, "COPY public.unface_staged", 2).join(120)
     (staged,) = database.leftovers()
     assert database.ask(f"SELECT count(*) FROM {staged}") == [(50,)]
     assert ends_right(database)
@@ -146,7 +146,7 @@ def test_killed_while_the_table_is_being_rewritten_it_stays_as_it_was(database: 
     process = started(database)
     rewriting(database)
     process.kill()
-    process.join(60)
+    process.join(120)
     database.run("DELETE FROM slow")
     assert is_searchable(database, RAW)
     assert ends_right(database)
@@ -156,7 +156,7 @@ def test_a_server_process_ended_while_it_rewrites_leaves_the_table_as_it_was(dat
     database.run("INSERT INTO slow DEFAULT VALUES")
     process = started(database)
     database.ask("SELECT pg_terminate_backend(%s)", (rewriting(database),))
-    process.join(60)
+    process.join(120)
     assert process.exitcode == 1
     database.run("DELETE FROM slow")
     assert is_searchable(database, RAW)
@@ -178,7 +178,7 @@ def test_ctrl_c_is_one_line_without_warnings_of_the_driver(database: Database, t
             assert process.poll() is None
             sleep(0.02)
         process.send_signal(signal.SIGINT)
-        printed, errors = process.communicate(timeout=60)
+        printed, errors = process.communicate(timeout=120)
     assert (process.returncode, printed) == (130, "")
     assert errors == "unface: interrupted; no file was left half-written\n"
     assert ends_right(database)
@@ -187,7 +187,7 @@ def test_ctrl_c_is_one_line_without_warnings_of_the_driver(database: Database, t
 def test_a_server_that_crashed_after_staging_has_vectors_staged_again(database: Database) -> None:
     """Staged ones are not in the write-ahead log: after a crash their table is there, and empty."""
     store = PostgresStore(database.uri, "faces", "seen")
-    started(database, "LOCK TABLE", 2).join(60)
+    started(database, "LOCK TABLE", 2).join(120)
     staged = next(name for name in database.leftovers() if name.startswith("unface_staged_") and "idx" not in name)
     database.run(f"TRUNCATE {staged}")
     assert store.unmatched() == ROWS

@@ -11,7 +11,7 @@ from tests.prior.gradients import relative_error
 from tests.prior.tiny import CHANNELS, LATENT, Constants, mapping, mobile_constants, write_ir
 from tests.real import weights_here
 from tests.refusals.table import refused
-from unface.prior.mobilestylegan import MobileSynthesis, from_haar, read_mapping, read_synthesis
+from unface.prior.mobilestylegan import MobileSynthesis, constants, from_haar, read_mapping, read_synthesis
 from unface.prior.style import StylePrior
 from unface.seeds import stream
 
@@ -135,3 +135,43 @@ def test_the_real_generators_gradients_are_those_of_finite_differences(shape: tu
 
     # Millions of leaky rectifiers: a larger step passes the kinks of some, and the difference is of two slopes.
     assert relative_error(scalar, at, directions=2, step=1e-8) < 1e-5
+
+
+WRITTEN = {
+    "one": np.arange(6, dtype=np.float32).reshape(2, 3),
+    "axis": np.array([7]),
+    "scalar": np.array(0.5, dtype=np.float32),
+    "two": -np.arange(4, dtype=np.float32),
+}
+
+
+def test_float_constants_come_by_name_in_the_order_of_the_graph(tmp_path: Path) -> None:
+    found = constants(write_ir(tmp_path, "net", WRITTEN))
+    assert list(found) == ["one", "scalar", "two"]
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, WRITTEN[name])
+        assert array.dtype == np.float32
+
+
+@pytest.mark.parametrize("left", [0, 20, 47])
+def test_weights_cut_short_are_refused(tmp_path: Path, left: int) -> None:
+    path = write_ir(tmp_path, "net", WRITTEN)
+    path.write_bytes(path.read_bytes()[:left])
+    with refused("prior", "net.bin", "constant"):
+        constants(path)
+
+
+def test_a_graph_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = write_ir(tmp_path, "net", WRITTEN)
+    graph = path.with_suffix(".xml")
+    graph.write_bytes(graph.read_text().encode("utf-16"))
+    with refused("prior", "net.xml", "readable"):
+        constants(path)
+
+
+@pytest.mark.parametrize("gone", ["net.bin", "net.xml"])
+def test_half_of_the_two_files_is_told_by_its_name(tmp_path: Path, gone: str) -> None:
+    path = write_ir(tmp_path, "net", WRITTEN)
+    (tmp_path / gone).unlink()
+    with refused("prior", ..., "cannot"):
+        constants(path)

@@ -81,3 +81,15 @@ def test_under_a_quota_what_is_resolved_goes_by_the_quota_of_every_two_identitie
 
 def test_probes_are_picked_once_each_in_the_order_asked_for() -> None:
     assert pick_probes(["plda", "cosine", "plda"]) == [PROBES["plda"], PROBES["cosine"]]
+
+
+def test_the_least_of_everything_is_a_plan() -> None:
+    least = Plan(fars=(1e-12,), ks=(1,), seeds=1, seed=0, quota=1)
+    assert (least.fars, least.quota) == ((1e-12,), 1)
+    assert replace(least, variant=Variant.PAPER, seeds=2).seeds == 2
+    assert Plan(fars=(0.999,)).quota is None
+
+
+def test_all_seeds_calibrate_but_in_the_paper_the_first_alone() -> None:
+    assert Plan(seeds=4).calibrating_seeds == 4
+    assert Plan(seeds=4, variant=Variant.PAPER).calibrating_seeds == 1

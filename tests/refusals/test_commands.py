@@ -23,11 +23,13 @@ NAMES = np.array(PEOPLE.names)[PEOPLE.identities]
 ARCFACE = Space("arcface", None, 16, normalised=False)
 
 
-def command(
-    name: str, line: str, *names: str, code: str = "settings", where: str | None = None, build: Build | None = None
-) -> Row:
-    """A refused command; its folder holds faces.parquet and p.safetensors, unless it says what it holds."""
-    return Row(name, line, code, where, names, build=build or fitted)
+def command(name: str, line: str, refusal: str, build: Build | None = None) -> Row:
+    """A refused command, with the code, the place (- if none) and words of its refusal: "file | out | 'tiny'".
+
+    Its folder holds faces.parquet and p.safetensors, unless ``build`` says what it holds.
+    """
+    code, where, *words = refusal.split(" | ")
+    return Row(name, line, code, None if where == "-" else where, tuple(words), build=build or fitted)
 
 
 def faces(folder: Path, **changed: Any) -> None:
@@ -62,22 +64,22 @@ def table_of(**columns: Any) -> Build:
     return lambda path: pq.write_table(pa.table(columns), path)
 
 
-def audit(name: str, options: str, *names: str, source: str = "faces.parquet", **more: Any) -> Row:
+def audit(name: str, options: str, refusal: str, source: str = "faces.parquet", build: Build | None = None) -> Row:
     """An audit of few settings, of which the given ones are others."""
     usual = {"--eraser": "none", "--far": "0.05", "--probe": "cosine", "--seeds": "1", "--bootstraps": "100"}
     kept = [f"{option} {value}" for option, value in usual.items() if option not in options.replace("=", " ").split()]
     line = " ".join(["audit", source, "--out out", *options.split(), *kept])
-    return command(f"audit-{name}", line, *names, **more)
+    return command(f"audit-{name}", line, refusal, build)
 
 
-def stored(name: str, options: str, *names: str, **more: Any) -> Row:
+def stored(name: str, options: str, refusal: str) -> Row:
     """Vectors of a store that cannot be erased so."""
 
     def build(folder: Path) -> None:
         np.save(folder / "faces.npy", PEOPLE.vectors)
         fit_projection(ISP(5), PEOPLE.unit()).save(folder / "p.safetensors")
 
-    return command(f"store-{name}", f"apply p.safetensors {options}", *names, build=build, **more)
+    return command(f"store-{name}", f"apply p.safetensors {options}", refusal, build)
 
 
 def encoders(folder: Path) -> None:
@@ -89,25 +91,34 @@ def encoders(folder: Path) -> None:
     write_zip(folder / "faces.zip", people(4, 3))
 
 
-def pictures(name: str, line: str, *names: str, **more: Any) -> Row:
+def pictures(name: str, line: str, refusal: str) -> Row:
     """A command about pictures."""
-    return command(name, line, *names, build=encoders, **more)
+    return command(name, line, refusal, encoders)
 
 
-def config(name: str, text: str, *names: str, code: str = "settings") -> Row:
+def config(name: str, text: str, refusal: str) -> Row:
     build = beside("audit.toml", text.encode())
     line = "audit faces.parquet --out out --config audit.toml"
-    return command(f"config-{name}", line, *names, code=code, where="audit.toml", build=build)
+    code, *words = refusal.split(" | ")
+    return command(f"config-{name}", line, " | ".join([code, "audit.toml", *words]), build)
 
 
-def ruled(name: str, rule: str, options: str, *names: str, source: str = "absent.parquet", **more: Any) -> Row:
-    """A rule that the audit cannot answer: where its source is absent, it was not looked for."""
+def ruled(name: str, rule: str, options: str, words: str) -> Row:
+    """A rule that the audit cannot answer, whatever it is of: its source is not looked for."""
+    return _ruled(name, rule, f"absent.parquet {options}", f"policy | --policy policy.toml | rule 1  | {words}")
+
+
+def unanswered(name: str, rule: str, options: str, words: str) -> Row:
+    """A rule that an audit of these people cannot answer."""
+    return _ruled(name, rule, f"faces.parquet {options}", f"audit | faces.parquet | {words}")
+
+
+def _ruled(name: str, rule: str, options: str, refusal: str) -> Row:
     build = beside("policy.toml", f"[[require]]\n{rule}\n".encode())
-    line = f"audit {source} {options} --policy policy.toml --out out"
-    return command(f"policy-{name}", line, *names, build=build, **more)
+    return command(f"policy-{name}", f"audit {options} --policy policy.toml --out out", refusal, build)
 
 
-def release(name: str, options: str, *names: str, **more: Any) -> Row:
+def release(name: str, options: str, refusal: str) -> Row:
     """A release that cannot be judged."""
 
     def build(folder: Path) -> None:
@@ -120,25 +131,24 @@ def release(name: str, options: str, *names: str, **more: Any) -> Row:
         np.savez(folder / "nan.npz", vectors=vectors, identities=np.array(list("aabbcc")))
 
     line = f"release synthetic.parquet --training training.parquet --out out {options}"
-    return command(f"release-{name}", line, *names, build=build, **more)
+    return command(f"release-{name}", line, refusal, build)
 
 
 def nothing(_: Path) -> None:
     """What a command needs that is refused before it reads anything."""
 
 
-def certify(name: str, options: str, *names: str, code: str = "settings", where: str | None = None) -> Row:
-    line = f"protect frequency certify --out out {options}"
-    return command(f"certify-{name}", line, *names, code=code, where=where, build=nothing)
+def certify(name: str, options: str, refusal: str) -> Row:
+    return command(f"certify-{name}", f"protect frequency certify --out out {options}", refusal, nothing)
 
 
-def validate(name: str, options: str, *names: str, code: str = "validation", where: str | None = None) -> Row:
-    return command(f"validate-{name}", f"validate {options} --out out", *names, code=code, where=where, build=nothing)
+def validate(name: str, options: str, refusal: str) -> Row:
+    return command(f"validate-{name}", f"validate {options} --out out", refusal, nothing)
 
 
-def synth(name: str, options: str, *names: str, build: Build = nothing, **more: Any) -> Row:
+def synth(name: str, options: str, refusal: str, build: Build = nothing) -> Row:
     line = f"synth --identities 3 --images 2 --size 64 --out people {options}"
-    return command(f"synth-{name}", line, *names, build=build, **more)
+    return command(f"synth-{name}", line, refusal, build)
 
 
 def holding(content: bytes) -> Build:
@@ -205,59 +215,36 @@ TARGET = "https://faces.example/"
 test_refused = table(
     "commands",
     # audit
-    audit("missing-file", "", source="none.parquet", code="file", where="none.parquet"),
+    audit("missing-file", "", "file | none.parquet", source="none.parquet"),
     audit(
         "no-identity-column",
         "--identity-column person",
-        "'person'",
-        "id",
-        "identity",
-        "vector",
-        code="missing-column",
-        where="faces.parquet",
+        "missing-column | faces.parquet | 'person' | id | identity | vector",
     ),
-    audit("no-vector-column", "--vector-column emb", "'emb'", code="missing-column", where="faces.parquet"),
+    audit("no-vector-column", "--vector-column emb", "missing-column | faces.parquet | 'emb'"),
     *(
-        audit(f"no-{option}", f"--{option} shoot", "shoot", code=code, where="faces.parquet")
+        audit(f"no-{option}", f"--{option} shoot", f"{code} | faces.parquet | shoot")
         for option, code in {"group": "audit", "context": "missing-column", "split-column": "audit"}.items()
     ),
-    audit("nan", "", "row 7 (id 'p0002-1')", "NaN", build=with_nan, code="vectors", where="faces.parquet"),
-    audit("one-identity", "", "'ann'", build=of_ann, code="too-few-identities", where="faces.parquet"),
-    audit("six-people", "", "6", build=of_people(6, 6), code="split", where="split"),
-    audit("one-image-each", "", "1 image", "--images 2", build=of_people(40, 1), code="audit"),
+    audit("nan", "", "vectors | faces.parquet | row 7 (id 'p0002-1') | NaN", build=with_nan),
+    audit("one-identity", "", "too-few-identities | faces.parquet | 'ann'", build=of_ann),
+    audit("six-people", "", "split | split | 6", build=of_people(6, 6)),
+    audit("one-image-each", "", "audit | - | 1 image | --images 2", build=of_people(40, 1)),
     audit(
         "two-images-each-for-the-paper",
         "--variant paper --seeds 2",
-        "2 images",
-        "--images 3",
+        "audit | - | 2 images | --images 3",
         build=of_people(40, 2),
-        code="audit",
     ),
-    audit(
-        "nine-of-two-images",
-        "--images 9",
-        "0 of 40",
-        "40 with 2",
-        build=of_people(40, 2),
-        code="vectors",
-        where="faces.parquet",
-    ),
+    audit("nine-of-two-images", "--images 9", "vectors | faces.parquet | 0 of 40 | 40 with 2", build=of_people(40, 2)),
     audit(
         "identity-in-two-roles",
         "--split-column role",
-        "'p0001'",
-        "fit and calibrate",
+        "split | split | 'p0001' | fit and calibrate",
         build=in_two_roles,
-        code="split",
-        where="split",
     ),
     audit(
-        "names-with-line-breaks",
-        "--split-column role",
-        r"'p0001\nsecond line'",
-        build=with_line_breaks,
-        code="split",
-        where="split",
+        "names-with-line-breaks", "--split-column role", "split | split | 'p0001\\nsecond line'", build=with_line_breaks
     ),
     Row(
         "audit-column-with-line-break",
@@ -267,563 +254,356 @@ test_refused = table(
         "'a b c'",
         build=faces,
     ),
-    *(audit(f"cut-at-{share}", "", code="file", where="faces.parquet", build=cut(share)) for share in (0.1, 0.5, 0.99)),
+    *(audit(f"cut-at-{share}", "", "file | faces.parquet", build=cut(share)) for share in (0.1, 0.5, 0.99)),
     *(
         audit(
             f"of-no-kind-{at}",
             "",
-            code="vectors" if content[:2] == b"PK" else "file",
-            where="faces.parquet",
+            f"{'vectors' if content[:2] == b'PK' else 'file'} | faces.parquet",
             build=holding(content),
         )
         for at, content in enumerate([b"", b"id,identity\n1,ann\n", b"PAR1", b"PK\x03\x04", b"\x93NUMPY\x01\x00"])
     ),
-    audit("probe", "--probe forest", "'forest'", PROBES, code="name"),
-    audit("probe-of-no-name", "--probe cosine,", "''", PROBES, code="name"),
-    audit("variant", "--variant mine", "'mine'", "unface or paper", code="audit"),
-    audit("bootstrap", "--bootstrap jackknife", "'jackknife'", "double-or-nothing or multinomial", code="audit"),
-    audit("device", "--device tpu", "'tpu'", "'cpu' or 'cuda'", code="pairs"),
-    audit("far-word", "--far one", "'one'", where="--far"),
-    audit("far-of-nothing", "--far 0.1,,0.2", "''", where="--far"),
-    audit("far-0", "--far 0", "0", code="probe"),
-    audit("far-2", "--far 2", "2", code="probe"),
-    audit("far-nan", "--far nan", "nan", code="probe"),
-    audit("far-below-0", "--far=-0.1", "-0.1", code="probe"),
-    audit("k-half", "--k 1.5", "1.5", where="--k"),
-    audit("k-infinite", "--k inf", "inf", where="--k"),
-    audit("k-nan", "--k nan", "nan", where="--k"),
-    audit("k-word", "--k few", "'few'", where="--k"),
-    audit("k-0", "--k 0", "0", code="probe"),
-    audit("k-7", "--k 7", "k = 7", "7 images", "6", code="audit"),
-    audit("k-5-for-the-paper", "--seeds 2 --variant paper --k 5", "k = 5", "7 images", "6", code="audit"),
+    audit("probe", "--probe forest", f"name | - | 'forest' | {PROBES}"),
+    audit("probe-of-no-name", "--probe cosine,", f"name | - | '' | {PROBES}"),
+    audit("variant", "--variant mine", "audit | - | 'mine' | unface or paper"),
+    audit("bootstrap", "--bootstrap jackknife", "audit | - | 'jackknife' | double-or-nothing or multinomial"),
+    audit("device", "--device tpu", "pairs | - | 'tpu' | 'cpu' or 'cuda'"),
+    audit("far-word", "--far one", "settings | --far | 'one'"),
+    audit("far-of-nothing", "--far 0.1,,0.2", "settings | --far | ''"),
+    audit("far-0", "--far 0", "probe | - | 0"),
+    audit("far-2", "--far 2", "probe | - | 2"),
+    audit("far-nan", "--far nan", "probe | - | nan"),
+    audit("far-below-0", "--far=-0.1", "probe | - | -0.1"),
+    audit("k-half", "--k 1.5", "settings | --k | 1.5"),
+    audit("k-infinite", "--k inf", "settings | --k | inf"),
+    audit("k-nan", "--k nan", "settings | --k | nan"),
+    audit("k-word", "--k few", "settings | --k | 'few'"),
+    audit("k-0", "--k 0", "probe | - | 0"),
+    audit("k-7", "--k 7", "audit | - | k = 7 | 7 images | 6"),
+    audit("k-5-for-the-paper", "--seeds 2 --variant paper --k 5", "audit | - | k = 5 | 7 images | 6"),
     # 8 people of 6 images: 28 · 36 pairs; n people have 18 n (n − 1), and 409 is the first n with 3 million
-    audit(
-        "far-too-low", "--far 1e-6", "FAR 1e-6", "2,044 people", "40", "--far 0.01", code="audit", where="faces.parquet"
-    ),
-    audit("eraser", "--eraser magic", "'magic'", "isp, ", code="name"),
-    audit("no-eraser-and-one", "--eraser isp,none", where="--eraser none"),
-    audit("rank-of-no-eraser", "--rank 2", code="audit", where="--rank, --energy or --target"),
-    audit("rank-and-energy", "--eraser isp --rank 2 --energy 0.5", "--rank, --energy and --target"),
-    audit("part-built-in", "--part maps", where="--part maps"),
-    audit("part-of-nobody", "--part nothing", "unface.parts", where="--part nothing"),
-    audit("fit-counts-word", "--fit-counts some", "'some'", where="--fit-counts"),
-    audit("detector-for-vectors", "--detector yunet", "--encoder", where="--detector"),
-    audit("licence-for-vectors", "--accept-licence", "--encoder", where="--accept-licence"),
-    audit("attribution-of-vectors", "--attribution"),
-    audit("out-is-a-file", "", build=beside("out"), code="output", where="out"),
-    command(
-        "audit-out-in-a-file",
-        "audit faces.parquet --out taken/out",
-        build=beside("taken"),
-        code="output",
-        where="taken/out",
-    ),
-    audit(
-        "finished",
-        "",
-        "--force",
-        source="gone.parquet",
-        build=beside("out/audit.json"),
-        code="output",
-        where="out/audit.json",
-    ),
+    audit("far-too-low", "--far 1e-6", "audit | faces.parquet | FAR 1e-6 | 2,044 people | 40 | --far 0.01"),
+    audit("eraser", "--eraser magic", "name | - | 'magic' | isp, "),
+    audit("no-eraser-and-one", "--eraser isp,none", "settings | --eraser none"),
+    audit("rank-of-no-eraser", "--rank 2", "audit | --rank, --energy or --target"),
+    audit("rank-and-energy", "--eraser isp --rank 2 --energy 0.5", "settings | - | --rank, --energy and --target"),
+    audit("part-built-in", "--part maps", "settings | --part maps"),
+    audit("part-of-nobody", "--part nothing", "settings | --part nothing | unface.parts"),
+    audit("fit-counts-word", "--fit-counts some", "settings | --fit-counts | 'some'"),
+    audit("detector-for-vectors", "--detector yunet", "settings | --detector | --encoder"),
+    audit("licence-for-vectors", "--accept-licence", "settings | --accept-licence | --encoder"),
+    audit("attribution-of-vectors", "--attribution", "settings | -"),
+    audit("out-is-a-file", "", "output | out", build=beside("out")),
+    command("audit-out-in-a-file", "audit faces.parquet --out taken/out", "output | taken/out", build=beside("taken")),
+    audit("finished", "", "output | out/audit.json | --force", source="gone.parquet", build=beside("out/audit.json")),
     *(
-        audit(f"beside-{name}", "", "--force", code="output", where=f"out/{name}", build=beside(f"out/{name}"))
+        audit(f"beside-{name}", "", f"output | out/{name} | --force", build=beside(f"out/{name}"))
         for name in ("report.html", "suspects.csv", "exposed.csv")
     ),
-    config("key", "fra = 1", "'fra'", "accept-licence, "),
-    config("no-toml", "far = ", code="result"),
-    config("table", "[far]\nlow = 1", "far"),
-    config("seeds-word", 'seeds = "many"', "seeds"),
-    config("seeds-0", "seeds = 0", "seeds", "1"),
-    config("rank-half", "rank = 1.5", "rank"),
-    config("rank-true", "rank = true", "rank", "True"),
-    config("flag-word", 'no-maps = "false"', "no-maps", "'false'"),
-    config("flag-twice", "maps = true\nno-maps = true", "no-maps"),
-    command("memory", "--memory 1k gate out", "'1k'", build=nothing, code="memory", where="--memory"),
-    command("memory-after-the-command", "gate --memory 1k out", "'1k'", build=nothing, code="memory", where="--memory"),
-    command("memory-at-the-end", "gate out --memory=1k", "'1k'", build=nothing, code="memory", where="--memory"),
+    config("key", "fra = 1", "settings | 'fra' | accept-licence, "),
+    config("no-toml", "far = ", "result"),
+    config("table", "[far]\nlow = 1", "settings | far"),
+    config("seeds-word", 'seeds = "many"', "settings | seeds"),
+    config("seeds-0", "seeds = 0", "settings | seeds | 1"),
+    config("rank-half", "rank = 1.5", "settings | rank"),
+    config("rank-true", "rank = true", "settings | rank | True"),
+    config("flag-word", 'no-maps = "false"', "settings | no-maps | 'false'"),
+    config("flag-twice", "maps = true\nno-maps = true", "settings | no-maps"),
+    command("memory", "--memory 1k gate out", "memory | --memory | '1k'", build=nothing),
+    command("memory-after-the-command", "gate --memory 1k out", "memory | --memory | '1k'", build=nothing),
+    command("memory-at-the-end", "gate out --memory=1k", "memory | --memory | '1k'", build=nothing),
     # policies
-    ruled(
-        "far",
-        "far = 1e-5\ntar_max = 0.1",
-        "",
-        "rule 1 ",
-        "FAR 1e-5",
-        "1e-3, 1e-4",
-        "--far ",
-        code="policy",
-        where="--policy policy.toml",
-    ),
-    ruled(
-        "far-of-an-improvement",
-        "far = 1e-5\nbeats = 'pca'",
-        "--far 1e-3",
-        "rule 1 ",
-        "FAR 1e-5",
-        "--far 1e-3,",
-        code="policy",
-        where="--policy policy.toml",
-    ),
-    ruled(
-        "k",
-        "far = 1e-3\ntar_max = 0.1\nk = 3",
-        "--far 1e-3 --k 1,2",
-        "rule 1 ",
-        "k = 3",
-        "k = 1, 2",
-        "--k 1,2,3",
-        code="policy",
-        where="--policy policy.toml",
-    ),
-    ruled(
-        "utility",
-        "utility = 'knn'\nretained_min = 0.9",
-        "",
-        "rule 1 ",
-        "knn",
-        "--utility",
-        code="policy",
-        where="--policy policy.toml",
-    ),
-    ruled(
-        "space",
-        "far = 1e-3\ntar_max = 0.1",
-        "--eraser isp,sal",
-        "rule 1 ",
-        "2 erasers",
-        "space =",
-        code="policy",
-        where="--policy policy.toml",
-    ),
-    ruled(
-        "validation",
-        "success_max = 0.1\nfar = 1e-3\nqueries = 9",
-        "",
-        "rule 1 ",
-        "'unface validate'",
-        code="policy",
-        where="--policy policy.toml",
-    ),
-    ruled(
-        "context",
-        "far = 1e-3\ntar_max = 0.1\ncontext_adjusted = true",
-        "",
-        "rule 1 ",
-        "--group",
-        "--context",
-        code="policy",
-        where="--policy policy.toml",
-    ),
-    ruled(
-        "far-of-this-set",
-        "far = 1e-4\ntar_max = 0.1",
-        "",
-        "FAR 1e-4",
-        source="faces.parquet",
-        code="audit",
-        where="faces.parquet",
-    ),
-    ruled(
-        "higher-far-of-this-set",
-        "far = 1e-3\ntar_max = 0.1",
-        "",
-        "FAR 1e-3",
-        source="faces.parquet",
-        code="audit",
-        where="faces.parquet",
-    ),
-    ruled(
-        "k-of-this-set",
-        "far = 0.05\ntar_max = 0.1\nk = 3",
-        "--far 0.05",
-        "k = 3",
-        "k = 1, 4",
-        source="faces.parquet",
-        code="audit",
-        where="faces.parquet",
-    ),
-    ruled(
-        "k-beyond-this-set",
-        "far = 0.05\ntar_max = 0.1\nk = 16",
-        "--far 0.05",
-        "--images 16",
-        source="faces.parquet",
-        code="audit",
-        where="faces.parquet",
-    ),
+    ruled("far", "far = 1e-5\ntar_max = 0.1", "", "FAR 1e-5 | 1e-3, 1e-4 | --far "),
+    ruled("far-of-an-improvement", "far = 1e-5\nbeats = 'pca'", "--far 1e-3", "FAR 1e-5 | --far 1e-3,"),
+    ruled("k", "far = 1e-3\ntar_max = 0.1\nk = 3", "--far 1e-3 --k 1,2", "k = 3 | k = 1, 2 | --k 1,2,3"),
+    ruled("utility", "utility = 'knn'\nretained_min = 0.9", "", "knn | --utility"),
+    ruled("space", "far = 1e-3\ntar_max = 0.1", "--eraser isp,sal", "2 erasers | space ="),
+    ruled("validation", "success_max = 0.1\nfar = 1e-3\nqueries = 9", "", "'unface validate'"),
+    ruled("context", "far = 1e-3\ntar_max = 0.1\ncontext_adjusted = true", "", "--group | --context"),
+    unanswered("far-of-this-set", "far = 1e-4\ntar_max = 0.1", "", "FAR 1e-4"),
+    unanswered("higher-far-of-this-set", "far = 1e-3\ntar_max = 0.1", "", "FAR 1e-3"),
+    unanswered("k-of-this-set", "far = 0.05\ntar_max = 0.1\nk = 3", "--far 0.05", "k = 3 | k = 1, 4"),
+    unanswered("k-beyond-this-set", "far = 0.05\ntar_max = 0.1\nk = 16", "--far 0.05", "--images 16"),
     command(
         "policy-of-an-audit-for-a-validation",
         "validate --target encoder:sface --enrol nobody --out out --policy policy.toml",
-        "rule 1 ",
-        "'unface audit'",
+        "policy | --policy policy.toml | rule 1  | 'unface audit'",
         build=beside("policy.toml", b"[[require]]\nfar = 1e-4\ntar_max = 0.01\n"),
-        code="policy",
-        where="--policy policy.toml",
     ),
     command(
         "policy-of-an-audit-for-an-inversion",
         "invert nobody --encoder a --out out --policy policy.toml",
-        "rule 1 ",
-        "'unface audit'",
+        "policy | --policy policy.toml | rule 1  | 'unface audit'",
         build=beside("policy.toml", b"[[require]]\nfar = 1e-4\ntar_max = 0.01\n"),
-        code="policy",
-        where="--policy policy.toml",
     ),
     # fit
-    command("fit-rank-beyond-dim", "fit faces.parquet --out q --rank 17", "rank 17", "16", code="fit", where="isp"),
+    command("fit-rank-beyond-dim", "fit faces.parquet --out q --rank 17", "fit | isp | rank 17 | 16"),
     command(
         "fit-rank-beyond-people",
         "fit faces.parquet --out q --hold-out 0.75 --rank 10",
-        "rank 10",
-        "10 identities",
-        code="fit",
-        where="isp",
+        "fit | isp | rank 10 | 10 identities",
     ),
-    command("fit-rank-and-energy", "fit faces.parquet --out q --rank 3 --energy 0.5", "--rank, --energy and --target"),
-    command("fit-energy", "fit faces.parquet --out q --energy 2", "energy 2", code="fit", where="isp"),
-    command("fit-target", "fit faces.parquet --out q --target 5", "'5'", "0.05@1e-4", code="audit"),
+    command(
+        "fit-rank-and-energy",
+        "fit faces.parquet --out q --rank 3 --energy 0.5",
+        "settings | - | --rank, --energy and --target",
+    ),
+    command("fit-energy", "fit faces.parquet --out q --energy 2", "fit | isp | energy 2"),
+    command("fit-target", "fit faces.parquet --out q --target 5", "audit | - | '5' | 0.05@1e-4"),
     command(
         "fit-target-too-low",
         "fit faces.parquet --out q --target 0.05@1e-9",
-        "FAR 1e-9",
-        "--target 0.05@0.01",
-        code="audit",
-        where="faces.parquet",
+        "audit | faces.parquet | FAR 1e-9 | --target 0.05@0.01",
     ),
     command(
-        "fit-task-missing", "fit faces.parquet --out q --eraser utility-pca", "'utility-pca'", "--spare", code="eraser"
+        "fit-task-missing", "fit faces.parquet --out q --eraser utility-pca", "eraser | - | 'utility-pca' | --spare"
     ),
     command(
         "fit-task-not-spared",
         "fit faces.parquet --out q --rank 3 --spare faces.parquet",
-        "--spare",
-        "utility-pca",
-        code="audit",
-        where="isp",
+        "audit | isp | --spare | utility-pca",
     ),
     command(
         "fit-no-identity-column",
         "fit faces.parquet --out q --identity-column who",
-        "'who'",
-        "--identity-column",
-        code="missing-column",
-        where="faces.parquet",
+        "missing-column | faces.parquet | 'who' | --identity-column",
     ),
     command(
-        "fit-hold-out",
-        "fit faces.parquet --out q --hold-out 0.05",
-        "2 identities",
-        "--hold-out",
-        code="audit",
-        where="certificate",
+        "fit-hold-out", "fit faces.parquet --out q --hold-out 0.05", "audit | certificate | 2 identities | --hold-out"
     ),
     command(
         "fit-unlabelled",
         "fit bare.parquet --out q",
-        "'identity'",
+        "missing-column | bare.parquet | 'identity'",
         build=beside("bare.parquet", table_of(id=["a"], vector=[[1.0]])),
-        code="missing-column",
-        where="bare.parquet",
     ),
-    command(
-        "fit-finished",
-        "fit faces.parquet --out p.safetensors --rank 2",
-        "--force",
-        code="output",
-        where="p.safetensors",
-    ),
-    command("fit-to-no-folder", "fit faces.parquet --out nowhere/out", "nowhere", code="output", where="nowhere/out"),
-    command(
-        "fit-over-its-source",
-        "fit faces.parquet --out faces.parquet --rank 3 --force",
-        code="output",
-        where="faces.parquet",
-    ),
-    command("fit-over-itself", "fit faces.parquet --out q --onnx q --rank 3", code="output", where="q"),
-    command("fit-loop-of-links", "fit loop --out q", build=loop, code="file", where="loop"),
-    command("fit-eraser-of-a-folder", "fit . --out ../q --eraser rlac", "'rlac'", "isp, ", code="name"),
-    command("fit-ray-and-threads", "fit . --out ../q --ray auto --threads 2", "--ray", where="--threads"),
+    command("fit-finished", "fit faces.parquet --out p.safetensors --rank 2", "output | p.safetensors | --force"),
+    command("fit-to-no-folder", "fit faces.parquet --out nowhere/out", "output | nowhere/out | nowhere"),
+    command("fit-over-its-source", "fit faces.parquet --out faces.parquet --rank 3 --force", "output | faces.parquet"),
+    command("fit-over-itself", "fit faces.parquet --out q --onnx q --rank 3", "output | q"),
+    command("fit-loop-of-links", "fit loop --out q", "file | loop", build=loop),
+    command("fit-eraser-of-a-folder", "fit . --out ../q --eraser rlac", "name | - | 'rlac' | isp, "),
+    command("fit-ray-and-threads", "fit . --out ../q --ray auto --threads 2", "settings | --threads | --ray"),
     # apply
-    command(
-        "apply-finished",
-        "apply p.safetensors faces.parquet out",
-        "--force",
-        build=beside("out"),
-        code="output",
-        where="out",
-    ),
-    command(
-        "apply-to-no-folder",
-        "apply p.safetensors faces.parquet nowhere/out",
-        "nowhere",
-        code="output",
-        where="nowhere/out",
-    ),
-    command("apply-to-a-folder", "apply p.safetensors faces.parquet .", code="output", where="."),
+    command("apply-finished", "apply p.safetensors faces.parquet out", "output | out | --force", build=beside("out")),
+    command("apply-to-no-folder", "apply p.safetensors faces.parquet nowhere/out", "output | nowhere/out | nowhere"),
+    command("apply-to-a-folder", "apply p.safetensors faces.parquet .", "output | ."),
     command(
         "apply-other-space",
         "apply p.safetensors clip.parquet out",
-        "'arcface'",
-        "'clip'",
+        "projection | projection | 'arcface' | 'clip'",
         build=with_clip,
-        code="projection",
-        where="projection",
     ),
-    command("apply-no-projection", "apply faces.parquet faces.parquet out", code="projection", where="faces.parquet"),
-    command("apply-missing-projection", "apply none faces.parquet out", code="file", where="none"),
-    command("apply-missing-source", "apply p.safetensors none out", code="file", where="none"),
-    command("apply-parquet-called-npz", "apply p.safetensors faces.parquet out.npz", code="apply", where="out.npz"),
-    command(
-        "apply-over-its-source", "apply p.safetensors faces.parquet faces.parquet", code="output", where="faces.parquet"
-    ),
+    command("apply-no-projection", "apply faces.parquet faces.parquet out", "projection | faces.parquet"),
+    command("apply-missing-projection", "apply none faces.parquet out", "file | none"),
+    command("apply-missing-source", "apply p.safetensors none out", "file | none"),
+    command("apply-parquet-called-npz", "apply p.safetensors faces.parquet out.npz", "apply | out.npz"),
+    command("apply-over-its-source", "apply p.safetensors faces.parquet faces.parquet", "output | faces.parquet"),
     command(
         "apply-over-its-source-forced",
         "apply p.safetensors faces.parquet faces.parquet --force",
-        code="output",
-        where="faces.parquet",
+        "output | faces.parquet",
     ),
     command(
         "apply-over-its-projection-forced",
         "apply p.safetensors faces.parquet p.safetensors --force",
-        code="output",
-        where="p.safetensors",
+        "output | p.safetensors",
     ),
-    command("apply-one-file-to-a-folder", "apply p.safetensors faces.parquet clean/", "faces.parquet", where="clean/"),
-    command("apply-one-file-to-a-url", "apply p.safetensors faces.parquet s3://bucket/clean.parquet", where="OUT"),
-    command("apply-one-file-on-a-cluster", "apply p.safetensors faces.parquet out --ray auto", where="--ray"),
-    command("apply-loop-of-links", "apply p.safetensors loop out", build=loop, code="file", where="loop"),
-    command("apply-out-twice", "apply p.safetensors faces.parquet a --out b", where="--out"),
-    command("apply-out-of-a-store", "apply p.safetensors --store faiss:x.faiss --out b", "SRC, OUT", where="--store"),
     command(
-        "apply-ray-and-threads", "apply p.safetensors . ../clean --ray auto --threads 2", "--ray", where="--threads"
+        "apply-one-file-to-a-folder", "apply p.safetensors faces.parquet clean/", "settings | clean/ | faces.parquet"
     ),
-    stored("lossy", "--store npy:faces.npy --lossy-ok", "FAISS", code="store", where="--lossy-ok"),
-    stored("missing", "--store npy:other.npy", code="file", where="other.npy"),
-    stored("and-source", "a.parquet b.parquet --store npy:faces.npy", "SRC, OUT", where="--store"),
-    stored("purge-of-files", "a.parquet b.parquet --purge", "--store"),
-    stored("source-without-out", "a.parquet", "SRC", "OUT", "--store", where="apply"),
-    stored("receipt-exists", "--store npy:faces.npy --receipt faces.npy", code="output", where="faces.npy"),
-    stored("receipt-over-vectors", "--store npy:faces.npy --receipt faces.npy --force", "--force", where="faces.npy"),
+    command("apply-one-file-to-a-url", "apply p.safetensors faces.parquet s3://bucket/clean.parquet", "settings | OUT"),
+    command("apply-one-file-on-a-cluster", "apply p.safetensors faces.parquet out --ray auto", "settings | --ray"),
+    command("apply-loop-of-links", "apply p.safetensors loop out", "file | loop", build=loop),
+    command("apply-out-twice", "apply p.safetensors faces.parquet a --out b", "settings | --out"),
+    command(
+        "apply-out-of-a-store", "apply p.safetensors --store faiss:x.faiss --out b", "settings | --store | SRC, OUT"
+    ),
+    command(
+        "apply-ray-and-threads", "apply p.safetensors . ../clean --ray auto --threads 2", "settings | --threads | --ray"
+    ),
+    stored("lossy", "--store npy:faces.npy --lossy-ok", "store | --lossy-ok | FAISS"),
+    stored("missing", "--store npy:other.npy", "file | other.npy"),
+    stored("and-source", "a.parquet b.parquet --store npy:faces.npy", "settings | --store | SRC, OUT"),
+    stored("purge-of-files", "a.parquet b.parquet --purge", "settings | - | --store"),
+    stored("source-without-out", "a.parquet", "settings | apply | SRC | OUT | --store"),
+    stored("receipt-exists", "--store npy:faces.npy --receipt faces.npy", "output | faces.npy"),
+    stored(
+        "receipt-over-vectors", "--store npy:faces.npy --receipt faces.npy --force", "settings | faces.npy | --force"
+    ),
     stored(
         "receipt-over-projection",
         "--store npy:faces.npy --receipt p.safetensors --force",
-        "--force",
-        where="p.safetensors",
+        "settings | p.safetensors | --force",
     ),
-    stored("vector-column", "--store npy:faces.npy --vector-column embedding", "--vector-column", where="--store"),
-    stored("threads", "--store npy:faces.npy --threads 1", "--threads", where="--store"),
+    stored("vector-column", "--store npy:faces.npy --vector-column embedding", "settings | --store | --vector-column"),
+    stored("threads", "--store npy:faces.npy --threads 1", "settings | --store | --threads"),
     # pictures
+    pictures("encode-no-encoder", "encode faces.zip --encoder absent --out e.parquet", "weights | absent | absent"),
     pictures(
-        "encode-no-encoder",
-        "encode faces.zip --encoder absent --out e.parquet",
-        "absent",
-        code="weights",
-        where="absent",
+        "encode-detector", "encode faces.zip --encoder tiny --detector haar --out e.parquet", "faces | - | 'haar'"
     ),
-    pictures(
-        "encode-detector", "encode faces.zip --encoder tiny --detector haar --out e.parquet", "'haar'", code="faces"
-    ),
-    pictures("encode-to-a-folder", "encode faces.zip --encoder tiny --out .", code="output", where="."),
+    pictures("encode-to-a-folder", "encode faces.zip --encoder tiny --out .", "output | ."),
     pictures(
         "encode-two-to-a-file",
         "encode faces.zip --encoder tiny --encoder small --out e.parquet",
-        "2 encoders",
-        where="e.parquet",
+        "settings | e.parquet | 2 encoders",
     ),
     pictures(
-        "encode-one-twice", "encode faces.zip --encoder tiny,tiny --out vectors", "'tiny'", where="encoder 'tiny'"
+        "encode-one-twice", "encode faces.zip --encoder tiny,tiny --out vectors", "settings | encoder 'tiny' | 'tiny'"
     ),
     pictures(
         "encode-column-of-a-zip",
         "encode faces.zip --encoder tiny --identity-column person --out e.parquet",
-        "--identity-column",
-        code="pictures",
-        where="faces.zip",
+        "pictures | faces.zip | --identity-column",
     ),
     pictures(
         "encode-research-only",
         "encode faces.zip --encoder arcface-mbf --detector none --out e.parquet",
-        "--accept-licence",
-        code="weights",
-        where="arcface-mbf",
+        "weights | arcface-mbf | --accept-licence",
     ),
     pictures(
-        "audit-pictures-no-encoder",
-        "audit faces.zip --encoder tiny,absent --out out",
-        "absent",
-        code="weights",
-        where="absent",
+        "audit-pictures-no-encoder", "audit faces.zip --encoder tiny,absent --out out", "weights | absent | absent"
     ),
     pictures(
         "audit-pictures-encoder-twice",
         "audit faces.zip --encoder tiny,tiny --out out",
-        "'tiny'",
-        where="encoder 'tiny'",
+        "settings | encoder 'tiny' | 'tiny'",
     ),
     pictures(
         "audit-pictures-far",
         "audit faces.zip --encoder tiny --detector none --far often --out out",
-        "'often'",
-        where="--far",
+        "settings | --far | 'often'",
     ),
     pictures(
-        "audit-pictures-k", "audit faces.zip --encoder tiny --detector none --k 1.5 --out out", "1.5", where="--k"
+        "audit-pictures-k", "audit faces.zip --encoder tiny --detector none --k 1.5 --out out", "settings | --k | 1.5"
     ),
     pictures(
         "audit-pictures-eraser",
         "audit faces.zip --encoder tiny --detector none --eraser isp,none --out out",
-        where="--eraser none",
+        "settings | --eraser none",
     ),
     pictures(
         "audit-pictures-projection",
         "audit faces.zip --encoder tiny --detector none --projection no.st --out out",
-        code="file",
-        where="no.st",
+        "file | no.st",
     ),
     *(
         pictures(
             f"audit-pictures-{option.split()[0][2:]}",
             f"audit faces.zip --encoder tiny --detector none {option} --out out",
-            where=option.split()[0],
+            f"settings | {option.split()[0]}",
         )
         for option in ("--vector-column v", "--context c", "--bad-rows drop")
     ),
-    pictures("attribute-nothing-looks", "audit faces.zip --encoder tiny --detector none --attribution --out out"),
+    pictures(
+        "attribute-nothing-looks",
+        "audit faces.zip --encoder tiny --detector none --attribution --out out",
+        "settings | -",
+    ),
     # release
-    release("without-holdout", "--far 1e-2 --k 1", where="--holdout"),
+    release("without-holdout", "--far 1e-2 --k 1", "settings | --holdout"),
     release(
         "holdout-is-training",
         "--holdout training.parquet --far 1e-2 --k 1",
-        "100 people",
-        "'p0001'",
-        code="release",
-        where="training.parquet and training.parquet",
+        "release | training.parquet and training.parquet | 100 people | 'p0001'",
     ),
-    release(
-        "k",
-        "--holdout holdout.parquet --far 1e-2 --k 301",
-        "synthetic.parquet",
-        "300 faces",
-        code="release",
-        where="k = 301",
-    ),
-    release("far", "--holdout holdout.parquet --far 2", "2", where="--far"),
-    release("faces-of-vectors", "--holdout holdout.parquet --show-faces", where="--show-faces"),
-    release("missing", "--holdout missing.parquet", code="file", where="missing.parquet"),
-    release("nan", "--holdout nan.npz", "row 2", code="vectors", where="nan.npz"),
-    release("one-identity", "--holdout one.npz", code="too-few-identities", where="one.npz"),
+    release("k", "--holdout holdout.parquet --far 1e-2 --k 301", "release | k = 301 | synthetic.parquet | 300 faces"),
+    release("far", "--holdout holdout.parquet --far 2", "settings | --far | 2"),
+    release("faces-of-vectors", "--holdout holdout.parquet --show-faces", "settings | --show-faces"),
+    release("missing", "--holdout missing.parquet", "file | missing.parquet"),
+    release("nan", "--holdout nan.npz", "vectors | nan.npz | row 2"),
+    release("one-identity", "--holdout one.npz", "too-few-identities | one.npz"),
     release(
         "no-identity-column",
         "--holdout holdout.parquet --identity-column who",
-        "'who'",
-        code="missing-column",
-        where="training.parquet",
+        "missing-column | training.parquet | 'who'",
     ),
     release(
         "trait-of-two",
         "--holdout holdout.parquet --trait eyes=a,b",
-        "NAME=SYNTHETIC,TRAINING,HOLDOUT",
-        where="--trait eyes=a,b",
+        "settings | --trait eyes=a,b | NAME=SYNTHETIC,TRAINING,HOLDOUT",
     ),
-    release("crop-of-vectors", "--holdout holdout.parquet --crop eyes", "--encoder", where="--crop"),
+    release("crop-of-vectors", "--holdout holdout.parquet --crop eyes", "settings | --crop | --encoder"),
     release(
         "crop-ears",
         "--holdout holdout.parquet --crop ears --encoder sface",
-        "face, eyes, nose, mouth",
-        where="--crop ears",
+        "settings | --crop ears | face, eyes, nose, mouth",
     ),
     release(
-        "trait-with-encoder", "--holdout holdout.parquet --trait eyes=a,b,c --encoder sface", "--crop", where="--trait"
+        "trait-with-encoder",
+        "--holdout holdout.parquet --trait eyes=a,b,c --encoder sface",
+        "settings | --trait | --crop",
     ),
     # protect
-    certify("nothing", "", "--scheme", "--function"),
-    certify("both", "--scheme dctdp --function a:b"),
-    certify("scheme", "--scheme ppfr-fd", "'ppfr-fd'", "dctdp, duetface, partialface", code="protection"),
-    certify("variant", "--scheme dctdp --variant newest", "'newest'", "published, as-attacked", code="protection"),
-    certify("variant-of-a-function", "--function a:b --variant published", "--scheme", where="--variant"),
-    certify("no-module", "--function nothing_here:b", "'nothing_here'", code="name", where="nothing_here:b"),
-    certify("no-function", "--function function", "module:function", code="protection", where="--function function"),
-    certify("encoder-without-pictures", "--scheme dctdp --encoder sface", "--pictures", where="--encoder"),
+    certify("nothing", "", "settings | - | --scheme | --function"),
+    certify("both", "--scheme dctdp --function a:b", "settings | -"),
+    certify("scheme", "--scheme ppfr-fd", "protection | - | 'ppfr-fd' | dctdp, duetface, partialface"),
+    certify("variant", "--scheme dctdp --variant newest", "protection | - | 'newest' | published, as-attacked"),
+    certify("variant-of-a-function", "--function a:b --variant published", "settings | --variant | --scheme"),
+    certify("no-module", "--function nothing_here:b", "name | nothing_here:b | 'nothing_here'"),
+    certify("no-function", "--function function", "protection | --function function | module:function"),
+    certify("encoder-without-pictures", "--scheme dctdp --encoder sface", "settings | --encoder | --pictures"),
     command(
         "certify-finished",
         "protect frequency certify --scheme dctdp --out out",
-        "--force",
+        "output | out/certificate.json | --force",
         build=beside("out/certificate.json"),
-        code="output",
-        where="out/certificate.json",
     ),
     # validate
     validate(
         "nobody-allowed-it",
         f"--target {TARGET}{{person}} --enrol x",
-        "--authorised-by",
-        where="https://faces.example/{person}",
+        "validation | https://faces.example/{person} | --authorised-by",
     ),
-    validate("nobody-is-compared", f"--target {TARGET} --enrol x", where="https://faces.example/"),
+    validate("nobody-is-compared", f"--target {TARGET} --enrol x", "validation | https://faces.example/"),
     validate(
-        "field",
-        "--target http://localhost/{person} --enrol x --field a",
-        "'a'",
-        "NAME=VALUE",
-        code="settings",
-        where="--field",
+        "field", "--target http://localhost/{person} --enrol x --field a", "settings | --field | 'a' | NAME=VALUE"
     ),
-    validate("no-target", "--target nothing --enrol x", "nothing", where="'nothing'"),
+    validate("no-target", "--target nothing --enrol x", "validation | 'nothing' | nothing"),
     validate(
         "unmeasured",
         "--target ppfr:dctdp/published/sface --enrol x",
-        "dctdp/as-attacked/arcface-mbf",
-        code="protection",
-        where="dctdp/published/sface",
+        "protection | dctdp/published/sface | dctdp/as-attacked/arcface-mbf",
     ),
     validate(
-        "quiz-without-attack",
-        "--target encoder:sface --enrol x --quiz",
-        "map2v",
-        "map2v-improved",
-        code="settings",
-        where="--quiz",
+        "quiz-without-attack", "--target encoder:sface --enrol x --quiz", "settings | --quiz | map2v | map2v-improved"
     ),
-    validate("score-path-of-a-command", "--target command:true --enrol x --score-path a", where="command"),
+    validate("score-path-of-a-command", "--target command:true --enrol x --score-path a", "validation | command"),
     validate(
         "no-such-program",
         "--target command:no-such-program --enrol x --continue",
-        "no-such-program",
-        where="command:no-such-program",
+        "validation | command:no-such-program | no-such-program",
     ),
     # synth
-    synth("images", "--images 0", "0", "1", code="synthesis"),
-    synth("identities", "--identities 0", "0", "1", code="synthesis"),
-    synth("truncation", "--truncation 2", "2", "1.5", code="synthesis"),
-    synth("judges", "--judges arcface-mbf,dlib", "'dlib'", "arcface-mbf, edgeface-s", code="judge"),
-    synth("one-judge", "--judges sface", "sface", "2", code="judge"),
-    synth("judge-twice", "--judges sface,sface", "sface, sface", "2", code="judge"),
-    synth("device", "--device tpu", "'tpu'", code="prior"),
-    synth("research-only", "", "--accept-licence", code="weights", where="arcface-mbf"),
-    synth("not-empty", "", build=beside("people/notes.txt"), code="synthesis", where="people"),
-    synth("out-is-a-file", "", build=beside("people"), code="output", where="people"),
+    synth("images", "--images 0", "synthesis | - | 0 | 1"),
+    synth("identities", "--identities 0", "synthesis | - | 0 | 1"),
+    synth("truncation", "--truncation 2", "synthesis | - | 2 | 1.5"),
+    synth("judges", "--judges arcface-mbf,dlib", "judge | - | 'dlib' | arcface-mbf, edgeface-s"),
+    synth("one-judge", "--judges sface", "judge | - | sface | 2"),
+    synth("judge-twice", "--judges sface,sface", "judge | - | sface, sface | 2"),
+    synth("device", "--device tpu", "prior | - | 'tpu'"),
+    synth("research-only", "", "weights | arcface-mbf | --accept-licence"),
+    synth("not-empty", "", "synthesis | people", build=beside("people/notes.txt")),
+    synth("out-is-a-file", "", "output | people", build=beside("people")),
     command(
         "synth-out-in-a-file",
         "synth --identities 3 --images 2 --out people/in",
-        code="output",
-        where="people/in",
+        "output | people/in",
         build=beside("people"),
     ),
     # invert
     command(
         "invert-without-pictures",
         "invert stored.parquet --encoder encoder-0 --attack alsuv --out out",
-        "translate",
+        "settings | stored.parquet | translate",
         build=inverted,
-        where="stored.parquet",
     ),
     command(
         "invert-other-encoder",
         "invert stored.parquet --encoder sface --translate recogniser.parquet --out out",
-        "encoder-0",
-        "sface",
+        "settings | stored.parquet | encoder-0 | sface",
         build=inverted,
-        where="stored.parquet",
     ),
 )

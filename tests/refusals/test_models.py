@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from tests.models.served import tiny_card
 from tests.models.tiny import pooling_net
-from tests.prior.test_openvino_ir import WRITTEN
+from tests.prior.test_mobilestylegan import WRITTEN
 from tests.prior.tiny import write_ir
 from tests.refusals.table import Row, table
 from unface.models import Description, add_model, card, weights

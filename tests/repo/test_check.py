@@ -217,7 +217,7 @@ def test_past_the_budget_what_runs_is_stopped_and_what_is_left_out_is_named(
     write_known(toy, {COUNT: Known(0.1), PAGE: Known(0.1), PROGRAM: Known(30.0)})
     began = time.monotonic()
     assert check(toy, [ENDLESS], budget=3.5, run=run_file(toy)) == 0
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 50
     said = capsys.readouterr().out
     assert "left out  types, not finished within the budget: python -c import time; time.sleep(60)\n" in said
     assert "left out  3 test files for the budget (high 2, low 1): make check BUDGET=30\n" in said
@@ -273,7 +273,7 @@ def test_a_file_that_takes_longer_than_what_is_left_is_not_started(
 
 def wait_for_end(pid: int) -> None:
     """Raise ProcessLookupError once the process has ended; one that nobody waited for has ended too."""
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         os.kill(pid, 0)
         state = Path(f"/proc/{pid}/stat")
@@ -300,7 +300,8 @@ def test_ctrl_c_ends_it_in_one_line(toy: Path) -> None:
     )
     assert run.stdout is not None
     assert "no commit to compare with" in run.stdout.readline()
-    time.sleep(0.3)
+    while not Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text():
+        time.sleep(0.01)
     run.send_signal(signal.SIGINT)
     _, error = run.communicate(timeout=30)
     assert (run.returncode, error) == (130, "check: interrupted\n")

@@ -60,14 +60,6 @@ def test_a_line_that_is_none_is_refused_and_the_file_stays_as_it_is(tmp_path: Pa
     assert history.read_text() == text
 
 
-def test_a_folder_that_is_not_there_and_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnfaceError, match=r"history\.jsonl"):
-        add_to_history(tmp_path / "none" / "history.jsonl", of_tar(0.3))
-    (tmp_path / "x").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UnfaceError, match="UTF-8"):
-        read_history(tmp_path / "x")
-
-
 def test_the_page_shows_the_trend_of_its_headline_and_leaves_invalid_results_out(tmp_path: Path) -> None:
     history = tmp_path / "history.jsonl"
     assert 'id="trend"' not in page(of_tar(0.3), None, add_to_history(history, of_tar(0.3)))

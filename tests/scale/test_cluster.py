@@ -20,7 +20,7 @@ from tests.refusals.table import refused
 from tests.scale import cluster_work
 from tests.scale.cluster_work import Marked
 from tests.scale.stored import PEOPLE, projection, table, written
-from tests.scale.test_gated import SPARED, gated
+from tests.scale.test_file import SPARED, gated
 from unface._version import __version__
 from unface.auditing import fit_streamed
 from unface.data import make_identities

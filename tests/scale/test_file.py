@@ -1,9 +1,11 @@
 """If these fail, applying a projection to a file loses what else was in it, or releases vectors as they were."""
 
 import json
+import zipfile
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +18,14 @@ from unface import UnfaceError
 from unface.data import Space
 from unface.data.embeddings import METADATA_KEY
 from unface.erase import Projection
+from unface.erase.file import to_bytes
+from unface.erase.gate import Gate
 from unface.output.place import Sink
-from unface.scale import sanitise_file
+from unface.result.face_gate import GateCertificate
+from unface.result.numbers import Rate
+from unface.scale import released_space, sanitise_directory, sanitise_file
+from unface.scale.part import PartJob, ReadBackJob, read_back
+from unface.scale.released import is_named
 
 
 @pytest.fixture
@@ -192,3 +200,164 @@ def test_a_file_that_another_run_wrote_meanwhile_is_not_replaced(
     monkeypatch.undo()
     sanitise_file(projection(), source, out)
     assert out.read_bytes() != b"theirs"
+
+
+NAMES = np.array(PEOPLE.names)[PEOPLE.identities]
+
+
+def test_vectors_change_and_every_other_array_stays(tmp_path: Path) -> None:
+    others: dict[str, Any] = {"identities": NAMES, "grid": np.arange(6).reshape(2, 3).T, "note": np.array("one text")}
+    np.savez_compressed(tmp_path / "faces.npz", vectors=PEOPLE.vectors.astype(np.float16), **others)
+    done = sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as after:
+        assert after.files == ["vectors", "identities", "grid", "note"]
+        assert after["vectors"].dtype == np.float16
+        half = PEOPLE.vectors.astype(np.float16).astype(np.float32)
+        unit = half / np.linalg.norm(half.astype(np.float64), axis=1, keepdims=True)
+        assert np.allclose(after["vectors"], projection().apply(unit.astype(np.float32)), atol=1e-3)
+        for name, array in others.items():
+            assert after[name].dtype == array.dtype
+            assert np.array_equal(after[name], array)
+    assert not done.named_space
+    assert done.sentence().endswith("; the source does not say which encoder it is from, so this could not be checked")
+
+
+def test_an_array_may_have_any_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "faces.npz", vector=PEOPLE.vectors, names=NAMES)
+    with zipfile.ZipFile(tmp_path / "faces.npz", "a") as archive:
+        archive.writestr("file.npy", archive.read("names.npy"))
+    sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
+    with np.load(tmp_path / "out.npz", allow_pickle=False) as after:
+        assert after.files == ["vector", "names", "file"]
+        assert np.array_equal(after["file"], NAMES)
+        assert np.array_equal(after["vector"], projection().apply(PEOPLE.unit().vectors))
+
+
+def test_a_write_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez(tmp_path / "faces.npz", vectors=PEOPLE.vectors, names=NAMES)
+
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("unface.data.read.npy.write_array_header_1_0", full)
+    with refused("output", "out.npz", "No space left on device"):
+        sanitise_file(projection(), tmp_path / "faces.npz", tmp_path / "out.npz")
+    assert [path.name for path in tmp_path.iterdir()] == ["faces.npz"]
+
+
+def gated() -> Projection:
+    """What lies on one side of a plane, which is about a half of the people, is taken for no face."""
+    certificate = GateCertificate(1e-3, Rate.counted(0, 9), 0.3, Rate.counted(0, 3), 0.6, Rate.counted(1, 9))
+    return replace(projection(), gate=Gate(np.eye(DIM)[0], 0.0, certificate))
+
+
+SPARED = int((PEOPLE.vectors[:, 0] <= 0).sum())
+
+
+def test_a_folder_s_receipt_counts_what_the_gate_left(tmp_path: Path) -> None:
+    assert 20 < SPARED < len(PEOPLE.vectors) - 20
+    (tmp_path / "raw").mkdir()
+    for number in range(3):
+        written(table(), tmp_path / "raw" / f"{number}.parquet")
+    receipt = sanitise_directory(gated(), tmp_path / "raw", tmp_path / "out", verify=True)
+    assert receipt.not_faces == 3 * SPARED
+    unit = PEOPLE.unit().vectors
+    kept = np.abs(np.asarray(vectors_in(tmp_path / "out" / "0.parquet"), np.float32) - unit).max(axis=1) < 1e-6
+    assert kept.sum() == SPARED
+    assert sanitise_directory(projection(), tmp_path / "raw", tmp_path / "all").not_faces is None
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npz"])
+def test_a_file_s_receipt_counts_what_the_gate_left(tmp_path: Path, ending: str) -> None:
+    source = tmp_path / f"raw.{ending}"
+    if ending == "npz":
+        np.savez(source, vectors=PEOPLE.vectors, identities=PEOPLE.identities)
+    else:
+        written(table(), source)
+    assert sanitise_file(gated(), source, tmp_path / f"out.{ending}").not_faces == SPARED
+
+
+def test_what_comes_out_is_a_space_of_its_own() -> None:
+    by, sha = projection(), projection().sha256
+    assert released_space(by, None) == Space("arcface after isp 5", sha, DIM, normalised=True)
+    clip = Space("clip", None, DIM, normalised=False)
+    assert released_space(by, clip) == Space("clip after isp 5", sha, DIM, normalised=True)
+    nobody = projection(UNNAMED)
+    assert released_space(nobody, None).encoder == "unknown encoder after isp 5"
+
+
+def test_a_space_is_named_by_an_encoder_or_by_weights() -> None:
+    assert not is_named(None)
+    assert not is_named(UNNAMED)
+    assert is_named(ARCFACE)
+    assert is_named(Space("clip", None, DIM, normalised=False))
+    assert is_named(Space(None, "ab" * 32, DIM, normalised=False))
+
+
+BAD = [3, 40, 77]
+
+
+@pytest.fixture
+def source_bad_rows(tmp_path: Path) -> Path:
+    """One NaN, one Inf, one null."""
+    vectors: list[list[float] | None] = PEOPLE.vectors.tolist()
+    vectors[3] = [np.nan] * len(PEOPLE.vectors[0])
+    vectors[40] = [np.inf] * len(PEOPLE.vectors[0])
+    vectors[77] = None
+    given = table()
+    at = given.column_names.index("vector")
+    (tmp_path / "raw").mkdir()
+    lists = pa.array(vectors, pa.list_(pa.float32(), len(PEOPLE.vectors[0])))
+    return written(given.set_column(at, "vector", lists), tmp_path / "raw" / "a.parquet", row_group_size=30)
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["file", "folder"])
+@pytest.mark.parametrize("on_bad", ["drop", "null"])
+def test_bad_rows_are_left_out_or_lose_their_vector_and_the_others_are_erased(
+    source_bad_rows: Path, tmp_path: Path, on_bad: str, folder: bool
+) -> None:
+    out = tmp_path / "out"
+    if folder:
+        receipt = sanitise_directory(projection(), source_bad_rows.parent, out, verify=True, on_bad=on_bad)
+    else:
+        out.mkdir()
+        receipt = sanitise_file(projection(), source_bad_rows, out / "a.parquet", verify=True, on_bad=on_bad)
+    good = np.setdiff1d(np.arange(len(PEOPLE)), BAD)
+    assert (receipt.rows, receipt.bad_rows, receipt.on_bad_rows) == (len(good), 3, on_bad)
+    ending = "left out" if on_bad == "drop" else "written with a null in its place"
+    assert f"; 3 rows with a null, NaN or Inf vector {ending}" in receipt.sentence()
+    before, after = pq.read_table(source_bad_rows), pq.read_table(out / "a.parquet")
+    if on_bad == "drop":
+        before = before.take(pa.array(good))
+    else:
+        assert np.flatnonzero(after.column("vector").is_null()).tolist() == BAD
+        after = after.take(pa.array(good))
+        before = before.take(pa.array(good))
+    assert after.drop(["vector"]).equals(before.drop(["vector"]))
+    found = np.array(after.column("vector").to_pylist(), np.float32)
+    assert np.array_equal(found, projection().apply(PEOPLE.unit().vectors[good]))
+
+
+def test_a_row_that_was_not_bad_must_not_be_missing(source_bad_rows: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sanitise_directory(projection(), source_bad_rows.parent, out, on_bad="drop")
+    job = PartJob(to_bytes(projection()), str(source_bad_rows.parent), str(out), "a.parquet", on_bad="drop")
+    whole = pq.read_table(out / "a.parquet")
+    for changed, complaint in ((whole.slice(1), "116"), (whole, "")):
+        path = written(changed, out / "a.parquet")
+        known = ReadBackJob(job, sha256(path.read_bytes()).hexdigest(), bad=3)
+        if complaint:
+            with refused("apply", "a.parquet", complaint, "117"):
+                read_back(known)
+        else:
+            assert read_back(known).rows == 117
+
+
+def test_a_run_is_not_continued_with_another_choice(source_bad_rows: Path, tmp_path: Path) -> None:
+    broken = source_bad_rows.parent / "b.parquet"
+    broken.write_bytes(b"PAR1")
+    with refused("apply", "b.parquet"):
+        sanitise_directory(projection(), source_bad_rows.parent, tmp_path / "out", on_bad="drop")
+    for other in ("null", "fail"):
+        with refused("output", "out"):
+            sanitise_directory(projection(), source_bad_rows.parent, tmp_path / "out", on_bad=other)

@@ -161,7 +161,7 @@ def test_a_fit_reads_a_collection_on_s3(bucket: str, tmp_path: Path, run: Run) -
 
 def ends_of_two(place: Place) -> list[str]:
     """How two runs end that ask for the lock at once, neither of which gives it back before both have ended."""
-    begin, end = threading.Barrier(2, timeout=30), threading.Barrier(2, timeout=30)
+    begin, end = threading.Barrier(2, timeout=120), threading.Barrier(2, timeout=120)
     ends: list[str] = []
 
     def one() -> None:

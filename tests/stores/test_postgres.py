@@ -156,7 +156,7 @@ def test_a_write_in_flight_at_the_swap_is_waited_for_and_then_refused(database: 
             wait_until(lambda: database.ask("SELECT pid FROM pg_locks WHERE NOT granted"), "the swap never waited")
             assert not swapping.done()
         with refused("store", "localhost/postgres/faces", "1", "rows"):
-            swapping.result(30)
+            swapping.result(120)
     assert database.vectors() == pytest.approx(np.vstack([raw, raw[2]]), abs=1e-7)
 
 
@@ -203,9 +203,9 @@ def test_rows_that_wait_for_the_swap_are_erased_too_and_counted(
             change = "UPDATE faces SET seen = %s WHERE id = 3"
             late.append(pool.submit(Database.run_apart, database, change, (text(raw[ROWS + 4]),)))
             wait_for_locks(database, "RowExclusiveLock", 5)
-        receipt = run.result(60)
+        receipt = run.result(120)
         for each in late:
-            each.result(60)
+            each.result(120)
     written = np.vstack([raw[:3], raw[ROWS + 4], raw[4 : ROWS + 4]])
     found = database.ask("SELECT seen::text FROM faces WHERE seen IS NOT NULL ORDER BY id")
     assert np.array([str(seen)[1:-1].split(",") for (seen,) in found], np.float32) == pytest.approx(
@@ -447,7 +447,7 @@ def test_a_second_run_begun_during_the_swap_leaves_the_kept_raw_vectors(
         return held
 
     def staging(*given: Any) -> None:
-        assert swapped.wait(30)
+        assert swapped.wait(120)
         stage(*given)
 
     monkeypatch.setattr(second, "inspect", inspecting)
@@ -466,7 +466,7 @@ def test_a_second_run_begun_during_the_swap_leaves_the_kept_raw_vectors(
     with ThreadPoolExecutor(1) as pool:
         sanitise_store(PROJECTION, store)
         with refused("store", ..., "already"):
-            pool_runs[0].result(60)
+            pool_runs[0].result(120)
     kept = next(name for name in database.leftovers() if name.startswith("unface_raw_"))
     assert database.vectors(kept) == pytest.approx(raw, abs=1e-7)
     assert database.vectors() == pytest.approx(erase(raw), abs=1e-6)

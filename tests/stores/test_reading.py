@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from hashlib import sha256
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ import pytest
 import unface
 from tests.kit.command import unface as command
 from tests.refusals.table import refused
+from tests.stores.contract import DIM, projection, raw_vectors, shorter
 from tests.stores.postgres_server import Database, emptied, text
+from unface import UnfaceError
 from unface.data import EmbeddingSet
+from unface.stores import open_store, plan_store, sanitise_store
 
 PEOPLE = unface.make_identities(30, 4, 8, rank=4, seed=1).unit()
 NAMES = [PEOPLE.names[code] for code in PEOPLE.identities]
@@ -265,3 +269,154 @@ def test_the_commands_read_stores(tmp_path: Path) -> None:
     assert "reading: a sample of 20 people with at least 2 rows each, drawn with seed 0" in fitted.out
     refused = command("audit", url, "--encoder", "sface", "--out", tmp_path / "other")
     assert refused.err == "unface: --encoder: is for pictures, and SRC is a store of vectors; leave it out\n"
+
+
+EXPECTED = {
+    "make_faiss": "IndexIDMap of 8 dimensions is built again, with its settings and ids",
+    "make_npy": "the old file becomes faces.npy.raw, which stays until --purge",
+    "make_lance": "Indices: none on this column, so none is rebuilt.",
+    "make_qdrant": "'faces' is copied to 'faces__unface_raw' and deleted, and its name becomes an alias",
+}
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__[5:])
+def test_a_dry_run_says_what_would_happen_and_changes_no_byte(make, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    by = unface.ISP(3).fit(PEOPLE.vectors, PEOPLE.identities).projection_
+    by.save(tmp_path / "p.safetensors")
+    url = make(tmp_path)
+    before = bytes_of(tmp_path)
+    done = command("apply", tmp_path / "p.safetensors", "--store", url, "--dry-run")
+    shown = " ".join(done.out.split())
+    assert (done.code, done.err) == (0, "")
+    assert "120 vectors, 3 of 8 dimensions removed (isp); they keep 8 dimensions" in shown
+    assert EXPECTED[make.__name__] in shown
+    assert "to read, erase and check, from 120 vectors" in shown
+    assert bytes_of(tmp_path) == before
+
+
+def test_of_a_table_it_names_indexes_triggers_and_the_raw_copy() -> None:
+    with emptied() as database:
+        database.faces()
+        database.run(
+            "CREATE INDEX near ON faces USING hnsw (seen vector_cosine_ops)",
+            "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+            "CREATE TRIGGER watch AFTER UPDATE ON faces FOR EACH ROW EXECUTE FUNCTION nothing()",
+        )
+        rows = "SELECT xmin::text, ctid::text, faces::text FROM faces ORDER BY id"
+        before, schema = database.ask(rows), database.schema()
+        url = f"{database.uri}&table=faces&column=seen&reject_raw=yes"
+        steps = "\n".join(plan_store(projection(), open_store(url)).lines())
+        assert "2 indexes are rebuilt: faces_pkey (btree), near (hnsw)" in steps
+        assert "Triggers: watch: stay, and do not fire; unface_reject_raw is added" in steps
+        assert "until --purge" in steps
+        assert "32 dimensions become 12" in "\n".join(plan_store(shorter(), open_store(url)).lines())
+        assert (database.ask(rows), database.schema(), database.leftovers()) == (before, schema, [])
+
+
+def test_it_refuses_what_a_run_would_refuse(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", raw_vectors(20))
+    np.save(tmp_path / "short.npy", raw_vectors(20)[:, :5])
+    with refused("apply", "short.npy", "of 5", "for 32"):
+        plan_store(projection(), open_store(f"npy:{tmp_path}/short.npy"))
+    url = f"npy:{tmp_path}/x.npy"
+    sanitise_store(projection(), open_store(url))
+    with refused("store", "x.npy", "--purge"):
+        plan_store(projection(), open_store(url))
+    with refused("store", "x.npy", "another"):
+        plan_store(projection(seed=1), open_store(url))
+    (step,) = plan_store(projection(), open_store(url), purge=True).steps
+    assert step.startswith("Purge:")
+    sanitise_store(projection(), open_store(url), purge=True)
+    with refused("store", "x.npy", "nothing"):
+        plan_store(projection(), open_store(url), purge=True)
+
+
+def test_a_dry_run_is_of_a_store_and_has_no_receipt(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", raw_vectors(20))
+    projection(dim=DIM).save(tmp_path / "p.safetensors")
+    to_store = ["apply", tmp_path / "p.safetensors", "--store", f"npy:{tmp_path}/x.npy"]
+    assert "a dry run does nothing" in command(*to_store, "--dry-run", "--receipt", tmp_path / "r.json").err
+    assert "--bad-rows drop: is for files" in command(*to_store, "--bad-rows", "drop").err
+    files = ["apply", tmp_path / "p.safetensors", tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    assert "are about a store; name it with --store" in command(*files, "--dry-run").err
+
+
+def test_a_relative_an_absolute_and_a_quoted_path_name_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("the faces.npy", np.ones((3, 4), np.float32))
+    for url in ("npy:the%20faces.npy", f"npy:{tmp_path}/the faces.npy", f"npy://{tmp_path}/the%20faces.npy"):
+        assert open_store(url).inspect().rows == 3
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:pri@vate@localhost:1/db?table=faces",
+        "postgresql://me:pri#vate@localhost:1/db?table=faces",
+        "postgresql://me:pri/vate@localhost:1/db?table=faces",
+        "postgresql://me:12/vate@localhost:1/db?table=faces",
+        "postgresql://me:pri?vate@localhost:1/db?table=faces",
+        "postgresql://me:12?vate@localhost:1/db?table=faces",
+        "postgresql://me:pri[vate@localhost:1/db?table=faces",
+        "postgresql://localhost:private/db?table=faces",
+        "postgresql://one:1,two:private/db?table=faces",
+        "postgresql://localhost:1/db?table=faces&pri@vate=1",
+        "postgresql://localhost:1/db?table=faces&password=private&pasword=private",
+        "qdrant+https://me:pri@vate@localhost:1?collection=faces",
+        "qdrant+https://me:12?vate@localhost:1&collection=faces",
+        "qdrant+https://localhost:1?collection=faces&vate@localhost=1",
+        "qdrant+https://localhost:private?collection=faces",
+    ],
+)
+def test_no_part_of_a_password_is_printed_however_it_is_written(url: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(UnfaceError) as raised:
+        open_store(url)
+    assert not {part for part in ("pri", "vate") if part in str(raised.value)}
+
+
+def test_several_hosts_and_addresses_of_version_6_are_no_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, str]] = []
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given, reject_raw: seen.append(given))
+    for hosts in ("one:5432,two:5433", "[::1]:5432", "me:pass%40word@one,two"):
+        open_store(f"postgresql://{hosts}/db?table=faces")
+    assert len(seen) == 3
+
+
+def test_lossy_codes_are_allowed_only_where_there_are_any() -> None:
+    with refused("store", "--lossy-ok"):
+        open_store("npy:faces.npy", lossy_ok=True)
+
+
+def test_the_driver_gets_its_own_options_as_libpq_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, str]] = []
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given, reject_raw: seen.append(given))
+    open_store("postgresql://me@host/db?table=media.faces&column=v&sslmode=require&options=-c%20lock_timeout%3D10s")
+    assert seen == [("postgresql://me@host/db?sslmode=require&options=-c%20lock_timeout%3D10s", "media.faces", "v")]
+
+
+def test_a_host_that_is_not_named_stays_unnamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, str, str]] = []
+    monkeypatch.setattr("unface.stores.postgres.PostgresStore", lambda *given, reject_raw: seen.append(given))
+    open_store("postgresql:///db?host=/run/postgresql&table=faces")
+    open_store("postgresql:///db?table=faces")
+    assert [uri for uri, *_ in seen] == ["postgresql:///db?host=%2Frun%2Fpostgresql", "postgresql:///db"]
+
+
+def test_another_package_brings_a_store_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = EntryPoint("milvus", "tests.stores.test_reading:opened", "unface.stores")
+
+    def registered(*, group: str, name: str) -> EntryPoints:
+        return EntryPoints([own]).select(group=group, name=name)
+
+    monkeypatch.setattr("unface.functions.entry_points", registered)
+    found: object = open_store("milvus://host/faces")
+    assert found == "opened milvus://host/faces"
+    with refused("store", "--lossy-ok"):
+        open_store("milvus://host/faces", lossy_ok=True)
+
+
+def opened(url: str) -> str:
+    return f"opened {url}"

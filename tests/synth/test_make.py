@@ -6,18 +6,25 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.refusals.table import refused
 from tests.synth.toy import DarkIsNobody, ToyPrior, contents, degrees, hue, judges, made, opened
+from unface._version import __version__
 from unface.data import read_images
-from unface.synth import Recipe, Synthesised
-from unface.synth.folder import Folder
+from unface.output.lock import run_lock
+from unface.scale import place_at
+from unface.synth import Recipe, Synthesised, synthesise
+from unface.synth.folder import Folder, Record
 from unface.synth.make import Studio, compressed
 from unface.synth.palette import palette_of
+from unface.synth.people import Candidates, kept_apart
 from unface.synth.photograph import PLAIN, photographed
 
 RECIPE = Recipe(identities=5, images=6, size=64, seed=3)
@@ -197,3 +204,181 @@ def test_a_full_disk_says_how_to_go_on_and_is_gone_on_with(
             made(out, RECIPE)
     made(out, RECIPE)
     assert contents(out) == contents(unbroken[0])
+
+
+def test_candidates_are_read_as_they_were_kept_with_the_vectors_of_each_judge(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, place_at(tmp_path))
+    vectors = (np.eye(2, 3, dtype=np.float32), np.full((2, 5), 0.5, np.float32))
+    folder.keep_candidates(7, Candidates(np.array([True, False, True]), vectors))
+    again = folder.candidates(7)
+    assert again is not None
+    assert again.found.tolist() == [True, False, True]
+    assert [rows.tolist() for rows in again.vectors] == [rows.tolist() for rows in vectors]
+    assert folder.candidates(8) is None
+
+
+@pytest.mark.parametrize("name", ["_unface", "_unface/unfinished", "_unface/unfinished/p000", "p000"])
+def test_a_link_in_the_folder_is_refused_and_nothing_behind_it_changes(name: str, tmp_path: Path) -> None:
+    elsewhere, out = tmp_path / "elsewhere", tmp_path / "out"
+    for precious in ("p000", "unfinished/p000"):
+        (elsewhere / precious).mkdir(parents=True)
+        (elsewhere / precious / "00.jpg").write_bytes(b"precious")
+    (out / name).parent.mkdir(parents=True)
+    (out / name).symlink_to(elsewhere)
+    before = sorted((path, path.read_bytes()) for path in elsewhere.rglob("*.jpg"))
+    with refused("output", ...):
+        Folder(out, place_at(out)).keep_person("p000", [b"1", b"2"], Record(1, Counter()))
+    assert sorted((path, path.read_bytes()) for path in elsewhere.rglob("*") if path.is_file()) == before
+
+
+BOTH = judges(apart=30, same=20)
+
+
+def points(angles: Sequence[float]) -> NDArray[np.float32]:
+    radians = np.radians(np.asarray(angles, dtype=float))
+    return np.stack([np.cos(radians), np.sin(radians)], axis=1).astype(np.float32)
+
+
+def candidates(upper: Sequence[float | None], lower: Sequence[float | None], size: int = 2) -> Iterator[Candidates]:
+    """Angles by judge, None without a face; in chunks."""
+    for start in range(0, len(upper), size):
+        some = [angles[start : start + size] for angles in (upper, lower)]
+        found = np.array([angle is not None for angle in some[0]])
+        yield Candidates(found, tuple(points([angle for angle in angles if angle is not None]) for angles in some))
+
+
+def test_a_person_nearer_than_the_threshold_to_anybody_taken_is_refused_by_either_judge() -> None:
+    upper = [0, 29, 31, None, 200, 90, 62, 120]
+    lower = [0, 180, 180, None, 29, 205, 90, 300]
+    people = kept_apart(candidates(upper, lower), BOTH, 3)
+    # To the upper judge 1 is 29° from 0; to the lower one 4 is 29° from 0 and 5 is 25° from 2.
+    assert people.numbers == (0, 2, 6)
+    assert people.refused == Counter(
+        {"too close to another person (upper)": 1, "too close to another person (lower)": 2, "no face": 1}
+    )
+    np.testing.assert_array_equal(people.vectors[0], points([0, 31, 62]))
+    np.testing.assert_array_equal(people.vectors[1], points([0, 180, 90]))
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_how_candidates_come_in_chunks_changes_nobody(size: int) -> None:
+    rng = np.random.default_rng(0)
+    upper, lower = rng.uniform(0, 360, (2, 60)).tolist()
+    whole, cut = (kept_apart(candidates(upper, lower, chunk), BOTH, 6) for chunk in (7, size))
+    assert (whole.numbers, whole.refused) == (cut.numbers, cut.refused)
+
+
+def test_no_two_taken_people_are_nearer_than_the_threshold() -> None:
+    rng = np.random.default_rng(1)
+    people = kept_apart(candidates(*rng.uniform(0, 360, (2, 400)).tolist()), BOTH, 5)
+    for vectors in people.vectors:
+        cosines = vectors @ vectors.T - 2 * np.eye(5)
+        assert cosines.max() < degrees(30)
+
+
+def test_more_people_than_fit_on_the_circle_are_refused_in_a_sentence() -> None:
+    def endless() -> Iterator[Candidates]:
+        rng = np.random.default_rng(2)
+        while True:
+            yield from candidates(*rng.uniform(0, 360, (2, 10)).tolist())
+
+    # Twelve arcs of 30° fill it; drawn at random, fewer find room.
+    with refused("synthesis", "only 7 of 13 people could be kept apart", "500", "--identities"):
+        kept_apart(endless(), BOTH, 13)
+
+
+def test_where_there_are_no_faces_nobody_is_told_to_ask_for_fewer_people() -> None:
+    with refused("synthesis", "only 0 of 2 people could be kept apart", "500", "--truncation", "--size"):
+        kept_apart(candidates([None] * 600, [None] * 600), BOTH, 2)
+
+
+def test_what_is_held_grows_with_the_people_there_and_not_with_those_asked_for() -> None:
+    angles = [0.0, 40.0, 80.0, 120.0, 160.0]
+    people = kept_apart(candidates(angles, angles), BOTH, 10**15)
+    assert people.numbers == (0, 1, 2, 3, 4)
+    for vectors in people.vectors:
+        np.testing.assert_array_equal(vectors, points(angles))
+
+
+def test_a_finished_folder_is_refused_and_keeps_its_bytes(tmp_path: Path) -> None:
+    out, small = tmp_path / "people", Recipe(2, 1, 64)
+    made(out, small)
+    before = contents(out)
+    with refused("synthesis", ..., "--out", "finished"):
+        made(out, small)
+    assert contents(out) == before
+
+
+def test_a_folder_with_anything_in_it_is_refused_untouched(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with refused("synthesis", ..., "--out", "empty"):
+        made(tmp_path, RECIPE)
+    assert contents(tmp_path) == {"notes.txt": b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [(Recipe(5, 7, 64, seed=3), "images"), (Recipe(5, 6, 64, 4, 0.5), "seed, truncation")],
+)
+def test_an_unfinished_run_of_something_else_is_not_mixed_in(tmp_path: Path, recipe: Recipe, words: str) -> None:
+    out = tmp_path / "people"
+    with pytest.raises(RuntimeError):
+        made(out, RECIPE, prior=ToyPrior(3))
+    with refused("output", "people", f"({words})", "--out"):
+        made(out, recipe)
+
+
+@pytest.mark.parametrize("version", ["0.0.1", None], ids=["another", "none"])
+def test_an_unfinished_run_of_another_version_is_not_mixed_in(tmp_path: Path, version: str | None) -> None:
+    out = tmp_path / "people"
+    with pytest.raises(RuntimeError):
+        made(out, RECIPE, prior=ToyPrior(3))
+    manifest = out / "_unface" / "manifest.json"
+    plan = json.loads(manifest.read_text())
+    assert plan.pop("unface") == __version__
+    manifest.write_text(json.dumps(plan if version is None else {**plan, "unface": version}))
+    with refused("synthesis", "people", version or "of before", __version__):
+        made(out, RECIPE)
+
+
+def test_two_runs_never_write_one_folder(tmp_path: Path) -> None:
+    with run_lock(place_at(tmp_path / "people")), refused("output", "people", "process"):
+        made(tmp_path / "people", RECIPE)
+
+
+def test_somebody_whom_no_judge_knows_again_ends_the_run_with_why(tmp_path: Path) -> None:
+    never = judges(apart=25, same=0)
+    with refused("synthesis", "person 0", "of 6"):
+        synthesise(RECIPE, ToyPrior(), never, Sees(), tmp_path / "people")
+
+
+class Sees:
+    name = "sees"
+
+    def detect(self, image: np.ndarray) -> list:  # type: ignore[type-arg]  # nobody reads its items
+
+        return DarkIsNobody().detect(np.full_like(image, 200))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"identities": 0}, "identities"),
+        ({"images": 0}, "images"),
+        ({"size": 32}, "is 32"),
+        ({"size": 20_000}, "is 20000"),
+        ({"truncation": 0.0}, "above 0"),
+        ({"truncation": float("nan")}, "is nan"),
+        ({"seed": -1}, "is -1"),
+    ],
+)
+def test_a_recipe_that_makes_no_sense_is_refused(wrong: dict[str, float], words: str) -> None:
+    with refused("synthesis", None, words):
+        Recipe(**({"identities": 2, "images": 2} | wrong))  # type: ignore[arg-type]  # options of several types
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_one_judge_is_not_enough(tmp_path: Path, times: int) -> None:
+    with refused("synthesis", None, "expected 2"):
+        synthesise(RECIPE, ToyPrior(), judges()[:1] * times, Sees(), tmp_path / "people")
+    assert not (tmp_path / "people").exists()
