@@ -179,7 +179,9 @@ def audited(
             weights_sha256=None,
             notes=[],
         ),
-        curated=Curated(images=8, identities=100, identities_dropped=0, rows=800),
+        curated=Curated(
+            images=8, most=8 if variant == "unface" else None, identities=100, identities_dropped=0, rows=800
+        ),
         roles=RoleCounts(fit=30, train=25, calibrate=20, test=25, seed=0, sha256="b" * 64),
         protocol=MeasuredProtocol.model_validate(
             {
@@ -386,7 +388,7 @@ def full_audit() -> AuditResult:
         ],
         not_measured=["template inversion", "face-context attribution"],
         source=given("faces.parquet", 9_600),
-        curated=Curated(images=20, identities=480, identities_dropped=3, rows=9_600),
+        curated=Curated(images=20, most=20, identities=480, identities_dropped=3, rows=9_600),
         roles=RoleCounts(fit=144, train=120, calibrate=96, test=120, seed=0, sha256="5" * 64),
         protocol=MeasuredProtocol(
             variant="unface",

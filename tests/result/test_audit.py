@@ -295,7 +295,7 @@ def test_a_result_is_pickled_and_copied_whole() -> None:
 def test_the_repr_is_one_short_line_with_the_headline_of_every_space() -> None:
     assert repr(complete()) == str(complete())
     assert repr(looped()).startswith("<AuditResult synthetic: TAR at FAR 0.01, k = 2: raw 16.9 %, isp ")
-    assert repr(looped()).endswith("; 1 finding>")
+    assert repr(looped()).endswith("; 2 findings>")
     for result in (complete(), audited()):
         assert len(repr(result)) < 400
         assert "\n" not in repr(result)

@@ -93,7 +93,7 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
                 if limit is not None
             ]
         case ImprovementRule():
-            outcomes = [_improvement(rule, space, k) for k in _ks(rule, result)]
+            outcomes = [_improvement(rule, space, result.space(rule.beats), k) for k in _ks(rule, result)]
         case ValidationRule():
             outcomes = [inconclusive("this file is an audit; success_max is about what 'unface validate' wrote")]
         case ExposedRule() | CopiesRule() | RiskRule():
@@ -183,8 +183,8 @@ def at_most(
     return Outcome(verdict, f"{who}{why}", measured, strain=high / limit)
 
 
-def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
-    """Worst-case TAR less that of another space: the whole paired interval must lie below 0."""
+def _improvement(rule: ImprovementRule, space: SpaceResult, other: SpaceResult | None, k: int) -> Outcome:
+    """Worst-case TAR less that of another space: the whole paired interval must lie below 0, both sides resolved."""
     points = _points_at(space, k, rule.far)
     if isinstance(points, Outcome):
         return points
@@ -196,9 +196,11 @@ def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
         there = listed(dict.fromkeys(f"{one.against} at FAR {rate(one.far)}" for one in space.changes))
         where = f"{space.name} was not compared with {rule.beats} at FAR {rate(rule.far)}, k = {k}"
         return inconclusive(f"{where}; the audit compares it with {there}")
-    unresolved = _not_resolved(points[0], rule.coarse)
-    if unresolved is not None:
-        return unresolved
+    for side in (space, other):
+        worst = None if side is None else side.worst_at(k, change.far)
+        unresolved = None if worst is None else _not_resolved(worst, rule.coarse)
+        if unresolved is not None:
+            return unresolved
     high = max(change.value, change.high)
     measured = Measurement(change.value, change.low, high, change.level, 0.0, "difference", change.probe, k, change.far)
     if high < 0:
@@ -251,8 +253,8 @@ def _not_resolved(point: Point, coarse: Literal["allow"] | None) -> Outcome | No
         return None
     needed = f"; {point.identities_needed:,} calibrate identities would resolve it" if point.identities_needed else ""
     return inconclusive(
-        f"FAR {rate(point.far)} at k = {point.k} is {point.resolution}: too few false accepts set its threshold{needed}"
-        ", or coarse = 'allow' accepts it"
+        f"FAR {rate(point.far)} at k = {point.k} is {point.resolution}: too few false accepts, or people behind them, "
+        f"set its threshold{needed}, or coarse = 'allow' accepts it"
     )
 
 

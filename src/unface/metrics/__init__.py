@@ -18,6 +18,7 @@ from unface.metrics.intervals import (
 )
 from unface.metrics.rates import (
     RESOLVED_ACCEPTS,
+    RESOLVED_PEOPLE,
     Resolution,
     TarAtFar,
     allowed_accepts,
@@ -31,6 +32,7 @@ from unface.result.numbers import Interval, zero_bound
 
 __all__ = [
     "RESOLVED_ACCEPTS",
+    "RESOLVED_PEOPLE",
     "ImpostorTail",
     "Interval",
     "Replicates",

@@ -252,7 +252,8 @@ def _audit_policy(result: AuditResult, head: Headline, after: SpaceResult | None
     ]
     if after is not None and len(result.erased) > 1:
         lines.append(f"space = {_toml(after.name)}")
-    if head.raw.resolution == "coarse":
+    judged = [space.worst_at(k, head.far) for space in (result.raw, after) if space for k in result.protocol.k]
+    if any(point is not None and point.resolution == "coarse" for point in judged):
         lines.append('coarse = "allow"  # few people for this rate')
     return "\n".join(lines)
 

@@ -80,16 +80,21 @@ def gallery_sizes(images: int, all_others: int) -> list[int]:
 
 
 def _rates(searched: Searched, people: int, bootstrap: Bootstrap) -> list[HitRates]:
-    mates = int(searched.mates[0])
+    mates, queries = np.unique(searched.mates, return_counts=True)
+
+    def chance(size: int, first: int) -> float:
+        each = [chance_rate(int(number), size, first) for number in mates]
+        return float(np.average(each, weights=queries))
+
     return [
         HitRates(
             gallery=size,
             first=_mean(searched, searched.hit_rates(size, 1), people, bootstrap),
             first_ten=_mean(searched, searched.hit_rates(size, 10), people, bootstrap),
-            chance_first=chance_rate(mates, size, 1),
-            chance_first_ten=chance_rate(mates, size, 10),
+            chance_first=chance(size, 1),
+            chance_first_ten=chance(size, 10),
         )
-        for size in gallery_sizes(mates + 1, searched.gallery)
+        for size in gallery_sizes(int(mates.max()) + 1, searched.gallery)
     ]
 
 
@@ -109,7 +114,7 @@ def _open(
 ) -> OpenSearch | None:
     """The larger the gallery, the more strangers are returned: as many people of either role are searched among."""
     people = min(calibrate.count, test.count)
-    how = resolution(FPIR, people * int(calibrate.images().min()))
+    how = resolution(FPIR, int(people * calibrate.images().mean()))
     if how is Resolution.REFUSED:
         return None
     here, there = (_some(role, people, seed, name) for role, name in ((calibrate, "calibrate"), (test, "test")))
