@@ -253,6 +253,12 @@ def _parts() -> dict[str, Case]:
         "albums, a control failed": Case(
             with_parts(made, albums=albums(failed=True)), [("invalid", "albums"), ("note", "albums")], (), ("40.0 %",)
         ),
+        "people with many pictures are linked less": Case(
+            audited(raw(point(0.3, 0.28, 0.32, over_people=0.41)), erased("isp", point(0.02, over_people=0.021))),
+            (),
+            ("30.0 % [28.0, 32.0]", "instead of pairs: 41.0 %"),
+            ("2.1 %",),
+        ),
         "albums after erasure": Case(
             with_parts(made, albums=albums(*larger)), (), ("20.0 % [19.0, 21.0]", "3.0 % [2.0, 4.0]")
         ),

@@ -257,6 +257,7 @@ def point(
     effective_n: float = 200.0,
     achieved: float | None = None,
     needed: int | None = None,
+    over_people: float | None = None,
     calibrate_tar: float | None = None,
     context_adjusted: ContextAdjusted | None = None,
 ) -> Point:
@@ -278,6 +279,7 @@ def point(
             "calibrate_tar": tar if calibrate_tar is None else calibrate_tar,
             "setting": {},
             "tar_by_seed": [],
+            "tar_over_people": over_people,
             "identities_needed": needed,
             "context_adjusted": context_adjusted,
         }
