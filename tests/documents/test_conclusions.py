@@ -332,7 +332,7 @@ def test_a_warning_does_not_change_the_verdict_and_a_failed_check_does() -> None
         ([point(0.9, far=1e-2), point(0.05, far=1e-3, k=1), point(0.04, far=1e-3)], 1),
         ([point(0.05, far=1e-3), point(0.8, far=1e-3, probe="mlp", worst=False)], 0),
         ([point(0.05, far=1e-3), point(0.7, far=1e-4, resolution="coarse"), refused(far=1e-5)], 0),
-        ([point(0.2, far=1e-3, resolution="coarse"), point(0.1, far=1e-4, resolution="coarse")], 1),
+        ([point(0.2, far=1e-3, resolution="coarse"), point(0.1, far=1e-4, resolution="coarse")], 0),
         ([point(0.04, k=1, calibrate_tar=0.06), point(0.09, k=4, calibrate_tar=0.05)], 0),
     ],
     ids=["lowest resolved rate, worst k", "worst probe", "resolved before coarse", "coarse", "chosen on calibrate"],
