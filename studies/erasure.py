@@ -17,7 +17,8 @@ import numpy as np
 
 from unface import EmbeddingSet, Protocol, UnfaceError, audit, read_embeddings
 from unface.auditing import Sweeps
-from unface.data import DEFAULT_SHARES, PAPER_SHARES, Role, curate, split_identities, usual_images
+from unface.data import DEFAULT_SHARES, PAPER_SHARES, Role, split_identities
+from unface.data.curate import with_enough
 
 FACES = ("celeba20", "celeba5", "lfw", "celeba9k")
 PROBES = ("cosine", "ridge", "lda", "plda")
@@ -106,7 +107,7 @@ def rank(audited: EmbeddingSet, fit_on: EmbeddingSet | None, study: Study) -> in
     if fit_on is not None:
         identities = len(fit_on.names)
     else:
-        kept = curate(audited, usual_images(audited), 0)[1].identities_kept
+        kept = int(np.count_nonzero(with_enough(audited, 2)))
         identities = split_sizes(kept, study.way == "shared")
     chosen, varied = min(RANK, 3 * audited.space.dim // 8, identities - 1), spanned(audited)
     return chosen if chosen < varied or study.way == "beyond" else 3 * varied // 8

@@ -68,7 +68,9 @@ def test_differences_are_paired_with_raw_and_with_what_removed_as_much() -> None
 
 def test_an_album_larger_than_half_of_the_pictures_is_refused_before_the_attack() -> None:
     people = make_identities(40, 5, 4, seed=1)
-    with pytest.raises(UnfaceError, match=r"--album 3: two albums need 6 pictures of each identity and 5 are used"):
+    with pytest.raises(
+        UnfaceError, match=r"--album 3: two albums need 6 pictures of an identity and at most 5 are used"
+    ):
         audit(people, far=(0.01,), eraser=(), parts=(Albums([3]),))
 
 

@@ -41,14 +41,16 @@ def test_pictures_and_people_that_were_left_out_are_counted_with_what_would_use_
     uneven = made.take(~(((made.identities < 5) & (place >= 3)) | ((made.identities == 5) & (place >= 1))))
     quick = Protocol(far=0.05, k=1, probe="cosine", seeds=1, bootstraps=100, threads=1)
     result = audit(uneven, eraser=(), parts=(), protocol=quick)
-    assert (result.curated.rows, result.curated.rows_dropped, result.curated.identities_dropped) == (432, 16, 6)
-    (text,) = (finding.text for finding in result.findings if finding.about == "size")
-    assert text == (
-        "16 of 448 pictures were left out, as 8 of each person are used; so were 6 people with fewer than 8. "
-        "--images 3 uses everybody with at least two pictures. A larger --images uses more pictures of fewer people"
-    )
+    assert (result.curated.rows, result.curated.rows_dropped, result.curated.identities_dropped) == (447, 1, 1)
+    (one,) = (finding.text for finding in result.findings if finding.about == "size" and "people" in finding.text[:20])
+    assert one == "1 of 60 people (1.7 %) were left out: they have one picture, and nothing to compare it with"
     fewer = audit(uneven, eraser=(), parts=(), protocol=replace(quick, images=3))
-    assert (fewer.curated.identities_dropped, fewer.curated.rows_dropped) == (1, 448 - 59 * 3)
+    judged = fewer.roles.calibrate + fewer.roles.test
+    assert fewer.curated.identities_dropped == 1
+    assert 1 + 4 * judged <= fewer.curated.rows_dropped <= 1 + 5 * judged
+    assert "calibrate and test people bring at most 3 pictures each" in str(fewer.findings)
+    paper = audit(uneven, eraser=(), parts=(), protocol=replace(quick, far=0.1, variant="paper", seeds=2))
+    assert (paper.curated.rows, paper.curated.rows_dropped, paper.curated.identities_dropped) == (432, 16, 6)
     same = audit(made, eraser=(), parts=(), protocol=quick)
     assert same.curated.rows_dropped == 0
     assert not any(finding.about == "size" for finding in same.findings)

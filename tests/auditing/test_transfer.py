@@ -101,7 +101,7 @@ def test_what_cannot_be_carried_over_is_refused_before_anything_long(monkeypatch
     )
     short = renamed(make_identities(60, 4, 16), "short")
     assert refusal(parts=(Transfer(short),), k=(2, 5)) == (
-        "short.npz: 4 images for each identity; k = 5 needs 5 of them in both sets: ask for a smaller --k"
+        "short.npz: 4 images of most identities; k = 5 needs 5 of them in both sets: ask for a smaller --k"
     )
 
 

@@ -65,7 +65,7 @@ def test_pictures_are_counted_by_the_paper_variants_own_shares_and_without_copie
 def test_a_policy_that_asks_for_a_k_that_is_not_measured_is_refused_with_what_would_do() -> None:
     asked = bare_refusal(k=(1, 2), needed_k=(2, 3))
     assert "--k 3" in asked
-    assert "--images 6" in bare_refusal(k=(1, 2), needed_k=(6,))
+    assert "more pictures of each person" in bare_refusal(k=(1, 2), needed_k=(6,))
 
 
 def test_few_pairs_of_a_quota_resolve_less() -> None:

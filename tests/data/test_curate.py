@@ -25,8 +25,30 @@ def test_every_kept_identity_has_exactly_that_many_images(sizes: list[int], imag
     assert np.bincount(after.identities).tolist() == [images] * enough
     assert set(after.ids) <= set(before.ids)
     assert len(set(after.ids)) == len(after)
-    fewest = min([images, *(size for size in sizes if size >= 2)])
-    assert told == Curation(images, enough, len(sizes) - enough, enough * images, sum(sizes) - enough * images, fewest)
+    assert told == Curation(images, enough, len(sizes) - enough, enough * images, sum(sizes) - enough * images)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=12), st.integers(2, 9), st.integers(0, 3))
+def test_with_a_cap_everybody_with_two_images_stays_and_nobody_brings_more(
+    sizes: list[int], images: int, seed: int
+) -> None:
+    two = [size for size in sizes if size >= 2]
+    if len(two) < 2:
+        return
+    before = with_sizes(sizes)
+    order = [int(name[1:]) for name in before.names]  # sorted as text
+    after, told = curate(before, images, seed, most=np.full(len(sizes), images))
+    expected = [min(sizes[person], images) for person in order if sizes[person] >= 2]
+    assert np.bincount(after.identities).tolist() == expected
+    assert told == Curation(images, len(two), len(sizes) - len(two), sum(expected), sum(sizes) - sum(expected))
+
+
+def test_a_cap_takes_the_images_that_the_same_exact_number_takes() -> None:
+    before = with_sizes([20, 20, 7])
+    exact, _ = curate(before, 5, 0)
+    capped, _ = curate(before, 5, 0, most=np.full(3, 5))
+    assert exact.sha256() == capped.sha256()
 
 
 def test_rows_keep_their_order_and_their_identity() -> None:
@@ -53,9 +75,9 @@ def test_every_image_has_the_same_chance() -> None:
     assert np.all(np.abs(kept - 500) < 97)
 
 
-def test_usual_images_is_the_lower_median_at_most_twenty() -> None:
-    assert usual_images(with_sizes([1, 4, 9])) == 4
-    assert usual_images(with_sizes([1, 4, 6, 9])) == 4
+def test_usual_images_is_the_lower_median_of_people_with_two_at_most_twenty() -> None:
+    assert usual_images(with_sizes([1, 1, 1, 4, 9])) == 4
+    assert usual_images(with_sizes([2, 4, 6, 9])) == 4
     assert usual_images(with_sizes([30, 40, 50])) == 20
     assert usual_images(with_sizes([30, 40, 50]), at_most=35) == 35
 

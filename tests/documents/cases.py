@@ -123,6 +123,20 @@ def _shoots() -> AuditResult:
     return audited(raw(point(0.3, 0.28, 0.32, context_adjusted=before)), isp, control)
 
 
+def _uneven_audit() -> AuditResult:
+    """People have 2 to 37 pictures, and those with many are linked less often; one space is coarse."""
+    first = point(0.3, 0.28, 0.32, k=37, over_people=0.41)
+    second = point(0.02, 0.015, 0.025, k=37, over_people=0.021)
+    other = point(0.06, 0.05, 0.07, k=37, resolution="coarse", over_people=0.08)
+    made = audited(
+        raw(first),
+        erased("isp", second, changes=[change(-0.04, -0.05, -0.03, k=37)]),
+        erased("random", other, control=True),
+    )
+    used = made.curated.model_copy(update={"images": 9, "most": 37, "rows": 1_630, "rows_dropped": 400})
+    return made.model_copy(update={"curated": used})
+
+
 def _compared() -> AuditResult:
     """An eraser that beats one control, loses to another and is level with a third space; and a gate for faces."""
     changes = [
@@ -294,6 +308,7 @@ def documents() -> dict[str, Document]:
         "audit/passed": Document(raw_audit, {"far": 1e-4, "tar_max": 0.1}, "inconclusive"),
         "audit/invalid": Document(invalid_audit, PASSES, "inconclusive"),
         "audit/invalid-no-policy": Document(_broken_audit, state="inconclusive"),
+        "audit/uneven": Document(_uneven_audit),
         "audit/coarse": Document(_coarse_audit, UNKNOWN, "inconclusive"),
         "audit/shoots": Document(_shoots, state="warned"),
         "audit/empty": Document(_bare_audit),

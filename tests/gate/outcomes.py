@@ -274,6 +274,15 @@ def _audits() -> dict[str, Outcome]:
         "was compared at a coarse rate, allowed": Outcome(
             audited(raw(), coarse_change), {**BEATS, "coarse": "allow"}, PASSED
         ),
+        "was compared with a coarse side": Outcome(
+            audited(
+                raw(),
+                erased(changes=[change(-0.03, -0.04, -0.02)]),
+                erased("random", point(resolution="coarse"), control=True),
+            ),
+            {**BEATS, "space": "isp"},
+            OPEN,
+        ),
         "beats the raw space": Outcome(
             audited(raw(), erased(changes=[change(-0.3, -0.31, -0.29, against="raw")])),
             {**BEATS, "beats": "raw"},

@@ -180,7 +180,9 @@ def audited(
             weights_sha256=None,
             notes=[],
         ),
-        curated=Curated(images=8, identities=100, identities_dropped=0, rows=800),
+        curated=Curated(
+            images=8, most=8 if variant == "unface" else None, identities=100, identities_dropped=0, rows=800
+        ),
         roles=RoleCounts(fit=30, train=25, calibrate=20, test=25, seed=0, sha256="b" * 64),
         protocol=MeasuredProtocol.model_validate(
             {
@@ -256,6 +258,7 @@ def point(
     effective_n: float = 200.0,
     achieved: float | None = None,
     needed: int | None = None,
+    over_people: float | None = None,
     calibrate_tar: float | None = None,
     context_adjusted: ContextAdjusted | None = None,
 ) -> Point:
@@ -277,6 +280,7 @@ def point(
             "calibrate_tar": tar if calibrate_tar is None else calibrate_tar,
             "setting": {},
             "tar_by_seed": [],
+            "tar_over_people": over_people,
             "identities_needed": needed,
             "context_adjusted": context_adjusted,
         }
@@ -420,7 +424,7 @@ def full_audit() -> AuditResult:
         ],
         not_measured=["template inversion", "face-context attribution"],
         source=given("faces.parquet", 9_600),
-        curated=Curated(images=20, identities=480, identities_dropped=3, rows=9_600),
+        curated=Curated(images=20, most=20, identities=480, identities_dropped=3, rows=9_600),
         roles=RoleCounts(fit=144, train=120, calibrate=96, test=120, seed=0, sha256="5" * 64),
         protocol=MeasuredProtocol(
             variant="unface",

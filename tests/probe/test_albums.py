@@ -9,7 +9,7 @@ from tests.probe.small import consecutive, cosines, gaussian_support, people, ro
 from tests.probe.test_plda import log_ratio
 from unface.metrics import Resolution
 from unface.moments import class_moments
-from unface.probe import PROBES, Plan
+from unface.probe import PROBES, Plan, RoleRows
 from unface.probe.album_trial import resolved_at, run_albums
 from unface.probe.albums import AlbumSize, album_pairs, album_sizes, deal, see
 from unface.seeds import stream
@@ -147,5 +147,25 @@ def test_trials_count_what_they_say() -> None:
 
 
 def test_albums_of_one_size_are_all_compared_and_of_two_sizes_only_the_two_pairs_that_share_no_picture() -> None:
-    assert [AlbumSize(2, 2).pairs(images) for images in (4, 5, 7)] == [4, 4, 9]
-    assert AlbumSize(2, 3).pairs(5) == 2
+    assert [AlbumSize(2, 2).pairs(role_of(images, images)) for images in (4, 5, 7)] == [4, 4, 9]
+    assert AlbumSize(2, 3).pairs(role_of(5, 5)) == 2
+
+
+def test_albums_are_of_the_people_who_have_enough_pictures() -> None:
+    """3, 4, 7 and 8 pictures: nobody with 3 has two albums of 2; the others have 2, 3 and 4 of them."""
+    role = role_of(3, 4, 7, 8)
+    assert AlbumSize(2, 2).able(role).tolist() == [1, 2, 3]
+    assert AlbumSize(2, 2).pairs(role) == 2 * 3 + 2 * 4 + 3 * 4
+    dealt = deal(role, AlbumSize(2, 2), 0, "test")
+    assert np.bincount(dealt.identities).tolist() == [0, 2, 3, 4]
+    assert len(np.unique(dealt.sides[0])) == 18
+    assert np.array_equal(role.identities[dealt.sides[0]], np.stack([dealt.identities] * 2, axis=1))
+    half = deal(role, AlbumSize(3, 4), 0, "test")
+    assert half.identities.tolist() == [2, 3]
+    for side, size in zip(half.sides, (3, 4), strict=True):
+        assert np.array_equal(role.identities[side], np.stack([half.identities] * size, axis=1))
+
+
+def role_of(*images: int) -> RoleRows:
+    """A role of people with so many pictures each."""
+    return RoleRows(np.arange(sum(images)), np.repeat(np.arange(len(images)), images), len(images))

@@ -94,7 +94,7 @@ def test_of_settings_that_do_equally_well_the_first_is_taken() -> None:
 def test_settings_are_compared_at_the_reference_rate_and_thresholds_set_at_each_that_is_measured() -> None:
     shots, _ = draw_shots(VECTORS, ROLES, PLAN, 1)
     how = {0.3: Resolution.RESOLVED, FAR: Resolution.COARSE, 1e-6: Resolution.REFUSED}
-    found = calibrate(Louder(0.0), shots, VECTORS, PLAN, Resolved(100, how, {}, {}))
+    found = calibrate(Louder(0.0), shots, VECTORS, PLAN, Resolved(100, 10, how, {}, {}))
     assert list(found.thresholds) == list(found.tar) == [0.3, FAR]
     assert found.thresholds[0.3] < found.thresholds[FAR]
 

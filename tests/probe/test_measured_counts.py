@@ -20,6 +20,7 @@ from unface.probe import (
     pick_probes,
     run_panel,
 )
+from unface.score import effective_people
 
 PEOPLE = people(48, 6, 6, between=1.2)
 ROLES = roles_of(PEOPLE)
@@ -44,7 +45,14 @@ def test_a_measurement_says_what_it_was_counted_on() -> None:
     found = measured()
     assert (found.probe, found.k, found.far, found.identities) == ("lda", 2, FAR, ROLES.test.count)
     assert found.threshold == trial().thresholds[FAR]
-    assert found.resolution is trial().resolved.of[FAR]
+    people = effective_people(trial().calibrate, found.threshold)
+    assert (found.resolution, found.needed) == trial().resolved.judged(FAR, people)
+    pairs = np.stack([np.bincount(part.identities, minlength=found.identities) for part in trial().mated]).sum(axis=0)
+    hits = [
+        np.bincount(part.identities[part.scores >= found.threshold], minlength=found.identities)
+        for part in trial().mated
+    ]
+    assert found.over_people == pytest.approx(float(np.mean(np.sum(hits, axis=0) / pairs)))
     assert (found.false_accepts, found.impostors) == (trial().false_accepts[FAR], trial().impostors)
     assert found.false_accepts != trial().false_accepts[0.02]
 

@@ -229,14 +229,19 @@ test_refused = table(
     audit("nan", "", "vectors | faces.parquet | row 7 (id 'p0002-1') | NaN", build=with_nan),
     audit("one-identity", "", "too-few-identities | faces.parquet | 'ann'", build=of_ann),
     audit("six-people", "", "split | split | 6", build=of_people(6, 6)),
-    audit("one-image-each", "", "audit | - | 1 image | --images 2", build=of_people(40, 1)),
+    audit("one-image-each", "", "vectors | faces.parquet | 0 of 40 | 40 with 1", build=of_people(40, 1)),
     audit(
         "two-images-each-for-the-paper",
         "--variant paper --seeds 2",
         "audit | - | 2 images | --images 3",
         build=of_people(40, 2),
     ),
-    audit("nine-of-two-images", "--images 9", "vectors | faces.parquet | 0 of 40 | 40 with 2", build=of_people(40, 2)),
+    audit(
+        "nine-of-two-images",
+        "--variant paper --seeds 2 --images 9",
+        "vectors | faces.parquet | 0 of 40 | 40 with 2",
+        build=of_people(40, 2),
+    ),
     audit(
         "identity-in-two-roles",
         "--split-column role",
@@ -324,7 +329,7 @@ test_refused = table(
     unanswered("far-of-this-set", "far = 1e-4\ntar_max = 0.1", "", "FAR 1e-4"),
     unanswered("higher-far-of-this-set", "far = 1e-3\ntar_max = 0.1", "", "FAR 1e-3"),
     unanswered("k-of-this-set", "far = 0.05\ntar_max = 0.1\nk = 3", "--far 0.05", "k = 3 | k = 1, 4"),
-    unanswered("k-beyond-this-set", "far = 0.05\ntar_max = 0.1\nk = 16", "--far 0.05", "--images 16"),
+    unanswered("k-beyond-this-set", "far = 0.05\ntar_max = 0.1\nk = 16", "--far 0.05", "more pictures of each person"),
     command(
         "policy-of-an-audit-for-a-validation",
         "validate --target encoder:sface --enrol nobody --out out --policy policy.toml",

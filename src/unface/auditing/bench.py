@@ -48,8 +48,7 @@ class Bench:
     @property
     def headline(self) -> Headline | None:
         """Where the audit is quoted; None before the attack, or where no rate was resolved."""
-        point = self.spaces[0].headline if self.spaces else None
-        return None if point is None else Headline(point)
+        return Headline.among(self.spaces) if self.spaces else None
 
 
 def describe_given(given: EmbeddingSet) -> Given:

@@ -1,4 +1,4 @@
-"""How an audit measures, and from any embeddings to what its panel takes: balanced unit vectors, roles, context.
+"""How an audit measures, and from any embeddings to what its panel takes: unit vectors of each role, context.
 
 Whether a set has people enough for what is asked is said in people, before anything is encoded or fitted.
 """
@@ -25,6 +25,7 @@ from unface.data import (
     split_identities,
     usual_images,
 )
+from unface.data.curate import LEARNED, images_of_each, lower_median, with_enough
 from unface.data.split import role_sizes
 from unface.errors import UnfaceError
 from unface.metrics import Scheme
@@ -71,7 +72,8 @@ class Protocol:
     seeds: int = 5
     """Draws of the pictures that attackers learn from."""
     images: int | None = None
-    """Pictures used of each identity; None: their median, at most 20."""
+    """Pictures that a calibrate or test identity brings at most; None: the median, at most 20. Fit and train identities
+    bring all, at most 200. In the paper variant: pictures that each identity brings, exactly."""
     max_identities: int = 16_000
     """Above that many, so many are drawn: an audit compares all pairs, and its memory grows with identities."""
     variant: str = "unface"
@@ -170,23 +172,29 @@ class Prepared:
     groups: PeopleGroups | None
     ks: tuple[int, ...]
     everything: int | None
-    """The k that stands for all pictures."""
+    """The k that stands for all pictures: the most that a train identity has."""
     drawn_from: int | None
     """Identities with enough pictures, where these were more than are audited."""
 
 
 def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
     """Curate, normalise, split; every refusal happens here, before anything is computed."""
-    n = protocol.images if protocol.images is not None else usual_images(given)
     variant = _named(Variant, protocol.variant, "variant")
-    ks = (protocol.k,) if isinstance(protocol.k, int | np.integer | str) else protocol.k
-    chosen, everything = fitting_ks(ks, n, variant)
+    paper = variant is Variant.PAPER
+    n = protocol.images if protocol.images is not None else usual_images(given)
+    sizes = images_of_each(given)
+    n = n if paper else min(n, max(2, int(sizes.max(initial=0))))
+    asked = (protocol.k,) if isinstance(protocol.k, int | np.integer | str) else protocol.k
+    chosen = fitting_ks(asked, n if paper else _usually_learned(sizes), variant)
     if protocol.split is not None:
         _own_split(given, protocol.split)  # all rows are held to it, also those that curation leaves out
-    given, drawn_from = _drawn(given, n, protocol)
-    curated, curation = curate(_in_order(given), n, protocol.seed)
+    given, drawn_from = _drawn(given, n if paper else 2, protocol)
+    given = _in_order(given)
+    kept = with_enough(given, n if paper else 2)
+    split = _split(given.take(kept[given.identities]), protocol.split, variant, protocol.seed)
+    most = np.array([_most(split, name, n) if there else 0 for name, there in zip(given.names, kept, strict=True)])
+    curated, curation = curate(given, n, protocol.seed, most=None if paper else most)
     embeddings = curated.unit()
-    split = _split(embeddings, protocol.split, variant, protocol.seed)
     roles = [role_rows(embeddings, split, role) for role in (Role.TRAIN, Role.CALIBRATE, Role.TEST)]
     for rows, (role, fewest) in zip(roles, _FEWEST.items(), strict=True):
         if rows.count < fewest:
@@ -194,16 +202,31 @@ def prepare(given: EmbeddingSet, protocol: Protocol) -> Prepared:
                 f"{given.source}: role '{role}' has {count(rows.count, 'identity', 'identities')} of "
                 f"{len(embeddings.names)}; at least {fewest} are needed for a result"
             )
+    everything = int(roles[0].images().max())
+    ks = [everything if isinstance(k, str) else k if paper else min(k, everything) for k in chosen]
     return Prepared(
         embeddings,
         curation,
         split,
         Roles(*roles),
         *_context_and_groups(embeddings, protocol.group, protocol.context),
-        chosen,
-        everything,
+        tuple(dict.fromkeys(ks)),
+        None if paper else everything,
         drawn_from,
     )
+
+
+def _most(split: Split, name: str, images: int) -> int:
+    """What is learned from is taken whole: cut to a few pictures, an eraser and an attacker are weaker than real ones.
+
+    What is judged is capped, so that nobody counts for much more than another.
+    """
+    return LEARNED if split.role_of(name) in (Role.FIT, Role.TRAIN) else images
+
+
+def _usually_learned(sizes: NDArray[np.int64]) -> int:
+    """Half of the people, or more, have as many pictures to learn from."""
+    return min(LEARNED, lower_median(sizes[sizes >= 2]))
 
 
 def _drawn(given: EmbeddingSet, images: int, protocol: Protocol) -> tuple[EmbeddingSet, int | None]:
@@ -224,11 +247,11 @@ def _in_order(given: EmbeddingSet) -> EmbeddingSet:
     return given.take(np.lexsort((given.ids.astype(str), given.identities)))
 
 
-def fitting_ks(ks: Sequence[Shots] | None, images: int, variant: Variant) -> tuple[tuple[int, ...], int | None]:
-    """The ks to run, of the default ones those that this set has images for; and the k that means all of them.
+def fitting_ks(ks: Sequence[Shots] | None, images: int, variant: Variant) -> tuple[Shots, ...]:
+    """The ks to run: of the default ones those that half of the people have pictures for, and all.
 
-    k = all is the number of images that every identity has. In the paper variant k support images must leave two query
-    images, and there is no such k. Asked-for ks that do not fit are refused.
+    In the paper variant everybody has ``images``, k of them must leave two to compare, and there is no k = all.
+    Asked-for ks that do not fit are refused.
     """
     paper = variant is Variant.PAPER
     wanted = tuple(dict.fromkeys(ks)) if ks else tuple(k for k in DEFAULT_KS if not (paper and k == ALL))
@@ -237,22 +260,22 @@ def fitting_ks(ks: Sequence[Shots] | None, images: int, variant: Variant) -> tup
             raise UnfaceError(f"k is a whole number of images or 'all', not {k!r}")
         if k == ALL and paper:
             raise UnfaceError("k = all: the paper variant compares what k images leave; give numbers")
+    if paper and images < 3:
+        raise UnfaceError(
+            f"{count(images, 'image')} for each identity {'is' if images == 1 else 'are'} too few; 3 are needed, 1 to "
+            "learn from and 2 to compare: --images 3 or more leaves out identities with fewer"
+        )
+    most = max((int(k) for k in wanted if k != ALL), default=0)
     compared = 2 if paper else 0
-    if images < (3 if paper else 2):
+    if ks and most + compared > images:
+        if paper:
+            needs = f"k = {most} needs {most + compared} images for each identity, {images} are used; "
+            raise UnfaceError(f"{needs}ask for a smaller k, or for more --images of fewer identities")
         raise UnfaceError(
-            f"{count(images, 'image')} for each identity {'is' if images == 1 else 'are'} too few; "
-            + ("3 are needed, 1 to learn from and 2 to compare: --images 3" if paper else "2 are needed: --images 2")
-            + " or more leaves out identities with fewer"
+            f"k = {most} needs {count(most, 'image')} of most people, and their median is {images}; ask for a smaller "
+            "k, or for all"
         )
-    counts = [images if isinstance(k, str) else int(k) for k in wanted]
-    fitting = tuple(dict.fromkeys(k for k in counts if k + compared <= images))
-    most = max(counts)
-    if ks and most not in fitting:
-        raise UnfaceError(
-            f"k = {most} needs {most + compared} images for each identity, {images} are used; "
-            "ask for a smaller k, or for more --images of fewer identities"
-        )
-    return fitting, None if paper else images
+    return tuple(k if k == ALL else int(k) for k in wanted if k == ALL or int(k) + compared <= images)
 
 
 def _split(embeddings: EmbeddingSet, column: str | None, variant: Variant, seed: int) -> Split:
@@ -333,9 +356,9 @@ def require_rates(prepared: Prepared, protocol: Protocol, option: str = "--far "
 
     ``option`` is what a rate is given by, as the advice has it.
     """
-    images, people = prepared.curation.images, len(prepared.embeddings.names)
-    calibrate = prepared.roles.calibrate.count
-    _require_rates(calibrate, images, people, prepared.ks, protocol, prepared.embeddings.source, option)
+    calibrate, people = prepared.roles.calibrate, len(prepared.embeddings.names)
+    images = float(np.sqrt(calibrate.impostors() / (calibrate.count * (calibrate.count - 1) / 2)))
+    _require_rates(calibrate.count, images, people, prepared.ks, protocol, prepared.embeddings.source, option)
     return prepared
 
 
@@ -344,26 +367,31 @@ def require_people(pictures: ImageSet, protocol: Protocol, *, rank: int | None =
     sizes = np.array(list(Counter(one.identity for one in pictures if one.copy_of is None).values()), np.int64)
     if protocol.split is not None or not len(sizes):
         return  # a column decides, which pictures do not have
-    images = protocol.images or min(20, int(np.sort(sizes)[(len(sizes) - 1) // 2]))
+    sizes = sizes[sizes >= 2]
+    images = protocol.images or min(20, lower_median(sizes))
     variant = protocol.plan().variant
+    paper = variant is Variant.PAPER
     asked = (protocol.k,) if isinstance(protocol.k, int | str) else protocol.k
-    ks, _ = fitting_ks(asked, images, variant)
-    people = min(int(np.count_nonzero(sizes >= images)), protocol.max_identities)
+    learned = images if paper else _usually_learned(sizes)
+    ks = [learned if isinstance(k, str) else k for k in fitting_ks(asked, learned, variant)]
+    people = min(int(np.count_nonzero(sizes >= (images if paper else 2))), protocol.max_identities)
     roles = role_sizes(people, _shares(variant))
     fitted = roles[Role.TRAIN if variant is Variant.PAPER else Role.FIT]
     if rank is not None and rank > fitted - 1:
+        needed, each = _people_for(rank + 1, Role.FIT, variant), images if paper else 2
         raise UnfaceError(
-            f"{pictures.source}: rank {rank} needs at least {_people_for(rank + 1, Role.FIT, variant):,} people with"
-            f" {images} pictures; this set has {people:,}. Use --rank {max(1, fitted - 1)} or add people"
+            f"{pictures.source}: rank {rank} needs at least {needed:,} people with {each} pictures; this set has"
+            f" {people:,}. Use --rank {max(1, fitted - 1)} or add people"
         )
-    _require_rates(roles[Role.CALIBRATE], images, people, ks, protocol, pictures.source)
+    compared = float(images if paper or not len(sizes) else np.minimum(sizes, images).mean())
+    _require_rates(roles[Role.CALIBRATE], compared, people, ks, protocol, pictures.source)
 
 
 def _require_rates(
     calibrate: int,
-    images: int,
+    images: float,
     people: int,
-    ks: tuple[int, ...],
+    ks: Sequence[int],
     protocol: Protocol,
     source: str,
     option: str = "--far ",
@@ -371,20 +399,21 @@ def _require_rates(
     absent = next((k for k in protocol.needed_k if k not in ks), None)
     if absent is not None:
         there, advice = ", ".join(map(str, ks)), f"ask for it with --k {absent}, or change the policy"
-        if absent > images:
-            advice = f"give more pictures of each person and --images {absent}, or change the policy"
+        if absent > max(images, *ks):
+            advice = "give more pictures of each person, or change the policy"
         raise UnfaceError(f"{source}: the policy asks for k = {absent}, and this audit measures k = {there}; {advice}")
     plan = protocol.plan()
     compared = images - min(ks) if plan.hold_out else images
     each = compared**2 if plan.quota is None else plan.quota
-    pairs = calibrate * (calibrate - 1) // 2 * each
+    pairs = round(calibrate * (calibrate - 1) // 2 * each)
     refused = [far for far in plan.fars if resolution(far, pairs) is Resolution.REFUSED]
     if not refused or (len(refused) < len(plan.fars) and not protocol.every_far):
         return
     far = min(refused) if protocol.every_far else max(refused)
     wanted = identities_needed(far, each)
     if protocol.split is None:
-        needs = f"{_people_for(wanted, Role.CALIBRATE, plan.variant):,} people with {count(images, 'picture')} each"
+        pictures = f"{'' if images.is_integer() else 'about '}{count(round(images), 'picture')} each"
+        needs = f"{_people_for(wanted, Role.CALIBRATE, plan.variant):,} people with {pictures}"
         has = f"{people:,}"
     else:
         needs, has = f"{wanted:,} people of role calibrate", f"{calibrate:,}"

@@ -47,7 +47,7 @@ from unface.data import (
     read_embeddings,
     split_from_column,
 )
-from unface.data.curate import lost_images
+from unface.data.curate import LEARNED, images_of_each, lost_images
 from unface.erase import KEEPER, Projection
 from unface.erase.file import to_bytes
 from unface.erase.gate import MISS
@@ -59,11 +59,13 @@ from unface.result.audit import AuditResult, Controls, Curated, MeasuredProtocol
 from unface.result.file import Clock, Finding, Given, note, warning
 from unface.result.parts import Part, installed_part, parts_of
 from unface.result.verdict import verdict
-from unface.result.words import count
+from unface.result.words import count, percent
 from unface.threads import one_blas_thread
 
 # Measured, beside those of the file: the set as given, curated, erased, and in double precision where it is fitted.
 _BYTES_OF_A_NUMBER = 28
+# Of the people: where more are left out, the numbers are those of a selection.
+_MANY_LEFT_OUT = 0.1
 _SEVERITIES = ("invalid", "warning", "note")
 
 
@@ -165,8 +167,8 @@ def audit(
         [
             *alike,
             *erased_for_themselves(prepared),
-            *_size(prepared),
-            *_lost_to_bad_rows(prepared, given),
+            *_size(prepared, plan),
+            *_lost_to_bad_rows(prepared, given, plan),
             *_measured_on_gate_set(without_faces, sets),
         ]
     )
@@ -245,10 +247,10 @@ def _compared_with_others(
     return found
 
 
-def _size(prepared: Prepared) -> list[Finding]:
+def _size(prepared: Prepared, plan: Plan) -> list[Finding]:
     """Whether only some of the identities or their pictures were audited."""
     curation = prepared.curation
-    found = [] if not curation.rows_dropped else [note("size", _left_out(curation))]
+    found = [*_people_left_out(curation, plan), *_pictures_left_out(curation, plan)]
     if prepared.drawn_from is None:
         return found
     used = curation.identities_kept
@@ -256,29 +258,41 @@ def _size(prepared: Prepared) -> list[Finding]:
     return [*found, note("size", f"{text} alone. Protocol(max_identities=…) draws more")]
 
 
-def _left_out(curation: Curation) -> str:
-    """How many, why, and what would use them."""
-    images, whole = curation.images, curation.rows_kept + curation.rows_dropped
-    text = f"{curation.rows_dropped:,} of {count(whole, 'picture')} were left out, as {images} of each person are used"
-    if not curation.identities_dropped:
-        return f"{text}. --images uses more of each, and leaves out people with fewer"
-    text += f"; so were {count(curation.identities_dropped, 'person', 'people')} with fewer than {images}"
-    if curation.fewest < images:
-        text += f". --images {curation.fewest} uses everybody with at least two pictures"
-    return f"{text}. A larger --images uses more pictures of fewer people"
+def _people_left_out(curation: Curation, plan: Plan) -> list[Finding]:
+    """How many, which share, and why; who is left out of many of them may be easier or harder to link."""
+    dropped, everybody = curation.identities_dropped, curation.identities_kept + curation.identities_dropped
+    if not dropped:
+        return []
+    share = percent(dropped / everybody)
+    text = f"{dropped:,} of {count(everybody, 'person', 'people')} ({share}) were left out: "
+    if plan.hold_out:
+        text += f"the paper variant needs {count(curation.images, 'picture')} of each. --images takes fewer"
+    else:
+        text += "they have one picture, and nothing to compare it with"
+    return [(warning if dropped > _MANY_LEFT_OUT * everybody else note)("size", text)]
 
 
-def _lost_to_bad_rows(prepared: Prepared, given: EmbeddingSet) -> list[Finding]:
-    """Whether bad rows left people with fewer images than the audit takes of each."""
+def _pictures_left_out(curation: Curation, plan: Plan) -> list[Finding]:
+    if not curation.rows_dropped:
+        return []
+    images, whole = count(curation.images, "picture"), curation.rows_kept + curation.rows_dropped
+    text = f"{curation.rows_dropped:,} of {count(whole, 'picture')} were left out: "
+    if plan.hold_out:
+        return [note("size", f"{text}exactly {images} of each person are used. --images sets the number")]
+    text += f"calibrate and test people bring at most {images} each, fit and train people at most {LEARNED}"
+    return [note("size", f"{text}. --images sets the first number")]
+
+
+def _lost_to_bad_rows(prepared: Prepared, given: EmbeddingSet, plan: Plan) -> list[Finding]:
+    """Whether bad rows left people with fewer images than the audit needs of each."""
     if given.bad_rows is None:
         return []
-    images, sizes = prepared.curation.images, np.bincount(given.identities, minlength=len(given.names))
+    images, sizes = prepared.curation.images if plan.hold_out else 2, images_of_each(given)
     short = (sizes < images) & (sizes + lost_images(given) >= images)
     if not short.any():
         return []
     people = count(int(short.sum()), "person has", "people have")
-    text = f"{people} fewer than {images} pictures without their bad rows; they were not audited"
-    return [note("size", f"{text}. --images {max(2, int(sizes[short].min()))} keeps them")]
+    return [note("size", f"{people} fewer than {images} pictures without their bad rows; they were not audited")]
 
 
 def _usual_parts() -> tuple[Part, ...]:
@@ -353,6 +367,7 @@ def _concluded(
         source=_source(bench),
         curated=Curated(
             images=curation.images,
+            most=prepared.everything,
             identities=curation.identities_kept,
             identities_dropped=curation.identities_dropped,
             rows=curation.rows_kept,

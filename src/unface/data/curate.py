@@ -1,4 +1,4 @@
-"""Curation: the same number of images for every identity, so that none counts more than another."""
+"""Curation: which pictures of whom are used. What is learned from is taken whole, what is judged is capped."""
 
 from dataclasses import dataclass
 
@@ -9,30 +9,35 @@ from unface.data.embeddings import EmbeddingSet
 from unface.errors import UnfaceError
 from unface.seeds import stream
 
+LEARNED = 200
+"""Pictures of each person to learn from, at most."""
+
 
 @dataclass(frozen=True)
 class Curation:
     """What curation kept and what it cost."""
 
     images: int
+    """Of each identity that is judged, at most or exactly."""
     identities_kept: int
     identities_dropped: int
     rows_kept: int
     rows_dropped: int
     """Of identities that were dropped, and further images of those that were kept."""
-    fewest: int
-    """Images that every identity with at least two has."""
 
 
-def curate(embeddings: EmbeddingSet, images: int, seed: int) -> tuple[EmbeddingSet, Curation]:
-    """Exactly ``images`` random images of each identity; identities with fewer are dropped. Rows keep their order."""
+def curate(
+    embeddings: EmbeddingSet, images: int, seed: int, *, most: NDArray[np.int64] | None = None
+) -> tuple[EmbeddingSet, Curation]:
+    """Exactly ``images`` random images of each identity; identities with fewer are dropped. Rows keep their order.
+
+    With ``most``, (names,), everybody stays who has two, and brings at most so many.
+    """
     if images < 1:
         raise UnfaceError(f"{embeddings.source}: asked for {images} images of each identity; ask for at least 1")
-    sizes = _sizes(embeddings)
-    kept = sizes >= images
-    if np.count_nonzero(kept) < 2:
-        raise UnfaceError(_too_few(embeddings.source, sizes, images))
-    chosen = _rank_in_identity(embeddings, images, seed) < images
+    kept = with_enough(embeddings, images if most is None else 2)
+    limits = np.full(len(kept), images) if most is None else most
+    chosen = _rank_in_identity(embeddings, images, seed) < limits[embeddings.identities]
     rows = np.flatnonzero(chosen & kept[embeddings.identities])
     curation = Curation(
         images=images,
@@ -40,21 +45,34 @@ def curate(embeddings: EmbeddingSet, images: int, seed: int) -> tuple[EmbeddingS
         identities_dropped=int(np.count_nonzero(~kept)),
         rows_kept=len(rows),
         rows_dropped=len(embeddings) - len(rows),
-        fewest=int(sizes[sizes >= 2].min(initial=images)),
     )
     return embeddings.take(rows), curation
 
 
-def usual_images(embeddings: EmbeddingSet, at_most: int = 20) -> int:
-    """How many images to curate to when nobody says: the lower median of what identities have, at most ``at_most``.
+def with_enough(embeddings: EmbeddingSet, images: int) -> NDArray[np.bool_]:
+    """(names,) which identities have so many images; fewer than two such are refused."""
+    sizes = images_of_each(embeddings)
+    if np.count_nonzero(sizes >= images) < 2:
+        raise UnfaceError(_too_few(embeddings.source, sizes, images))
+    return sizes >= images
 
-    Up to a tenth fewer where bad rows would otherwise cost a person all of their good ones.
+
+def usual_images(embeddings: EmbeddingSet, at_most: int = 20) -> int:
+    """How many images of an identity are judged when nobody says: the lower median, at most ``at_most``.
+
+    The median is that of identities with two images or more. Up to a tenth fewer where bad rows would otherwise cost
+    a person all of their good ones.
     """
-    sizes = _sizes(embeddings)
+    sizes = images_of_each(embeddings)
     whole = sizes + lost_images(embeddings)
-    images = min(at_most, int(np.sort(whole)[(len(whole) - 1) // 2]))
+    images = min(at_most, lower_median(whole[whole >= 2]))
     short = sizes[(whole >= images) & (sizes < images) & (10 * sizes >= 9 * images)]
     return int(short.min(initial=images))
+
+
+def lower_median(sizes: NDArray[np.int64]) -> int:
+    """Half of them, or more, are as large; 2 where there are none."""
+    return int(np.sort(sizes)[(len(sizes) - 1) // 2]) if len(sizes) else 2
 
 
 def lost_images(embeddings: EmbeddingSet) -> NDArray[np.int64]:
@@ -63,7 +81,8 @@ def lost_images(embeddings: EmbeddingSet) -> NDArray[np.int64]:
     return np.array([lost.get(name, 0) for name in embeddings.names], np.int64)
 
 
-def _sizes(embeddings: EmbeddingSet) -> NDArray[np.int64]:
+def images_of_each(embeddings: EmbeddingSet) -> NDArray[np.int64]:
+    """(names,) how many."""
     return np.bincount(embeddings.identities, minlength=len(embeddings.names))
 
 
@@ -71,7 +90,7 @@ def _rank_in_identity(embeddings: EmbeddingSet, images: int, seed: int) -> NDArr
     """Each row's place in a random order of its own identity's rows."""
     draw = stream(seed, "curate", images).random(len(embeddings))
     order = np.lexsort((draw, embeddings.identities))
-    sizes = _sizes(embeddings)
+    sizes = images_of_each(embeddings)
     rank = np.empty(len(embeddings), dtype=np.int64)
     rank[order] = np.arange(len(embeddings)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return rank

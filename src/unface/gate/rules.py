@@ -91,7 +91,7 @@ def evaluate(rule: Rule, space: SpaceResult, result: AuditResult) -> Outcome:
                 if limit is not None
             ]
         case ImprovementRule():
-            outcomes = [_improvement(rule, space, k) for k in _ks(rule, result)]
+            outcomes = [_improvement(rule, space, result.space(rule.beats), k) for k in _ks(rule, result)]
         case ValidationRule():
             outcomes = [inconclusive("this file is an audit; success_max is about what 'unface validate' wrote")]
         case ExposedRule() | CopiesRule() | RiskRule():
@@ -207,8 +207,8 @@ def at_most(
     return Outcome(verdict, f"{who}{why}", measured, strain=high / limit)
 
 
-def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
-    """Worst-case TAR less that of another space: the whole paired interval must lie below 0."""
+def _improvement(rule: ImprovementRule, space: SpaceResult, other: SpaceResult | None, k: int) -> Outcome:
+    """Worst-case TAR less that of another space: the whole paired interval must lie below 0, both sides resolved."""
     points = _points_at(space, k, rule.far)
     if isinstance(points, Outcome):
         return points
@@ -220,6 +220,8 @@ def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
         there = listed(dict.fromkeys(f"{one.against} at FAR {rate(one.far)}" for one in space.changes))
         where = f"{space.name} was not compared with {rule.beats} at FAR {rate(rule.far)}, k = {k}"
         return inconclusive(f"{where}; the audit compares it with {there}")
+    sides = [side.worst_at(k, change.far) for side in (space, other) if side is not None]
+    coarse = next(filter(None, (_not_resolved(side, rule.coarse) for side in sides if side is not None)), None)
     high = max(change.value, change.high)
     measured = Measurement(change.value, change.low, high, change.level, 0.0, "difference", change.probe, k, change.far)
     if high < 0:
@@ -229,8 +231,7 @@ def _improvement(rule: ImprovementRule, space: SpaceResult, k: int) -> Outcome:
         verdict, why = Verdict.FAILED, f"TAR is lower than in {rule.beats}, but {reach}"
     else:
         verdict, why = Verdict.FAILED, f"TAR is not lower than in {rule.beats}"
-    outcome = Outcome(verdict, f"{change.probe} at k = {k}: {why}", measured, strain=high)
-    return unless_beyond(_not_resolved(points[0], rule.coarse), outcome)
+    return unless_beyond(coarse, Outcome(verdict, f"{change.probe} at k = {k}: {why}", measured, strain=high))
 
 
 def _utility(rule: UtilityRule, kept: Kept) -> Outcome:
@@ -273,8 +274,8 @@ def _not_resolved(point: Point, coarse: Literal["allow"] | None) -> Outcome | No
         return None
     needed = f"; {point.identities_needed:,} calibrate identities would resolve it" if point.identities_needed else ""
     return inconclusive(
-        f"FAR {rate(point.far)} at k = {point.k} is {point.resolution}: too few false accepts set its threshold{needed}"
-        ", or coarse = 'allow' accepts it"
+        f"FAR {rate(point.far)} at k = {point.k} is {point.resolution}: too few false accepts, or people behind them, "
+        f"set its threshold{needed}, or coarse = 'allow' accepts it"
     )
 
 

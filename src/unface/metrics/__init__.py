@@ -19,6 +19,7 @@ from unface.metrics.intervals import (
 )
 from unface.metrics.rates import (
     RESOLVED_ACCEPTS,
+    RESOLVED_PEOPLE,
     Resolution,
     TarAtFar,
     allowed_accepts,
@@ -32,6 +33,7 @@ from unface.result.numbers import Interval, zero_bound
 
 __all__ = [
     "RESOLVED_ACCEPTS",
+    "RESOLVED_PEOPLE",
     "ImpostorTail",
     "Interval",
     "Replicates",

@@ -65,8 +65,7 @@ def resolved_at(size: AlbumSize, calibrate: RoleRows, plan: Plan) -> Resolved:
 
     Other deals put the same pictures into other albums, which steadies a threshold but is no new evidence.
     """
-    people = calibrate.count * (calibrate.count - 1) // 2
-    return resolve(plan.fars, people * size.pairs(int(calibrate.images().min())), calibrate.count)
+    return resolve(plan.fars, size.pairs(calibrate), calibrate.count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +116,7 @@ def _trial(calibrate: _SeenRole, test: _SeenRole, size: AlbumSize, plan: Plan, r
         calibrate_impostors=tail.impostors,
         calibrate_tar={far: float(np.mean(mated >= threshold)) for far, threshold in thresholds.items()},
         thresholds=thresholds,
-        identities=test.rows.count,
+        identities=len(size.able(test.rows)),
         mated=tuple(part[0] for part in parts),
         false_accepts={far: int(count) for far, count in zip(thresholds, accepted, strict=True)},
         impostors=sum(part[2] for part in parts),
@@ -142,7 +141,9 @@ def _calibrated(
             highest_impostors(pairing, keep, open_screen(pairing.space, plan.device), threads=1)
             for pairing in pairs.pairings
         ]
-        return tails, pairs.mated.scores, [pairing.sizes for pairing in pairs.pairings]
+        # People without an album have none: they are weighed with everybody, and pair with nobody.
+        sizes = [np.bincount(pairing.identities, minlength=role.rows.count) for pairing in pairs.pairings]
+        return tails, pairs.mated.scores, sizes
 
     while True:
         parts = parallel_map(scored, range(plan.seeds), threads)

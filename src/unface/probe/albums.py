@@ -33,13 +33,18 @@ class AlbumSize:
         """Whether any two albums can be compared."""
         return self.first == self.second
 
-    def pairs(self, images: int) -> int:
-        """Comparisons of two people that one deal makes, of ``images`` pictures each; no two share both albums."""
-        return (images // self.first) ** 2 if self.equal else 2
+    def able(self, role: RoleRows) -> NDArray[np.int64]:
+        """The people of a role who have pictures for two albums."""
+        return np.flatnonzero(role.images() >= self.first + self.second)
+
+    def pairs(self, role: RoleRows) -> int:
+        """Comparisons of two people that one deal makes; no two share both albums."""
+        albums = role.images()[self.able(role)] // self.first
+        return int(albums.sum() ** 2 - (albums**2).sum()) // 2 if self.equal else len(albums) * (len(albums) - 1)
 
 
 def album_sizes(asked: Sequence[int | str] | None, images: int) -> list[AlbumSize]:
-    """The sizes to compare, rising; None: 1, 2, 4, 8 … as far as ``images`` of each identity allow, and ``half``."""
+    """The sizes to compare, rising; None: 1, 2, 4, 8 … as far as ``images`` of an identity allow, and ``half``."""
     if asked is None:
         asked = [*(2**power for power in range(images.bit_length()) if 2 ** (power + 1) <= images), HALF]
     sizes = set()
@@ -50,8 +55,8 @@ def album_sizes(asked: Sequence[int | str] | None, images: int) -> list[AlbumSiz
             raise UnfaceError(f"--album: {one!r} is not a number of pictures from 1, or 'half'")
         elif 2 * one > images:
             raise UnfaceError(
-                f"--album {one}: two albums need {2 * one} pictures of each identity and {images} are used; "
-                f"ask for at most {images // 2}, or for more --images of fewer identities"
+                f"--album {one}: two albums need {2 * one} pictures of an identity and at most {images} are used; "
+                f"ask for at most {images // 2}, or for more --images"
             )
         else:
             sizes.add(AlbumSize(int(one), int(one)))
@@ -71,18 +76,22 @@ class Dealt:
 
 
 def deal(role: RoleRows, size: AlbumSize, seed: int, name: str) -> Dealt:
-    """Shuffle each identity's pictures and cut them into albums; those that fill none are left out."""
-    images = role.images()
+    """Shuffle each identity's pictures and cut them into albums; those that fill none are left out.
+
+    So are people with too few pictures for two albums.
+    """
+    images, people = role.images(), size.able(role)
     keys = stream(seed, "albums", size.first, size.second, name).random(len(role.rows))
     order = np.lexsort((keys, role.identities))
     starts = np.concatenate([[0], np.cumsum(images)[:-1]])
-    people = np.arange(role.count)
     if not size.equal:
-        shuffled = order[starts[:, None] + np.arange(size.first + size.second)]
+        shuffled = order[starts[people][:, None] + np.arange(size.first + size.second)]
         return Dealt(size, (shuffled[:, : size.first], shuffled[:, size.first :]), people)
-    albums = int(images.min()) // size.first
-    shuffled = order[starts[:, None] + np.arange(albums * size.first)]
-    return Dealt(size, (shuffled.reshape(-1, size.first),), np.repeat(people, albums))
+    albums = images[people] // size.first
+    owner = np.repeat(people, albums)
+    number = np.arange(len(owner)) - np.repeat(np.cumsum(albums) - albums, albums)
+    shuffled = order[(starts[owner] + number * size.first)[:, None] + np.arange(size.first)]
+    return Dealt(size, (shuffled,), owner)
 
 
 class Seen(Protocol):

@@ -20,6 +20,7 @@ from unface.metrics import (
 from unface.pairs import Mated
 from unface.probe.plan import Plan, Variant
 from unface.probe.trial import Trial
+from unface.score import effective_people
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,8 @@ class Measurement:
     k: int
     far: float
     resolution: Resolution
+    needed: int | None
+    """Calibrate identities that would resolve the rate, where it is not."""
     threshold: float
     accepted: int
     accepted_people: int
@@ -66,6 +69,8 @@ class Measurement:
     identities: int
     interval: Interval
     effective_n: float
+    over_people: float
+    """Mean over people of each one's own share of accepted pairs."""
     by_seed: tuple[float, ...]
     replicates: Replicates = field(repr=False)
     by_person: NDArray[np.float64] = field(repr=False)
@@ -73,7 +78,7 @@ class Measurement:
 
     @property
     def tar(self) -> float:
-        """True-accept rate."""
+        """True-accept rate: the share of all pairs, so that people with many pictures count more than others."""
         return self.accepted / self.mated
 
     @property
@@ -113,6 +118,7 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
     scores = np.concatenate([part.scores for part in trial.mated])
     accepted = int(np.count_nonzero(scores >= threshold))
     identities = np.concatenate([part.identities for part in trial.mated])
+    how, needed = trial.resolved.judged(far, effective_people(trial.calibrate, threshold))
     by_seed = tuple(float(np.mean(part.scores >= threshold)) for part in trial.mated)
     replicates = bootstrap.tar(trial, far)
     if plan.variant is Variant.PAPER:
@@ -123,7 +129,8 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
         probe=trial.probe,
         k=trial.k,
         far=far,
-        resolution=trial.resolved.of[far],
+        resolution=how,
+        needed=needed,
         threshold=threshold,
         accepted=accepted,
         accepted_people=len(np.unique(identities[scores >= threshold])),
@@ -135,6 +142,7 @@ def measure(trial: Trial, far: float, bootstrap: Bootstrap, plan: Plan) -> Measu
         effective_n=effective_trials(
             accepted / len(scores), replicates.variance(), trial.identities, _distinct(trial.mated)
         ),
+        over_people=_over_people(identities, scores >= threshold),
         by_seed=by_seed,
         replicates=replicates,
         by_person=np.bincount(identities[scores >= threshold], minlength=trial.identities) / len(scores),
@@ -152,6 +160,12 @@ def seed_interval(by_seed: tuple[float, ...], level: float) -> Interval:
     spread = 1.96 * float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else 0.0
     mean = float(np.mean(by_seed))
     return Interval(max(mean - spread, 0.0), min(mean + spread, 1.0), level)
+
+
+def _over_people(identities: NDArray[np.int64], accepted: NDArray[np.bool_]) -> float:
+    pairs = np.bincount(identities)
+    there = pairs > 0
+    return float(np.mean(np.bincount(identities, accepted)[there] / pairs[there]))
 
 
 def _distinct(parts: tuple[Mated, ...]) -> int:

@@ -1,11 +1,12 @@
 """What a run of the panel is to do: rates, shots, seeds, and which reading of the protocol."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from unface.errors import UnfaceError
-from unface.metrics import RESOLVED_ACCEPTS, Resolution, identities_needed, resolution
+from unface.metrics import RESOLVED_ACCEPTS, RESOLVED_PEOPLE, Resolution, identities_needed, resolution
 
 _LOWEST_FAR = 1e-12
 _PEOPLE_RESOLVED = 9  # the fewest with 30 pairs of people
@@ -73,9 +74,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Resolved:
-    """How well each rate is resolved at one k, by the distinct impostor pairs of calibrate."""
+    """How well each rate is resolved at one k, by the distinct impostor pairs of calibrate: known before scoring."""
 
     impostors: int
+    identities: int
+    """Of calibrate."""
     of: Mapping[float, Resolution]
     needed: Mapping[float, int]
     """Calibrate identities that each rate would need to be shown at all, and …"""
@@ -86,6 +89,19 @@ class Resolved:
     def measured(self) -> tuple[float, ...]:
         """The rates that are not refused, in the order asked for."""
         return tuple(far for far, how in self.of.items() if how is not Resolution.REFUSED)
+
+    def judged(self, far: float, people: float) -> tuple[Resolution, int | None]:
+        """What a rate is once ``people`` effective people stand behind its accepts, and who would resolve it.
+
+        At one rate effective people grow with the people there are, or faster.
+        """
+        how = self.of[far]
+        if how is Resolution.RESOLVED:
+            how = resolution(far, self.impostors, people)
+        if how is Resolution.RESOLVED:
+            return how, None
+        more = math.ceil(self.identities * RESOLVED_PEOPLE / max(people, 1.0)) if people < RESOLVED_PEOPLE else 0
+        return how, max(self.needed_for_resolved[far], more)
 
     @property
     def reference(self) -> float:
@@ -100,12 +116,14 @@ def resolve(fars: tuple[float, ...], impostors: int, identities: int) -> Resolve
     However many pictures they have, fewer than 30 pairs of people resolve nothing: such rates are coarse at best.
     """
     people = identities * (identities - 1) // 2
+    each = impostors / people if impostors else 1.0
     how = {far: resolution(far, impostors) for far in fars}
     if people < RESOLVED_ACCEPTS:
         how = {far: Resolution.COARSE if found is Resolution.RESOLVED else found for far, found in how.items()}
     return Resolved(
         impostors,
+        identities,
         how,
-        {far: identities_needed(far, impostors / people) for far in fars},
-        {far: max(identities_needed(far, impostors / people, RESOLVED_ACCEPTS), _PEOPLE_RESOLVED) for far in fars},
+        {far: identities_needed(far, each) for far in fars},
+        {far: max(identities_needed(far, each, RESOLVED_ACCEPTS), _PEOPLE_RESOLVED) for far in fars},
     )

@@ -262,12 +262,14 @@ def _audit_policy(result: AuditResult, head: Headline, after: SpaceResult | None
         rules = {f"# {limit}, from different groups, may be matched, at {one_in(head.far)}.": "different_groups = true"}
         if adjusted.separable:
             rules["# The same with pairs weighted to share a group as often as photos of strangers do."] = _ADJUSTED
+    judged = [space.worst_at(k, head.far) for space in (result.raw, after) if space for k in result.protocol.k]
+    coarse = any(point is not None and point.resolution == "coarse" for point in judged)
     lines = []
     for said, key in rules.items():
         lines += [said, "[[require]]", f"far = {rate(head.far)}", f"tar_max = {_TAR:g}", *([key] if key else [])]
         if after is not None and len(result.erased) > 1:
             lines.append(f"space = {_toml(after.name)}")
-        if head.raw.resolution == "coarse":
+        if coarse:
             lines.append('coarse = "allow"  # few people for this rate')
     if any(rules.values()):
         lines.append("# Pairs of one group are not limited here; a rule without these keys counts them too.")

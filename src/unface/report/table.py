@@ -34,13 +34,15 @@ def _verdict(result: AuditResult) -> RenderableType:
 
 def _caption(result: AuditResult) -> str:
     source, curated, roles = result.source, result.curated, result.roles
-    dropped = f", {curated.identities_dropped:,} with fewer left out" if curated.identities_dropped else ""
+    dropped = (
+        f", {count(curated.identities_dropped, 'person', 'people')} left out" if curated.identities_dropped else ""
+    )
     if curated.rows_dropped:
         dropped += f", {count(curated.rows_dropped, 'image')} not used"
     return (
         f"{source.name}: {count(source.rows, 'vector')} of {source.dim} dimensions, "
         f"{count(source.identities, 'identity', 'identities')}.  "
-        f"Used: {curated.identities:,} × {curated.images} images{dropped}.  "
+        f"Used: {curated.words}{dropped}.  "
         f"Roles: fit {roles.fit}, train {roles.train}, calibrate {roles.calibrate}, test {roles.test}."
     )
 
@@ -59,6 +61,10 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         reached = {space.name: point.achieved_far for space in result.spaces if (point := head.of(space))}
         listed = ", ".join(f"{name} {rate(float(f'{far.value:.2g}'))}" for name, far in reached.items() if far)
         yield Text(f"× chance: TAR / target FAR. Achieved where the target is {rate(head.far)}: {listed}.", style="dim")
+        if not result.curated.equal:
+            means = [(space.name, point.tar_over_people) for space in result.spaces if (point := head.of(space))]
+            listed = ", ".join(f"{name} {percent(mean)}" for name, mean in means if mean is not None)
+            yield Text(f"Averaged over people instead of pairs, FAR {rate(head.far)}: {listed}.", style="dim")
         adjusted = {space.name: point.context_adjusted for space in result.spaces if (point := head.of(space))}
         shown = [f"{name} {found.words}" for name, found in adjusted.items() if found]
         column = next((found.context for found in adjusted.values() if found), None)

@@ -1,6 +1,7 @@
 """audit.json: one audit as a file, ``unface.audit/2``. Pages, tables and gates read nothing else."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
@@ -82,11 +83,16 @@ class Point(Frozen):
     """One probe at one k and one false-accept rate."""
 
     probe: str
-    k: int = Field(description="pictures of each of its own people that the attacker learns from")
+    k: int = Field(description="pictures of each of its own people that the attacker learns from, at most")
     far: FalseAcceptRate = Field(description="target false-accept rate, FMR in ISO/IEC 19795")
     resolution: Literal["resolved", "coarse", "refused"]
     worst: bool = Field(description="the panel's best on calibrate at this k and FAR")
     tar: Tar | None = Field(description="true-accept rate, 1 − FNMR in ISO/IEC 19795; pairs count once for each draw")
+    tar_over_people: float | None = Field(
+        default=None,
+        description="mean over people of each one's own share of accepted pairs; tar counts pairs, of which people "
+        "with many pictures have more",
+    )
     achieved_far: Rate | None = Field(description="false-accept rate (FMR) on test identities at this threshold")
     chance: float | None = Field(description="TAR of a probe that knows nothing: the target FAR")
     times_chance: float | None = Field(description="TAR / target FAR")
@@ -103,6 +109,13 @@ class Point(Frozen):
     def pairs(self) -> int:
         """Mated pairs that each draw compares."""
         return 0 if self.tar is None else self.tar.denominator // max(1, len(self.tar_by_seed))
+
+    @property
+    def differs_over_people(self) -> bool:
+        """Whether the mean over people lies farther from TAR than half of its interval is wide."""
+        if self.tar is None or self.tar_over_people is None:
+            return False
+        return abs(self.tar_over_people - self.tar.value) > (self.tar.high - self.tar.low) / 2
 
     @property
     def above_chance(self) -> bool:
@@ -253,15 +266,16 @@ class SpaceResult(Frozen):
         """The worst case at one k and rate; None where the rate is refused or was not asked for."""
         return next((point for point in self.points if point.worst and (point.k, point.far) == (k, far)), None)
 
-    @property
-    def headline(self) -> Point | None:
-        """The worst case at the lowest resolved rate (coarse if none is), at the k that is worst on calibrate."""
-        for resolution in ("resolved", "coarse"):
-            at = [point for point in self.points if point.worst and point.tar and point.resolution == resolution]
-            if at:
-                lowest = min(point.far for point in at)
-                return max((point for point in at if point.far == lowest), key=lambda point: point.calibrate_tar or 0)
-        return None
+    def worst_by_rate(self) -> list[Point]:
+        """The worst case at each rate, lowest first, at the k that is worst on calibrate; resolved before coarse."""
+        measured = [point for point in self.points if point.worst and point.tar]
+        return [
+            max(
+                (point for point in measured if point.far == far),
+                key=lambda point: (point.resolution == "resolved", point.calibrate_tar or 0),
+            )
+            for far in sorted({point.far for point in measured})
+        ]
 
 
 class ControlPoint(Frozen):
@@ -294,15 +308,33 @@ class Controls(Frozen):
 
 
 class Curated(Frozen):
-    """The balanced part that was used."""
+    """Which pictures of whom were used: fit and train people bring all, calibrate and test people a number at most."""
 
-    images: int
+    images: int = Field(description="of each calibrate and test person, at most; paper variant: of everybody, exactly")
+    most: int | None = Field(
+        default=None, description="the most that a train person has, which k = all stands for; null: paper variant"
+    )
     identities: int
-    identities_dropped: int = Field(description="people with fewer images, who were left out")
+    identities_dropped: int = Field(
+        description="people with one image, who were left out; paper variant: with fewer than needed"
+    )
     rows: int
     rows_dropped: int = Field(
         default=0, description="images of people who were left out, and further images of those who were used"
     )
+
+    @property
+    def equal(self) -> bool:
+        """Whether everybody brings the same number."""
+        return self.rows == self.identities * self.images
+
+    @property
+    def words(self) -> str:
+        """60 × 8 images, or 60 people, 1,234 images."""
+        if self.equal:
+            return f"{self.identities:,} × {self.images} images"
+        judged = f"calibrate and test at most {self.images} each"
+        return f"{count(self.identities, 'person', 'people')}, {count(self.rows, 'image')}, {judged}"
 
 
 class RoleCounts(Frozen):
@@ -337,6 +369,22 @@ class Headline:
     """The operating point at which an audit is quoted: every space is compared at the same k and rate."""
 
     raw: Point
+
+    @classmethod
+    def among(cls, spaces: "Sequence[SpaceResult]") -> "Headline | None":
+        """The lowest rate that is resolved before and after erasure; if none is, the highest: most people set it."""
+        raw, *others = spaces
+        heads = [cls(point) for point in raw.worst_by_rate()]
+        for head in heads:
+            left = head.least(others)
+            if all(point.resolution == "resolved" for point in (head.raw, *(left[1:] if left else ()))):
+                return head
+        return heads[-1] if heads else None
+
+    def least(self, spaces: "Sequence[SpaceResult]") -> "tuple[SpaceResult, Point] | None":
+        """The eraser that leaves least on calibrate identities, and its worst case."""
+        left = [(space, point) for space in spaces if space.by_eraser and (point := self.of(space)) is not None]
+        return min(left, key=lambda one: one[1].calibrate_tar or 0.0) if left else None
 
     @property
     def k(self) -> int:
@@ -452,18 +500,24 @@ class AuditResult(ResultFile):
         return [point for point in self.raw.points if point.worst]
 
     def k_words(self, k: int) -> str:
-        """``4``, or ``8 (all)`` where attackers learn from every picture they have."""
-        everything = self.protocol.variant == "unface" and k == self.curated.images
-        return f"{k} (all)" if everything else str(k)
+        """``4``, or ``8 (all)`` or ``all (up to 37)`` where attackers learn from every picture they have."""
+        if k != self.curated.most:
+            return str(k)
+        return f"{k} (all)" if self.curated.equal else f"all (up to {k})"
 
     @property
     def headline(self) -> Headline | None:
-        """Where this audit is quoted: the raw space's worst case at the lowest resolved rate.
+        """Where this audit is quoted: the worst case at the lowest rate that is resolved on both sides.
 
         Every sentence, tile, table and finding compares spaces at this k and rate; None where no rate was resolved.
         """
-        point = self.raw.headline
-        return None if point is None else Headline(point)
+        return Headline.among(self.spaces)
+
+    def is_coarse(self, space: SpaceResult, change: Change) -> bool:
+        """A difference is as coarse as its coarser side."""
+        sides = [space, self.space(change.against)]
+        points = [side.worst_at(change.k, change.far) for side in sides if side is not None]
+        return any(point is not None and point.resolution == "coarse" for point in points)
 
     @property
     def subject(self) -> str:

@@ -28,13 +28,10 @@ def verdict(result: AuditResult) -> str:
         f"Given two photos of the same stranger, an attacker matches them {percent(tar.value)} "
         f"{interval(tar.low, tar.high)} of the time, at {one_in(head.far)}"
     )
-    coarse = (
-        "There are few calibrate identities for this rate, so the number is coarse."
-        if head.raw.resolution == "coarse"
-        else ""
-    )
+    coarse = "Few people set the threshold for this rate, so the number is coarse." if _coarse(head.raw) else ""
     if head.raw.above_chance:
-        sentences = [f"{matched}: {times(head.raw.times_chance)} chance.", _attacker(result, head.raw), coarse]
+        sentences = [f"{matched}: {times(head.raw.times_chance)} chance.", _over_people(head.raw)]
+        sentences += [_attacker(result, head.raw), coarse]
         sentences += [_after(result, head), _apart(result, head), *(part.verdict(result) for part in parts_of(result))]
     else:
         chance = f"no measurable difference from chance, which is {percent(head.raw.chance)}"
@@ -58,8 +55,8 @@ def kept_words(kept: Kept) -> str:
 
 def best_eraser(result: AuditResult, head: Headline) -> SpaceResult | None:
     """The eraser that leaves least on calibrate identities at the headline's k and rate."""
-    left = [(space, point) for space in result.erased if (point := head.of(space)) is not None]
-    return min(left, key=lambda one: one[1].calibrate_tar or 0.0)[0] if left else None
+    least = head.least(result.spaces)
+    return None if least is None else least[0]
 
 
 def leaks_more(space: SpaceResult, head: Headline) -> Point | None:
@@ -73,7 +70,9 @@ def _attacker(result: AuditResult, point: Point) -> str:
     """What the attacker learned from: comparing vectors as they are takes no pictures of anybody."""
     if point.probe == "cosine":
         return "The attacker only compares the vectors, without any training."
-    learned = f"all {point.k} pictures" if "all" in result.k_words(point.k) else count(point.k, "picture")
+    learned = count(point.k, "picture")
+    if point.k == result.curated.most:
+        learned = f"all {point.k} pictures" if result.curated.equal else "all pictures"
     return f"The attacker was trained on {learned} of each of a group of other people."
 
 
@@ -102,12 +101,24 @@ def _after(result: AuditResult, head: Headline) -> str:
         for worst in [head.of(other)]
         if worst and worst.tar
     ]
-    sentences[0] += "."
+    sentences[0] += " (coarse)." if _coarse(point) and not _coarse(head.raw) else "."
+    sentences.append(_over_people(point))
     if controls:
         sentences.append(f"Controls of equal rank: {', '.join(controls)}.")
     if space.utility:
         sentences.append(kept_words(_preferred(space.utility)))
-    return " ".join(sentences)
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def _coarse(point: Point) -> bool:
+    return point.resolution == "coarse"
+
+
+def _over_people(point: Point) -> str:
+    """Where people with many pictures are linked more or less often than others, pairs alone do not tell."""
+    if not point.differs_over_people or point.tar_over_people is None:
+        return ""
+    return f"Averaged over people instead of pairs: {percent(point.tar_over_people)}."
 
 
 def _apart(result: AuditResult, head: Headline) -> str:

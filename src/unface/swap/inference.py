@@ -24,6 +24,7 @@ from unface.metrics import (
 )
 from unface.pairs import cosine_space, highest_impostors, open_screen, pair_up
 from unface.result.numbers import Share
+from unface.score import effective_people
 from unface.swap.attack import Labelled, RowsOf, fit_classifier, fit_move, labelled_roles
 from unface.threads import one_blas_thread
 
@@ -157,12 +158,15 @@ def _calibrated(vectors: NDArray[np.float32], identities: NDArray[np.int64], far
     tail = highest_impostors(pairing, _SPARE * allowed + 300, open_screen(pairing.space))
     # With at least three accepts allowed of fewer pairs than all, there is a score to refuse.
     refused = tail.scores[allowed]
+    listed = ImpostorTail(tail.scores, tail.first, tail.second, pairing.sizes[None], tail.floor)
+    if how is Resolution.RESOLVED:
+        how = resolution(far, pairing.impostors, effective_people(listed, just_above(refused)))
     return _Threshold(
         value=just_above(refused),
         false_accepts=int(np.searchsorted(-tail.scores, -refused)),
         impostors=pairing.impostors,
         resolution=how,
-        tail=ImpostorTail(tail.scores, tail.first, tail.second, pairing.sizes[None], tail.floor),
+        tail=listed,
         identities=people,
     )
 

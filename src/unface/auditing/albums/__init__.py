@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unface.auditing.bench import Bench
     from unface.probe.albums import AlbumSize
 
+_FEWEST = 5  # people with enough pictures
 _MOST_COLUMNS = 3  # of the terminal, with intervals
 
 
@@ -36,6 +37,9 @@ class AlbumPoint(Frozen):
     resolution: Literal["resolved", "coarse", "refused"]
     worst: bool = Field(description="the panel's best on calibrate at this size and FAR")
     tar: Tar | None = Field(description="of mated albums, counted once for each deal (1 − FNMR); null when refused")
+    tar_over_people: float | None = Field(
+        default=None, description="mean over people of each one's own share of accepted albums; tar counts albums"
+    )
     achieved_far: Rate | None
     chance: float | None
     times_chance: float | None
@@ -79,7 +83,7 @@ class AlbumResults(Frozen):
     """Albums at the headline's k, by space, size and rate; 1 against 1 are the pairs of the audit itself."""
 
     k: int
-    images: int = Field(description="pictures of each identity that albums are made of")
+    images: int = Field(description="pictures of an identity that albums are made of, at most")
     deals: int = Field(description="times that pictures were dealt into albums; all disjoint albums are compared")
     points: list[AlbumPoint]
     changes: list[AlbumChange]
@@ -113,7 +117,15 @@ class Albums(Part):
             if self.sizes is not None:
                 raise UnfaceError("--album: the paper variant compares single pictures; leave one of the two out")
             return []
-        return album_sizes(self.sizes, bench.prepared.curation.images)
+        sizes, roles = album_sizes(self.sizes, bench.prepared.curation.images), bench.attack.roles
+        few = {size: min(len(size.able(role)) for role in (roles.calibrate, roles.test)) for size in sizes}
+        short = next((size for size in sizes if few[size] < _FEWEST), None)
+        if short is not None and self.sizes is not None:
+            raise UnfaceError(
+                f"--album {short.first}: of calibrate or test identities {few[short]} have "
+                f"{short.first + short.second} pictures, and {_FEWEST} are needed; ask for less, or leave --album out"
+            )
+        return [size for size in sizes if few[size] >= _FEWEST]
 
     def run(self, bench: Bench, ready: list[AlbumSize]) -> AlbumResults | None:
         from unface.auditing.albums.run import measure_albums

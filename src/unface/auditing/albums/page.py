@@ -2,7 +2,7 @@
 
 import altair as alt
 
-from unface.auditing.albums import AlbumPoint, AlbumResults
+from unface.auditing.albums import AlbumChange, AlbumPoint, AlbumResults
 from unface.page.charts import Figure, Rows, colour, dash, data, draw, looks, shape
 from unface.page.tables import NOT_MEASURED, Cell, Table, bounded, multiple, pairs, table
 from unface.page.templates import render
@@ -113,9 +113,16 @@ def _changes(found: AlbumResults) -> Table | None:
             Cell(one.space, f"less {one.against}"),
             f"{one.first} against {one.second}",
             rate(one.far),
-            f"{signed_points(one.value)} [{signed_points(one.low)}, {signed_points(one.high)}]",
+            f"{'~' if _coarse(found, one) else ''}{signed_points(one.value)} "
+            f"[{signed_points(one.low)}, {signed_points(one.high)}]",
         )
         for one in found.changes
     ]
     columns = ("spaces", "pictures per side", "FAR", "points of TAR")
     return table("Differences of worst cases on the same albums, paired", columns, rows) if rows else None
+
+
+def _coarse(found: AlbumResults, change: AlbumChange) -> bool:
+    """A difference is as coarse as its coarser side."""
+    sides = [one for space in (change.space, change.against) for one in found.worst(space, change.far)]
+    return any(one.resolution == "coarse" and (one.first, one.second) == (change.first, change.second) for one in sides)

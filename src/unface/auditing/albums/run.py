@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from unface.auditing.albums import AlbumChange, AlbumControl, AlbumPoint, AlbumResults
 from unface.auditing.attack import tar_share
 from unface.auditing.bench import Bench
-from unface.metrics import Resolution
 from unface.probe import Measurement, Plan, Probe, Roles, Setting, Trial, difference, measure
 from unface.probe.album_trial import resolved_at, run_albums
 from unface.probe.albums import AlbumSize
@@ -101,12 +100,13 @@ def _point(
         resolution=found.resolution.value,
         worst=best[size, far] == probe,
         tar=tar_share(found),
+        tar_over_people=found.over_people,
         achieved_far=Rate.counted(found.false_accepts, found.impostors),
         chance=found.chance,
         times_chance=found.times_chance,
         threshold=found.threshold,
         calibrate_tar=trial.calibrate_tar[far],
-        identities_needed=None if found.resolution is Resolution.RESOLVED else trial.resolved.needed_for_resolved[far],
+        identities_needed=found.needed,
     )
 
 

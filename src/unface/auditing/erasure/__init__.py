@@ -107,7 +107,8 @@ def _cells(result: AuditResult, space: SpaceResult, k: int, far: float) -> tuple
     changed = ""
     if point is not None and change is not None:
         certain = change.high < 0 or change.low > 0
-        changed = f"{signed_points(change.value)}{'  ' if certain else ' ?'}"
+        coarse = "~" if result.is_coarse(space, change) else ""
+        changed = f"{coarse}{signed_points(change.value)}{'  ' if certain else ' ?'}"
     return *tar_cells(point), Text(changed)
 
 

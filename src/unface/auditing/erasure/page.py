@@ -79,7 +79,7 @@ def _change_table(result: AuditResult) -> Table | None:
             Cell(f"{space.name} − {change.against}", f"{change.probe} − {change.against_probe}"),
             f"{change.k}",
             rate(change.far),
-            difference(change.value, change.low, change.high),
+            ("~" if result.is_coarse(space, change) else "") + difference(change.value, change.low, change.high),
             _outcome(change),
             _at_same_rate(change),
         )
@@ -108,7 +108,7 @@ def _yardsticks(result: AuditResult) -> list[str]:
 
 def _sentence(result: AuditResult, space: SpaceResult, change: Change) -> _Comparison:
     other = _named(result, space, change.against)
-    apart = difference(change.value, change.low, change.high)
+    apart = ("~" if result.is_coarse(space, change) else "") + difference(change.value, change.low, change.high)
     size = f"{apart} percentage points at k = {change.k}, FAR {rate(change.far)}"
     if change.high < 0:
         verb = "leaves less than" if change.against == result.raw.name else "beats"

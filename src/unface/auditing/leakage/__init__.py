@@ -33,7 +33,7 @@ class Leakage(Part):
 
     @classmethod
     def findings(cls, result: AuditResult) -> list[Finding]:
-        points, head = result.raw.points, result.raw.headline
+        points, head = result.raw.points, None if result.headline is None else result.headline.raw
         return [
             *_control(result.controls),
             *_labels(points, head, erased=result.erased_by is not None),
@@ -231,9 +231,10 @@ def _rates(points: list[Point]) -> list[Finding]:
         at = {(point.far, point.k) for point in refused if (point.far, point.identities_needed or 0) == needed}
         text = f"FAR {_listed(at, ks)} is refused: fewer than 3 false accepts expected; {needed[1]} calibrate"
         findings.append(note("resolution", f"{text} identities would be needed"))
-    coarse = {(point.far, point.k) for point in points if point.resolution == "coarse"}
+    coarse = {(point.far, point.k) for point in points if point.worst and point.resolution == "coarse"}
     if coarse:
-        text = f"coarse (3 to 30 false accepts expected on calibrate): FAR {_listed(coarse, ks)}"
+        text = "coarse (fewer than 30 false accepts expected on calibrate, or fewer than 20 people behind them): "
+        text += f"FAR {_listed(coarse, ks)}"
         findings.append(note("resolution", text))
     shifted = {
         (point.far, point.k)

@@ -41,7 +41,7 @@ def _worst_tables(result: AuditResult) -> list[Table]:
 
 def _probe_tables(result: AuditResult) -> list[tuple[str, Table]]:
     """Every probe of every space."""
-    return [(space.name, _probes(space)) for space in result.spaces]
+    return [(space.name, _probes(space, over_people=not result.curated.equal)) for space in result.spaces]
 
 
 def _context_table(result: AuditResult) -> Table | None:
@@ -109,9 +109,14 @@ def _kind(space: SpaceResult) -> str:
     return f"{'control, ' if erasure.control else ''}{erasure.rank} of {count(erasure.dim, 'dimension')} removed"
 
 
-def _probes(space: SpaceResult) -> Table:
+def _probes(space: SpaceResult, *, over_people: bool) -> Table:
     columns = ("probe", "k", "FAR", "TAR", "linked pairs", "FAR achieved", "chance", "times chance", "effective n")
-    return table(f"Every probe on {space.name}", columns, [_probe_row(point) for point in space.points])
+    rows = [_probe_row(point) for point in space.points]
+    if not over_people:  # both are the same
+        return table(f"Every probe on {space.name}", columns, rows)
+    means = ["–" if point.tar_over_people is None else percent(point.tar_over_people) for point in space.points]
+    rows = [(*row, mean) for row, mean in zip(rows, means, strict=True)]
+    return table(f"Every probe on {space.name}", (*columns, "TAR averaged over people"), rows)
 
 
 def _probe_row(point: Point) -> tuple[Cell | str, ...]:

@@ -112,6 +112,7 @@ def _point(attacked: Attacked, attack: Attack, which: tuple[str, int, float], co
         resolution=measured.resolution.value,
         worst=worst,
         tar=tar_share(measured),
+        tar_over_people=measured.over_people,
         achieved_far=Rate.counted(measured.false_accepts, measured.impostors),
         chance=measured.chance,
         times_chance=measured.times_chance,
@@ -120,7 +121,7 @@ def _point(attacked: Attacked, attack: Attack, which: tuple[str, int, float], co
         setting=dict(trial.setting),
         tar_by_seed=list(measured.by_seed),
         partial_auc=trial.partial_auc if paper and trial.calibrate_impostors < 10_000 else None,
-        identities_needed=trial.resolved.needed_for_resolved[far] if measured.resolution == "coarse" else None,
+        identities_needed=measured.needed,
         context_adjusted=_adjusted(trial, far, context, attack) if context and worst else None,
         notes=list(trial.notes),
     )

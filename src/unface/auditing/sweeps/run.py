@@ -93,7 +93,8 @@ def _swept(
         bench.progress.advance(f"sweep over {over}")
         if worst is None:
             return None
-        resolution = worst.resolution
+        if resolution is not Resolution.COARSE:  # the sweep is as coarse as its coarsest point
+            resolution = worst.resolution
         points.append(
             SweepPoint(
                 method=method,

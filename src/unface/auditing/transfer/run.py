@@ -10,6 +10,7 @@ from unface.auditing.protocol import Prepared, Protocol, prepare
 from unface.auditing.strangers import require_strangers
 from unface.auditing.transfer import EraserTransfer, TransferCell
 from unface.data import EmbeddingSet, Source, read_embeddings, require_same_space
+from unface.data.curate import lower_median
 from unface.erase import FitError, Projection, principal_cosines
 from unface.errors import UnfaceError
 from unface.progress import Silent
@@ -62,10 +63,11 @@ def _second_side(bench: Bench, given: EmbeddingSet) -> Side:
     prepared = prepare(given, Protocol(variant=plan.variant, seed=plan.seed))
     most = max((k for k in plan.ks if k != plan.everything), default=0)
     compared = 2 if plan.hold_out else 0
-    if most + compared > prepared.curation.images:
+    learned = lower_median(prepared.roles.train.images())
+    if most + compared > learned:
         raise UnfaceError(
-            f"{given.source}: {prepared.curation.images} images for each identity; k = {most} needs {most + compared} "
-            "of them in both sets: ask for a smaller --k"
+            f"{given.source}: {learned} images of most identities; k = {most} needs {most + compared} of them in both "
+            "sets: ask for a smaller --k"
         )
     weights = attack.bootstrap.for_people(prepared.roles.calibrate.count, prepared.roles.test.count, plan.seed)
     return Side(given, prepared, replace(attack, roles=prepared.roles, bootstrap=weights))
