@@ -37,6 +37,7 @@ from tests.kit.results import (
     validation,
     view,
 )
+from unface.result.release import PermutationTest
 
 declare("verdicts.txt")
 
@@ -184,6 +185,10 @@ def member(p: float, made: ViewResult | None = None, least: int = 2) -> ViewResu
     return made.model_copy(update={"membership": nearest})
 
 
+def together(p: float) -> PermutationTest:
+    return PermutationTest(p=p, exact=False, permutations=9_999)
+
+
 def evidence() -> tuple[ViewResult, ViewResult]:
     copies = [copied(0.009, 1e-3), copied(0.0081, 1e-4, 1), copied(0.02, 1e-5)]
     return member(0.00042, near("face", 0.5)).model_copy(update={"copies": copies}), near("eyes", 0.00211)
@@ -220,6 +225,10 @@ def _releases() -> dict[str, Case]:
         "no evidence, a holdout of one": Case(release(view(least=1001), holdout=facts("others", 1)), ["1", "19"]),
         "copies at the limit": Case(release(by_chance), ["2"]),
         "membership at the limit": Case(release(member(0.01)), ["2"]),
+        "nothing alone, but all together": Case(release(overall=together(0.0042)), ["0.0042", "2"]),
+        "people are listed by chance": Case(release(view(listed=40), overall=together(0.012)), ["0.012", "40"]),
+        "one person is listed by chance": Case(release(view(listed=1), overall=together(0.012)), ["0.012", "1"]),
+        "a file of an earlier version": Case(release(view(listed=40), overall=None), ["40", "1,000", "40", "5.0 %"]),
     }
 
 

@@ -31,6 +31,7 @@ from tests.kit.results import (
     view,
 )
 from unface.gate import RuleResult, Verdict
+from unface.result.release import PermutationTest
 
 PASSED, FAILED, OPEN = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
 TIMES: Rule = {"far": 1e-4, "times_chance_max": 6}
@@ -300,7 +301,9 @@ def _others() -> dict[str, Outcome]:
     low, high, stuck = cell("bob", 0), cell("alsuv", 60), cell("alsuv", 0, converged=False)
     both = inversion(low, high)
     listed = release(view(listed=40))
-    joint = release(view(), fused=exposure(40))
+    sure = PermutationTest(p=1e-4, exact=False, permutations=9_999)
+    joint = release(view(), fused=exposure(40), overall=sure)
+    by_chance = release(view(listed=40), overall=sure.model_copy(update={"p": 0.01}))
     made = release(view(links=False), view("eyes"))
     copied = release(exact=exact_copies(30, 20))
     kept_set = protection()
@@ -363,6 +366,11 @@ def _others() -> dict[str, Outcome]:
         "release, nobody exposed": Outcome(release(), {"exposed_max": 0.003}, PASSED, (0, 0, 0.003)),
         "release, too few to show it": Outcome(release(), {"exposed_max": 0.002}, OPEN),
         "release, people exposed": Outcome(listed, {"exposed_max": 0.01}, FAILED, (0.04, 0.038, 0.043)),
+        "release, people listed whom chance explains": Outcome(by_chance, {"exposed_max": 0.01}, OPEN),
+        "release, few people listed whom chance explains": Outcome(
+            by_chance, {"exposed_max": 0.05}, PASSED, (0.04, 0.038, 0.043)
+        ),
+        "release, nobody could be listed": Outcome(release(view(least=1001)), {"exposed_max": 0.5}, OPEN),
         "release, exposed by all views together": Outcome(joint, {"exposed_max": 0.01}, FAILED),
         "release, exposed by no view by name": Outcome(joint, {"exposed_max": 0.01, "view": "face"}, PASSED),
         "release, a holdout that lists nobody": Outcome(release(view(least=21)), {"exposed_max": 0.01}, OPEN),

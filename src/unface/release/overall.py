@@ -14,7 +14,7 @@ from scipy.special import betainc, ndtri
 from unface.release.membership import PERMUTATIONS, Permuted, random_labels, training_rates
 from unface.seeds import stream
 
-_FEWEST_PERMUTATIONS, _MOST_KEYS = 1_999, 200_000_000
+FEWEST_PERMUTATIONS, _MOST_KEYS = 1_999, 200_000_000
 _POWERS = (1, 2, 4)
 
 
@@ -37,16 +37,22 @@ def nearness(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def overall_test(
-    counts: NDArray[np.float64], training: int, alike: NDArray[np.int64], *, seed: int = 0, draw: int = 0
+    counts: NDArray[np.float64],
+    training: int,
+    alike: NDArray[np.int64],
+    *,
+    seed: int = 0,
+    draw: int = 0,
+    times: int = PERMUTATIONS,
 ) -> Permuted:
-    """``counts`` are (questions, people), the training people first."""
+    """``counts`` are (questions, people), the training people first; labels are dealt ``times`` times at most."""
     people = counts.shape[1]
     inside, rates = np.arange(people) < training, training_rates(training, people, alike)
     counts = counts[(counts * (rates * (1 - rates) > 0)).any(axis=1)]
     touched = np.flatnonzero((counts > 0).any(axis=0))
     if not len(touched):
-        return Permuted(1.0, False, PERMUTATIONS)
-    times = int(np.clip(_MOST_KEYS // len(touched), _FEWEST_PERMUTATIONS, PERMUTATIONS))
+        return Permuted(1.0, False, times)
+    times = int(np.clip(_MOST_KEYS // len(touched), FEWEST_PERMUTATIONS, times))
     rng = stream(seed, "release overall", draw)
     shares, trials = (counts @ rates) / counts.sum(axis=1), _trials(counts, rates, alike)
     strongest = float(_tails(counts @ inside / counts.sum(axis=1), shares, trials).min())

@@ -49,8 +49,8 @@ from unface.release.exposure import (
     separation,
 )
 from unface.release.faces import Faces, Held, compare, faces_of, near_pairs, people_reached
-from unface.release.membership import Membership, Permuted, measure_membership, of_draws
-from unface.release.overall import nearness, overall_test
+from unface.release.membership import PERMUTATIONS, Membership, Permuted, measure_membership, of_draws
+from unface.release.overall import FEWEST_PERMUTATIONS, nearness, overall_test
 from unface.release.paper import PaperSet, paper_score
 from unface.release.read import MADE_OF
 from unface.release.retrieval import Labelled, retrieval_risk
@@ -368,8 +368,10 @@ def _overall(measured: list[_Measured], sides: _Sides, plan: Plan) -> Permutatio
             scores = [side.capped(draw.most) for side in one.scores[draw.number]]
             questions.append(nearness(np.concatenate(scores)))
         counts = np.concatenate(questions)
-        tests.append(overall_test(counts, sides.counts[0], draw.alike, seed=plan.seed, draw=draw.number))
-    return _test(of_draws(tests))
+        times = PERMUTATIONS if len(sides.draws) == 1 else FEWEST_PERMUTATIONS
+        tests.append(overall_test(counts, sides.counts[0], draw.alike, seed=plan.seed, draw=draw.number, times=times))
+    dealt = sum(test.permutations or 0 for test in tests)
+    return PermutationTest(p=of_draws(tests).p, exact=False, permutations=dealt)
 
 
 def _exact_copies(overlap: Overlap, people: NDArray[np.int64]) -> ExactCopies:
