@@ -89,21 +89,26 @@ def difference_interval(estimate: float, replicates: Replicates, level: float = 
     return Interval(estimate - half, estimate + half, level)
 
 
-def paired_interval(changes: NDArray[np.float64], replicates: Replicates, people: int, level: float = 0.95) -> Interval:
+def paired_interval(
+    changes: NDArray[np.float64], replicates: Replicates, people: int, level: float = 0.95
+) -> Interval:
     """Interval of a difference between two rates of the same people, given what each of them adds to it.
 
-    With few of them behind it the normal interval is too short, since its variance is itself a count of a few. Wilson's
-    interval adds z²/2 successes; here as many people who change as those did are added, on the side away from zero.
-    Where nobody changed, the next one may, as often as ``zero_bound`` says.
+    With few of them behind it the normal interval is too short, since its variance is itself a count of a few. As in
+    Wilson's interval, z²/2 people who change as those did are added to it, and its middle moves by as many times 1 − 2p
+    away from zero, p being the share of people who changed; from a half of them on it stays. Where nobody changed, the
+    next one may, as often as ``zero_bound`` says.
     """
     estimate, total = float(changes.sum()), float(np.abs(changes).sum())
     normal = difference_interval(estimate, replicates, level)
+    half = (normal.high - normal.low) / 2
     if not total:
-        half = max((normal.high - normal.low) / 2, zero_bound(people, level))
+        half = max(half, zero_bound(people, level))
         return Interval(estimate - half, estimate + half, level)
-    pull = float(ndtri(0.5 + level / 2)) ** 2 / 2 * float((changes**2).sum()) / total
-    half = math.hypot((normal.high - normal.low) / 2, pull)
-    away = pull if estimate else 0.0
+    squares = float((changes**2).sum())
+    added = float(ndtri(0.5 + level / 2)) ** 2 / 2 * squares / total
+    away = added * max(1 - 2 * total**2 / (squares * people), 0.0)
+    half = math.hypot(half, added)
     return Interval(estimate - half - away * (estimate < 0), estimate + half + away * (estimate > 0), level)
 
 
