@@ -34,6 +34,8 @@ PLACEHOLDERS = (
         re.compile(rf"{re.escape(tempfile.gettempdir())}/pytest-of-[^/\s]+/pytest-\d+/(popen-gw\d+/)?[^/\s'\"]+"),
         "<tmp>",
     ),
+    # Of the file that a page was drawn from: a new field in it is no change of the page.
+    (re.compile(r"(?<=as unface writes it sha256 )[0-9a-f]{64}|(?<=\.json sha256 )[0-9a-f]{64}"), "<sha256>"),
 )
 
 
