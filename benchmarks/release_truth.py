@@ -287,8 +287,9 @@ def rows(found: dict[str, dict[int, dict[str, bool]]]) -> list[Row]:
         case = CASES.get(name)
 
         def tally(what: str, key: str, low: float, high: float, name: str = name, runs: Any = runs) -> None:
-            if runs and key in next(iter(runs.values())):
-                made.append(Row(name, what, sum(run[key] for run in runs.values()), len(runs), low, high))
+            told = [run[key] for run in runs.values() if key in run]
+            if told:
+                made.append(Row(name, what, sum(told), len(told), low, high))
 
         if case is None:  # the test of the source
             tally("a shift is found", "found", 0.8 * ("needed" in name), 1)
