@@ -128,12 +128,12 @@ def test_labels_are_exchanged_among_people_with_as_many_pictures_alone() -> None
 
 
 def test_the_share_in_training_varies_as_people_of_each_side_do() -> None:
-    """Their numbers are given: where people of a side are alike, drawing other people changes nothing."""
-    counts = np.concatenate([np.repeat([1, 3], 40), np.repeat([1, 3], 80)])
+    """How many people a side has is given, and no chance."""
+    counts = np.concatenate([np.repeat([0, 8], 40), np.repeat([0, 8], 80)])
     found = measure_membership(np.repeat(np.arange(240), counts), 80, 160).share
     assert found.value == pytest.approx(1 / 3)
-    # The share of a ratio A / (A + B): var A is 80 and var B 160, as the variance of a count is 1.
-    variance = (2 / 3) ** 2 * 80 / 480**2 + (1 / 3) ** 2 * 160 / 480**2
+    # A / (A + B) of sums over 80 and 160 people, whose counts have a variance of 16.
+    variance = ((2 / 3) ** 2 * 80 + (1 / 3) ** 2 * 160) * 16 / 960**2
     expected = wilson(2 / 9 / variance / 3, 2 / 9 / variance)
     assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.1)
 
