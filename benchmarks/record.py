@@ -68,9 +68,9 @@ def seconds_a_million(key: str, how: str) -> str:
     return format(1e6 * _seconds(key), how)
 
 
-def coverage_output() -> Iterator[str]:
-    """All that benchmarks/coverage.py printed, as a block of text."""
-    yield from ("```text", *_lines("coverage"), "```")
+def coverage_output(file: str = "coverage") -> Iterator[str]:
+    """All that benchmarks/coverage.py or another one wrote into a file, as a block of text."""
+    yield from ("```text", *_lines(file), "```")
 
 
 def covered(file: str, kind: str, of: str, how: str) -> str:

@@ -1,12 +1,14 @@
 """Whether ``unface release`` tells the truth on people drawn from models that are known, many times anew.
 
-    python benchmarks/release_truth.py [--runs N] [--only CASE …] [--results FILE]
+    python benchmarks/release_truth.py [--runs N] [--only CASE …] [--results FILE] [--before FILE]
 
 Clean sets copy nobody: how often is one told "Do not publish"? Planted sets copy some people: how often is that
 noticed? Sets with a known share of copies: how often does the interval hold it? Each run is one line of
 benchmarks/results/release-truth.jsonl, so that a run that was interrupted continues; benchmarks/release-truth.txt is
-the table. The people are made here and not by unface: Gaussian or heavy-tailed (t with three degrees of freedom)
-identities, families of look-alikes, synthetic people who are drawn several times, and any numbers of pictures.
+the table. With ``--before`` it has the results of an earlier version beside these.
+
+People are made here and not by unface: Gaussian or heavy-tailed (t with three degrees of freedom) identities, families
+of look-alikes, synthetic people who are drawn several times, and any numbers of pictures.
 """
 
 import argparse
@@ -14,14 +16,20 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import binom
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.ratios import Ratio
 from unface.data import EmbeddingSet
+from unface.release.exchangeable import exchangeability, people_needed
 from unface.release.run import Plan, release
 from unface.result.release import ReleaseResult
 
@@ -202,32 +210,129 @@ def _cases() -> Iterator[Case]:
 CASES = {case.name: case for case in _cases()}
 
 
-def results(runs: int, names: list[str], path: Path) -> dict[str, dict[int, dict[str, bool]]]:
-    """By case and number; runs that are missing are made and kept."""
+def kept(names: list[str], path: Path) -> dict[str, dict[int, dict[str, bool]]]:
+    """By case and number: the runs that a file holds."""
     there: dict[str, dict[int, dict[str, bool]]] = {name: {} for name in names}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            if row["case"] in there and row["run"] < runs:
+            if row["case"] in there:
                 there[row["case"]][row["run"]] = row["told"]
+    return there
+
+
+def results(runs: int, names: list[str], path: Path) -> dict[str, dict[int, dict[str, bool]]]:
+    """The same with runs that are missing made and kept."""
+    there = kept(names, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         for number in range(runs):
             for name in names:
                 if number not in there[name]:
-                    there[name][number] = run_once(CASES[name], number)
-                    file.write(json.dumps({"case": name, "run": number, "told": there[name][number]}) + "\n")
+                    made = SOURCES[name](number) if name in SOURCES else run_once(CASES[name], number)
+                    there[name][number] = made
+                    file.write(json.dumps({"case": name, "run": number, "told": made}) + "\n")
                     file.flush()
     return there
 
 
+def source_of_pictures(number: int, people: int | None) -> dict[str, bool]:
+    """The test of the holdout's source, on people who differ by nothing, and by a shift that is an AUC of 0.6."""
+    rng = np.random.default_rng([number, people or 0])
+    dim, shift = 16, np.sqrt(2) * ndtri(0.6)
+    count = people_needed(dim) if people is None else people
+    training, holdout = rng.standard_normal((2, count, dim))
+    same = exchangeability(_unit(training), _unit(holdout), seed=number)
+    holdout[:, 0] += shift
+    other = exchangeability(_unit(training), _unit(holdout), seed=number)
+    assert same is not None
+    assert other is not None
+    return {"found": not other.holds, "accused": not same.holds, "testable": same.people >= same.needed}
+
+
+SOURCES = {
+    "same source, 60 people of each side": partial(source_of_pictures, people=60),
+    "same source, as many people as are needed": partial(source_of_pictures, people=None),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """How often something was so, and how often it ought to be: between two shares."""
+
+    case: str
+    what: str
+    times: int
+    runs: int
+    low: float
+    high: float
+
+    @property
+    def p(self) -> float:
+        """The chance of as few at the lower share, or of as many at the higher one, whichever is less."""
+        few = float(binom.cdf(self.times, self.runs, self.low)) if self.low > 0 else 1.0
+        many = float(binom.sf(self.times - 1, self.runs, self.high)) if self.high < 1 else 1.0
+        return min(few, many)
+
+    def line(self, before: "Row | None") -> str:
+        said = f"{100 * self.times / self.runs:5.1f} % of {self.runs:3d}"
+        old = "" if before is None else f"{100 * before.times / before.runs:5.1f} % of {before.runs:3d}"
+        ought = f"{100 * self.low:g} to {100 * self.high:g}"
+        return f"{self.case:68s} {self.what:22s} {old:16s} {said:16s} {ought:10s} {'' if self.p >= LEVEL else 'BROKEN'}"
+
+
+def rows(found: dict[str, dict[int, dict[str, bool]]]) -> list[Row]:
+    made = []
+    for name, runs in found.items():
+        case = CASES.get(name)
+
+        def tally(what: str, key: str, low: float, high: float, name: str = name, runs: Any = runs) -> None:
+            told = [run[key] for run in runs.values() if key in run]
+            if told:
+                made.append(Row(name, what, sum(told), len(told), low, high))
+
+        if case is None:  # the test of the source
+            tally("a shift is found", "found", 0.8 * ("needed" in name), 1)
+            tally("nothing is found", "accused", 0, LEVEL)
+            continue
+        clean = case.planted == 0 and case.share is None
+        tally("do not publish", "refused", 0, LEVEL if clean else 1)
+        if clean:
+            tally("somebody is listed", "listed", 0, 0.05)
+        low = 0.92 if case.faces_each > 1 else 0.93
+        tally("nearest in training", "share", low, 0.99)
+        tally("share of copies", "copies", low, 0.99)
+        tally("excess of copies", "excess", low, 0.99)
+    return made
+
+
+def run() -> list[Ratio]:
+    """Every row, by the chance of its result if it is as it ought to be."""
+    found = results(RUNS, [*CASES, *SOURCES], RESULTS)
+    TABLE.write_text(table(rows(found), []), encoding="utf-8")
+    return [
+        Ratio(f"{row.case}: {row.what}", row.p, LEVEL, True, f"{row.times} of {row.runs} runs") for row in rows(found)
+    ]
+
+
+def table(now: list[Row], before: list[Row]) -> str:
+    known = {(row.case, row.what): row for row in before}
+    head = f"{'sets':68s} {'how often':22s} {'0.2.0' if before else '':16s} {'now':16s} {'should be':10s}"
+    lines = [row.line(known.get((row.case, row.what))) for row in now]
+    return "\n".join(["How often, in % of runs with people drawn anew", "", head, *lines]) + "\n"
+
+
 def main() -> None:
+    """Make the runs that are missing, and the table."""
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--runs", type=int, default=RUNS)
-    given.add_argument("--only", nargs="+", default=list(CASES))
+    given.add_argument("--only", nargs="+", default=[*CASES, *SOURCES])
     given.add_argument("--results", type=Path, default=RESULTS)
+    given.add_argument("--before", type=Path)
     asked = given.parse_args()
-    results(asked.runs, asked.only, asked.results)
+    found = results(asked.runs, asked.only, asked.results)
+    before = {} if asked.before is None else kept([*CASES, *SOURCES], asked.before)
+    TABLE.write_text(table(rows(found), rows(before)), encoding="utf-8")
 
 
 if __name__ == "__main__":

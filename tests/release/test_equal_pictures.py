@@ -127,6 +127,17 @@ def test_labels_are_exchanged_among_people_with_as_many_pictures_alone() -> None
     assert (twice.share.low, twice.share.high) == (found.share.low, found.share.high), "draws are no further faces"
 
 
+def test_the_share_in_training_varies_as_people_of_each_side_do() -> None:
+    """How many people a side has is given, and no chance."""
+    counts = np.concatenate([np.repeat([0, 8], 40), np.repeat([0, 8], 80)])
+    found = measure_membership(np.repeat(np.arange(240), counts), 80, 160).share
+    assert found.value == pytest.approx(1 / 3)
+    # A / (A + B) of sums over 80 and 160 people, whose counts have a variance of 16.
+    variance = ((2 / 3) ** 2 * 80 + (1 / 3) ** 2 * 160) * 16 / 960**2
+    expected = wilson(2 / 9 / variance / 3, 2 / 9 / variance)
+    assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.1)
+
+
 def test_random_labels_of_a_group_are_those_of_its_people(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unface.release.membership._MOST_CELLS", 0)
     counts, alike = np.array([3, 1, 2, 0, 5, 0]), np.array([1, 2, 2, 1, 2, 2])

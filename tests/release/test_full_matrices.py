@@ -251,7 +251,7 @@ def test_facts_of_the_sets_and_the_check_of_the_holdout() -> None:
     assert (found.auc, found.limit, found.people, found.holds) == (expected.auc, expected.limit, PEOPLE, True)
     assert (result.paper, result.retrieval, result.fused) == ([], [], None)
     assert result.not_measured == ["retrieval risk: synthetic rows name no training person"]
-    assert [(one.severity, one.about) for one in result.findings] == 2 * [("note", "holdout")]
+    assert [(one.severity, one.about) for one in result.findings] == [("note", "source"), ("note", "holdout")]
     assert "not testable" in result.findings[0].text
     assert "before 7 are nearer than all of them" in result.findings[1].text
     assert "with 300 holdout people nobody can be listed" in result.findings[1].text

@@ -509,7 +509,7 @@ def test_random_labels_are_drawn_without_replacement(monkeypatch: pytest.MonkeyP
     assert permutation_test(counts, 2, 6, seed=2) != drawn
     found = measure_membership(np.array([0, 0, 1, 3, 3, 3, 3]), 2, 2, seed=4)
     assert (found.share.identities, found.share.level, found.null) == (4, 0.95, 0.5)
-    assert found.share.low < 0.1, "three people decide"
+    assert found.share.low < 0.15, "three people decide"
     assert found.share.high > 0.8
 
 

@@ -54,14 +54,12 @@ def measure_membership(
     counts = np.stack([np.bincount(draw, minlength=people) for draw in draws])
     total = counts.sum(axis=0)
     inside, faces = int(total[:training].sum()), draws.size
-    weights = identity_weights(Scheme.MULTINOMIAL, people, _REPLICATES, seed, "release membership")
-    weighed = weights @ total
-    values = np.divide(
-        weights[:, :training] @ total[:training],
-        weighed,
-        out=np.full(len(weighed), inside / faces),
-        where=weighed > 0,
+    ours, others = (  # as many people of each side as there are: these numbers were chosen, and not drawn
+        identity_weights(Scheme.MULTINOMIAL, len(side), _REPLICATES, seed, f"release membership {name}") @ side
+        for name, side in (("training", total[:training]), ("holdout", total[training:]))
     )
+    weighed = ours + others
+    values = np.divide(ours, weighed, out=np.full(len(weighed), inside / faces), where=weighed > 0)
     seen = max(int(np.count_nonzero(total)), 1)
     interval = rate_interval(inside / len(draws), faces / len(draws), Replicates(values, mirrored=False), seen)
     share = Share.counted(inside, faces, interval, people)

@@ -409,7 +409,7 @@ def _equal_notes(draws: list[Draw], training: NDArray[np.int64], holdout: NDArra
 def _camera_notes(found: ExchangeabilityResult | None) -> list[Finding]:
     """Whether the holdout is from another source, or whether nobody can tell."""
     if found is None:
-        return [note("holdout", "too few people to test whether its pictures are of the same source as training's")]
+        return [note("source", "too few people to test whether holdout and training pictures are of the same source")]
     if not found.holds:
         return [
             warning(
@@ -422,9 +422,10 @@ def _camera_notes(found: ExchangeabilityResult | None) -> list[Finding]:
         return []
     return [
         note(
-            "holdout",
-            f"not testable whether its pictures are of the same source as training's: with {found.people:,} people of "
-            f"each side a difference of AUC 0.6 would be missed too often; {found.needed:,} are needed",
+            "source",
+            "not testable whether holdout and training pictures are of the same source: with "
+            f"{found.people:,} people of each side a difference of AUC 0.6 would be missed too often; "
+            f"{found.needed:,} are needed",
         )
     ]
 
