@@ -65,7 +65,7 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
         if column is not None:
             yield Text(f"TAR adjusted for '{column}', k = {head.k}, FAR {rate(head.far)}: {', '.join(shown)}.")
     yield Text(
-        f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
+        f"Self-test of probes and pipeline, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",
     )
     yield from remarks(result.findings)
