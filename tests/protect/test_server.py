@@ -12,7 +12,7 @@ from tests.refusals.table import refused
 from unface.data import Space
 from unface.protect.certificate import SchemeFrontEnd
 from unface.protect.frequency import SCHEMES, scheme
-from unface.protect.server import ReconstructingServer, open_server, require_recognition, same_answers
+from unface.protect.server import ReconstructingServer, accuracy_caution, open_server, require_recognition, same_answers
 from unface.seeds import stream
 
 SIDE = 12
@@ -90,13 +90,15 @@ def test_the_privacy_of_a_server_that_recognises_nobody_is_not_spoken_of(accurac
     require_recognition("good", 0.97)
 
 
-def test_a_server_is_opened_by_name_once_its_accuracy_is_known() -> None:
+def test_a_server_is_opened_by_name_with_a_caution_unless_its_accuracy_is_known() -> None:
     server = open_server("duetface/published/arcface-mbf", lambda _: Pixels())
     assert (server.name, server.deterministic) == ("duetface published pixels", True)
     noisy = open_server("dctdp/published/arcface-mbf", lambda _: Pixels())
     assert (noisy.name, noisy.deterministic) == ("dctdp published pixels", False)
-    with refused("protection", "partialface/published/arcface-mbf"):
-        open_server("partialface/published/arcface-mbf", lambda _: Pixels())
+    for unknown in ("partialface/published/arcface-mbf", "dctdp/as-attacked/sface"):
+        assert open_server(unknown, lambda _: Pixels()).name
+        assert unknown in (accuracy_caution(unknown) or "")
+    assert accuracy_caution("dctdp/published/arcface-mbf") is None
     with refused("protection", "'dctdp'"):
         open_server("dctdp", lambda _: Pixels())
 

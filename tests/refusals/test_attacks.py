@@ -113,7 +113,6 @@ test_refused = table(
         ("(1, 9, 9, 3)", "(n, 8, 8, 3)"),
     ),
     server("of-two-names", "dctdp/arcface-mbf", "SCHEME/VARIANT/RECOGNISER", where="'dctdp/arcface-mbf'"),
-    server("unmeasured", "dctdp/published/sface", "dctdp/as-attacked/arcface-mbf, ", where="dctdp/published/sface"),
     server("scheme", "x/published/sface", "'x'"),
     server("variant", "dctdp/x/sface", "'x'"),
     Row("server-that-does-not-recognise", lambda _: require_recognition("s", 0.9699), "protection", "s", "97.0"),

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,7 +67,8 @@ def bucket(server: str, request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "_RENEWED_S", 0.2)
-    monkeypatch.setattr(lock, "_ABANDONED_S", 1.0)
+    # So long that a renewal is late on no machine; whoever finds the lock leaves at the first renewal that it sees.
+    monkeypatch.setattr(lock, "_ABANDONED_S", 10.0)
 
 
 Run = Callable[..., tuple[int, str]]
@@ -192,7 +194,48 @@ def test_of_two_runs_at_once_exactly_one_gets_the_lock(bucket: str) -> None:
 
 
 @pytest.mark.usefixtures("_impatient")
-def test_of_two_runs_that_find_the_lock_of_a_killed_one_exactly_one_takes_it_over(bucket: str) -> None:
+def test_a_run_whose_lock_was_taken_over_while_it_was_paused_is_stopped_before_it_finishes(bucket: str) -> None:
+    place = place_at(f"s3://{bucket}/paused")
+    told = "another process took it over while this one was paused"
+    refused: list[str] = []
+
+    def run() -> None:
+        with run_lock(place, "OUT") as still_held:
+            still_held()
+            with on(bucket).open_output_stream(f"{bucket}/paused/_unface/lock") as other:
+                other.write(b"somebody 0")
+            time.sleep(1)
+            try:
+                still_held()
+            except UnfaceError as error:
+                refused.append(str(error))
+
+    with pytest.raises(UnfaceError, match=told):
+        run()
+    assert told in "".join(refused)
+    assert on(bucket).open_input_stream(f"{bucket}/paused/_unface/lock").read() == b"somebody 0"
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_a_renewal_that_arrived_twice_is_not_taken_for_another_run(bucket: str) -> None:
+    """The answer to a request is lost, and the client sends it again: by then the tag is another."""
+    place = place_at(f"s3://{bucket}/twice")
+    with run_lock(place, "OUT") as still_held:
+        name = f"{bucket}/twice/_unface/lock"
+        content = on(bucket).open_input_stream(name).read()
+        with on(bucket).open_output_stream(name) as again:
+            again.write(content + b"9")
+        time.sleep(1)
+        still_held()
+        assert on(bucket).open_input_stream(name).read() not in (content, content + b"9")
+
+
+@pytest.mark.usefixtures("_impatient")
+def test_of_two_runs_that_find_the_lock_of_a_killed_one_exactly_one_takes_it_over(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one loses by its condition, however late a renewal is."""
+    monkeypatch.setattr(lock, "_ABANDONED_S", 1.0)
     for pair in range(3):
         with on(bucket).open_output_stream(f"{bucket}/{pair}/_unface/lock") as left:
             left.write(b"somebody 3")

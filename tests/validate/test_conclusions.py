@@ -91,6 +91,14 @@ def test_a_run_with_nothing_to_say_says_nothing() -> None:
     assert findings(results=[point(1e-3, 0.2, 3e-3)], controls=[point(1e-3, 5e-3), point(1e-2, 0.05)]) == {}
 
 
+def test_a_target_with_a_caution_is_a_warning_with_its_words() -> None:
+    opened = replace(case().opened, cautions=("its accuracy is not known",))
+    found = _findings(replace(case(), opened=opened), Plan(50), cast(Session, Counted()), [], [], KEPT, (10, 20))
+    assert [(one.severity, one.about, one.text) for one in found] == [
+        ("warning", "target", "its accuracy is not known")
+    ]
+
+
 def test_shuffled_answers_that_still_succeed_make_the_result_invalid() -> None:
     """From five times the FAR on, at the last number of questions, by the lower end."""
     (found,) = findings(controls=[point(1e-3, 5.1e-3), point(1e-2, 0.9)]).values()

@@ -1,5 +1,6 @@
 """``unface validate``: what a face system that only answers with a score reveals."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,7 @@ def validate(
     with progress_bars(quiet=quiet or json) as progress:
         recognisers = _Recognisers(accept_licence, threads, seed, progress)
         opened = open_target(target, decisions_only=decisions_only, form=form, embed=recognisers.built_in)
+        opened = replace(opened, cautions=tuple(recognisers.cautions))
         require_authorised(opened, authorised_by)
         _require_enough(queries, enrol, budget, rules)
         asks = isinstance(opened.target, Enrollable) or go_on or is_begun(out / LEDGER_FILE)
@@ -156,6 +158,7 @@ class _Recognisers:
     def __init__(self, accept_licence: bool, threads: int | None, seed: int, progress: "Progress") -> None:
         self._accept, self._threads, self._seed, self._progress = accept_licence, threads, seed, progress
         self._loaded: dict[str, Recogniser] = {}
+        self.cautions: list[str] = []
 
     def named(self, name: str) -> "Recogniser":
         from unface.judge import load_recogniser
@@ -168,10 +171,12 @@ class _Recognisers:
 
     def built_in(self, text: str) -> "Embed":
         from unface.faces import load_detector
-        from unface.protect.server import open_server
+        from unface.protect.server import accuracy_caution, open_server
         from unface.validate.material import embedder
 
         kind, _, name = text.partition(":")
+        caution = None if kind == "encoder" else accuracy_caution(name)
+        self.cautions += [] if caution is None else [caution]
         face = self.named(name) if kind == "encoder" else open_server(name, self.named, seed=self._seed)
         return embedder(face, load_detector(accept_licence=self._accept))
 

@@ -29,9 +29,17 @@ _RENEWED_S = 5.0
 _ABANDONED_S = 15.0
 
 
+Held = Callable[[], None]
+"""Refuses to go on where another run took the lock over meanwhile."""
+
+
 @contextmanager
-def run_lock(place: Place, option: str = "--out") -> Iterator[None]:
-    """Refuse a second run that writes to ``place``; ``option`` named the place on the command line."""
+def run_lock(place: Place, option: str = "--out") -> Iterator[Held]:
+    """Refuse a second run that writes to ``place``; ``option`` named the place on the command line.
+
+    A lock in an object store is lost by a run that is paused, or cut off from the store, for 15 seconds: what must not
+    be written then is written after the yielded function was called.
+    """
     busy = UnfaceError(f"{place.shown}: another process is writing it; wait for it or choose another {option}")
     if place.local:
         held = _folder_lock(place, busy, option)
@@ -39,8 +47,12 @@ def run_lock(place: Place, option: str = "--out") -> Iterator[None]:
         held = s3_lock(place, _LOCK, busy, _RENEWED_S, _ABANDONED_S)
     else:
         held = _object_lock(place, busy)
-    with held:
-        yield
+    with held as still_held:
+        yield still_held
+
+
+def _always() -> None:
+    """What the operating system locks is not lost."""
 
 
 @contextmanager
@@ -53,7 +65,7 @@ def file_lock(path: Path, busy: str) -> Iterator[None]:
 
 
 @contextmanager
-def _folder_lock(place: Place, busy: UnfaceError, option: str) -> Iterator[None]:
+def _folder_lock(place: Place, busy: UnfaceError, option: str) -> Iterator[Held]:
     try:
         with opened_folder(place.root, OWN, make=True, private=place.private):
             file = os.fdopen(opened_file(place.root, _LOCK, os.O_RDWR | os.O_CREAT), "r+b")
@@ -68,11 +80,11 @@ def _folder_lock(place: Place, busy: UnfaceError, option: str) -> Iterator[None]
             ) from None
         if not held:
             raise busy
-        yield
+        yield _always
 
 
 @contextmanager
-def _object_lock(place: Place, busy: UnfaceError) -> Iterator[None]:
+def _object_lock(place: Place, busy: UnfaceError) -> Iterator[Held]:
     """Clocks of two machines are never compared: whoever finds a lock watches whether its holder renews it."""
     pause = threading.Event()
     mine = secrets.token_hex(8)
@@ -99,7 +111,7 @@ def _object_lock(place: Place, busy: UnfaceError) -> Iterator[None]:
                 place.write(_LOCK, f"{mine} {count}".encode())
 
     with renewing(renew, pause, lambda: place.drop(_LOCK)):
-        yield
+        yield _always
 
 
 @contextmanager
@@ -120,7 +132,7 @@ _PATIENCE: Any = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 
 
 @contextmanager
-def s3_lock(place: Place, name: str, busy: UnfaceError, renewed_s: float, abandoned_s: float) -> Iterator[None]:
+def s3_lock(place: Place, name: str, busy: UnfaceError, renewed_s: float, abandoned_s: float) -> Iterator[Held]:
     """Clocks of two machines are never compared: whoever finds a lock watches whether its holder renews it."""
     try:
         from obstore.exceptions import PreconditionError
@@ -128,7 +140,7 @@ def s3_lock(place: Place, name: str, busy: UnfaceError, renewed_s: float, abando
         raise UnfaceError(
             f"{place.shown}: a lock on S3 needs obstore, not installed; pip install 'unface[s3]'"
         ) from None
-    lock = _Lock(place, name)
+    lock = _Lock(place, name, renewed_s)
     pause, lost = threading.Event(), threading.Event()
     with lock.failing():
         tag = lock.taken(busy, pause, renewed_s / 5, abandoned_s)
@@ -137,24 +149,32 @@ def s3_lock(place: Place, name: str, busy: UnfaceError, renewed_s: float, abando
         held, count = tag, 0
         while not pause.wait(renewed_s):
             count += 1
-            try:
-                held = lock.put(count, {"e_tag": held})
-            except PreconditionError:  # this process was stopped for so long that another took it over
-                lost.set()
-                return
-            except Exception:  # a store that fails once answers the next time, or the run's files fail too
-                continue
+            # A store that fails once answers the next time, or the run's files fail too.
+            with suppress(Exception):
+                try:
+                    held = lock.put(count, {"e_tag": held}, brisk=True)
+                except PreconditionError:
+                    # Either an answer was lost on the way, and the request repeated, or this process was stopped for so
+                    # long that another took the lock over.
+                    mine = lock.own_tag()
+                    if mine is None:
+                        lost.set()
+                        return
+                    held = mine
+
+    def still_held() -> None:
+        if lost.is_set():
+            raise UnfaceError(f"{place.shown}: another process took it over while this one was paused; run it again")
 
     with renewing(renew, pause, lock.drop):
-        yield
-    if lost.is_set():
-        raise UnfaceError(f"{place.shown}: another process took it over while this one was paused; run it again")
+        yield still_held
+    still_held()
 
 
 class _Lock:
     """One object, and the token of this run in it."""
 
-    def __init__(self, place: Place, name: str) -> None:
+    def __init__(self, place: Place, name: str, renewed_s: float) -> None:
         import obstore
         from obstore.store import S3Store
 
@@ -163,7 +183,12 @@ class _Lock:
         bucket, _, self._key = place.path(name).partition("/")
         self._mine = secrets.token_hex(8)
         with self.failing():
-            self._store: Any = S3Store(bucket, retry_config=_PATIENCE, **_settings(place.address))
+            settings = _settings(place.address)
+            self._store: Any = S3Store(bucket, retry_config=_PATIENCE, **settings)
+            # A renewal that hangs is given up before the lock looks abandoned, and tried anew.
+            settings["client_options"] = settings.get("client_options", {}) | {"timeout": timedelta(seconds=renewed_s)}
+            brisk: Any = {"max_retries": 1, "retry_timeout": timedelta(seconds=renewed_s)}
+            self._brisk: Any = S3Store(bucket, retry_config=brisk, **settings)
 
     @contextmanager
     def failing(self) -> Iterator[None]:
@@ -175,10 +200,20 @@ class _Lock:
             shown = self._place.shown
             raise OutputError(f"{shown}: its lock cannot be written ({why(error, self._place.address)})") from None
 
-    def put(self, count: int, mode: str | dict[str, str]) -> str:
+    def put(self, count: int, mode: str | dict[str, str], *, brisk: bool = False) -> str:
         """Its new tag; AlreadyExistsError or PreconditionError if it is not as ``mode`` says."""
-        tag: str = self._client.put(self._store, self._key, f"{self._mine} {count}".encode(), mode=mode)["e_tag"]
+        store = self._brisk if brisk else self._store
+        tag: str = self._client.put(store, self._key, f"{self._mine} {count}".encode(), mode=mode)["e_tag"]
         return tag
+
+    def own_tag(self) -> str | None:
+        """Its tag, if this run wrote it last; None if another did, or it is gone."""
+        try:
+            there = self._client.get(self._brisk, self._key)
+        except FileNotFoundError:
+            return None
+        tag: str = there.meta["e_tag"]
+        return tag if bytes(there.bytes()).startswith(self._mine.encode()) else None
 
     def taken(self, busy: UnfaceError, pause: threading.Event, step_s: float, abandoned_s: float) -> str:
         """The tag of the lock, made or taken over; refused if another run holds it."""
@@ -215,8 +250,10 @@ class _Lock:
         return tag
 
     def drop(self) -> None:
-        content = bytes(self._client.get(self._store, self._key).bytes())
-        if content.startswith(self._mine.encode()):
+        tag = self.own_tag()
+        if tag is not None:
+            # S3 deletes without conditions: renewed first, so that nobody finds it abandoned just before it is deleted.
+            self.put(0, {"e_tag": tag})
             self._client.delete(self._store, self._key)
 
 

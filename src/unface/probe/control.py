@@ -1,4 +1,7 @@
-"""The control that can void an audit: identities shuffled among images, after which no probe may beat chance."""
+"""A self-test of probes and pipeline that can void an audit: on shuffled identities no probe may beat chance.
+
+It has no power against leaks in the data: whatever pictures share beside the person is shuffled with the names.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -75,7 +75,7 @@ def _below(result: AuditResult) -> Iterator[RenderableType]:
             shown = [f"{name} {percent(one.value)} {interval(one.low, one.high)}" for name, one in apart.items()]
             yield Text(f"TAR of pairs from different groups ('{column}'): {', '.join(shown)}.")
     yield Text(
-        f"Control, identities shuffled: {passed} of {len(controls)} at chance.",
+        f"Self-test of probes and pipeline, identities shuffled: {passed} of {len(controls)} at chance.",
         style="" if passed == len(controls) else "bold red",
     )
     yield from remarks(result.findings)

@@ -301,7 +301,9 @@ class Duplicates(Frozen):
 class Controls(Frozen):
     """What could make the numbers mean something else."""
 
-    shuffled_identities: list[ControlPoint]
+    shuffled_identities: list[ControlPoint] = Field(
+        description="self-test of probes and pipeline; it cannot notice leaks in the data"
+    )
     near_duplicates: Duplicates
     lookalike_identities: int = Field(description="identity pairs that may be one person under two names")
     stray_pictures: int = Field(description="pictures that seem to show another identity than they are under")

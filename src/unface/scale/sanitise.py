@@ -129,7 +129,7 @@ def sanitise_directory(
     # A cluster gives a file one core, whatever this machine has.
     cores = 1 if executor else threads or available_cores()
     progress = progress or Silent()
-    with run_lock(made, "OUT"):
+    with run_lock(made, "OUT") as still_held:
         _require_unfinished(made, verify=verify, force=force)  # by a run that held the lock until now
         _agree(made, settings, {entry.name: entry.bytes for entry in files}, force=force)
         content = to_bytes(projection)
@@ -152,6 +152,7 @@ def sanitise_directory(
             bad_rows=None if bad == "fail" else sum(one.bad for one in done.values()),
             on_bad_rows=bad,
         )
+        still_held()
         made.write(RECEIPT, receipt.content())
     return receipt
 

@@ -465,7 +465,7 @@ def _findings(
     kept: NDArray[np.int64],
     queries: tuple[int, ...],
 ) -> list[Finding]:
-    found = []
+    found = [warning("target", text) for text in case.opened.cautions]
     if session.ended is not None:
         everybody = len(case.enrolled.names)
         text = f"{session.ended}. {count(len(kept), 'person', 'people')} of {everybody} and {queries[-1]} questions for"

@@ -99,6 +99,8 @@ class OpenedTarget:
     """Of everything that decides what is asked and how; the values of headers are not in it."""
     encoder: str | None = None
     """Of a built-in target: no judge may be the same."""
+    cautions: tuple[str, ...] = ()
+    """What a result says of it as warnings."""
 
 
 @runtime_checkable

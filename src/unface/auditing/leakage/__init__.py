@@ -149,7 +149,7 @@ def _control(controls: Controls) -> list[Finding]:
             text=(
                 f"with identities shuffled among images {first.probe} still links {percent(first.tar.value)} "
                 f"{interval(first.tar.low, first.tar.high)} of pairs where chance is {percent(first.chance)}; "
-                "scores depend on something other than identity, so no number here can be trusted"
+                "a probe or the pipeline is at fault, so no number here can be trusted"
             ),
         )
     ]

@@ -78,7 +78,7 @@ def _control_table(result: AuditResult) -> Table:
         )
         for point in result.controls.shuffled_identities
     ]
-    return table("Identities shuffled among images", ("probe", "k", "FAR", "TAR", "chance", "outcome"), rows)
+    return table("Self-test: identities shuffled among images", ("probe", "k", "FAR", "TAR", "chance", "outcome"), rows)
 
 
 def _worst_at(result: AuditResult, far: float) -> Table:
