@@ -109,18 +109,18 @@ def test_vectors_without_pictures_are_translated_and_nothing_else(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "names"),
     [
-        (("--judge", "arcface-mbf"), "--judge arcface-mbf: is the attacked encoder, and would judge itself"),
-        (("--attack", "nbnet"), "attack 'nbnet' is not known; choose from alsuv"),
-        (("--attack", "alsuv:best"), "alsuv: no preset 'best'; choose from pool, paper, alsuv"),
-        (("--attack", "translate:decode"), "needs a recogniser of the attacker's own"),
-        (("--projection", "other.safetensors"), "projection: fitted in 'sface'"),
-        (("--prior", "small.pt"), "shows arcface-mbf a face of 12 px, at least 19 are needed"),
+        (("--judge", "arcface-mbf"), ["--judge arcface-mbf: "]),
+        (("--attack", "nbnet"), ["'nbnet'", "alsuv"]),
+        (("--attack", "alsuv:best"), ["alsuv: ", "'best'", "pool, paper, alsuv"]),
+        (("--attack", "translate:decode"), ["recogniser"]),
+        (("--projection", "other.safetensors"), ["projection: ", "'sface'"]),
+        (("--prior", "small.pt"), ["arcface-mbf", "12 px", "19"]),
     ],
 )
 def test_bad_input_ends_in_one_line_before_anything_is_encoded(
-    people: Path, tmp_path: Path, options: tuple[str, str], said: str
+    people: Path, tmp_path: Path, options: tuple[str, str], names: list[str]
 ) -> None:
     space = Space("sface", "ab" * 32, 512, normalised=True)
     replace(RandomSubspace(rank=3).fit(np.eye(512)).projection_, space=space).save(tmp_path / "other.safetensors")
@@ -128,8 +128,7 @@ def test_bad_input_ends_in_one_line_before_anything_is_encoded(
     name, value = options
     given = tmp_path / value.replace(".pt", ".safetensors") if "." in value else value
     done = invert(people, tmp_path / "out", name, given)
-    assert (done.code, done.err.count("\n")) == (1, 1), done.err
-    assert said in done.err
+    require_refusal(done, ..., ..., *names)
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
