@@ -14,7 +14,7 @@ from unface import tar_at_far, verification, verify
 from unface.metrics import eer
 
 RATES = (0.0, 1e-3, 0.01, 0.07, 0.3, 0.5, 0.99, 1.0)
-PATCHED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PATCHED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def with_mated(crowd: Crowd) -> Crowd:
