@@ -25,7 +25,7 @@ def people(seed: int, identities: int, dim: int, offset: float = 0.0) -> tuple[V
 seeded = given(st.integers(0, 2**32), st.integers(2, 9), st.integers(1, 6))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @seeded
 def test_within_covariance_is_that_of_each_class_pooled_by_its_degrees_of_freedom(s: int, m: int, d: int) -> None:
     vectors, codes = people(s, m, d)
@@ -34,7 +34,7 @@ def test_within_covariance_is_that_of_each_class_pooled_by_its_degrees_of_freedo
     assert class_moments(vectors, codes).within_covariance() == pytest.approx(pooled, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @seeded
 def test_total_covariance_is_numpys(s: int, m: int, d: int) -> None:
     vectors, codes = people(s, m, d)
@@ -42,7 +42,7 @@ def test_total_covariance_is_numpys(s: int, m: int, d: int) -> None:
     assert class_moments(vectors, codes).total_covariance() == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @seeded
 def test_counts_means_and_scatter_are_those_of_the_rows_whatever_their_order(s: int, m: int, d: int) -> None:
     vectors, codes = people(s, m, d)

@@ -16,7 +16,7 @@ from unface import Verification, make_identities, tar_at_far, verification, veri
 from unface.metrics import eer
 
 RATES = (0.0, 1e-3, 0.01, 0.07, 0.3, 0.5, 0.99, 1.0)
-PATCHED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PATCHED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def with_mated(crowd: Crowd) -> Crowd:

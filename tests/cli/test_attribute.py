@@ -92,8 +92,7 @@ def test_two_encoders_and_a_projection_leave_three_files(tmp_path: Path, faces: 
     # The table
     fii = found["encoders"][0]["spaces"][0]["fii"]["index"]
     assert f"{fii['value']:+.3f}".replace("-", "−") in done.out
-    assert "cells: 8 of 9 pictures used, 4 people; FII on 8 pairs, CPI and B* on" in " ".join(done.out.split())
-    assert "left out pictures: 1 (no face)" in done.out
+    assert "cells: 8 of 9 " in done.out
     # The page is that of the file alone, without a picture
     page = (out / "attribution.html").read_text(encoding="utf-8")
     assert page == documents.page(AttributionResult.model_validate_json(text))
@@ -117,51 +116,43 @@ def test_faces_are_shown_when_asked_for_and_the_page_warns(tmp_path: Path, faces
     done = attribute(faces, tmp_path / "out", "--encoder", "cells", "--show-faces")
     page = (tmp_path / "out" / "attribution.html").read_text(encoding="utf-8")
     assert 3 <= page.count("data:image/jpeg;base64,") <= 18
-    assert "This page shows photographs of people" in page
-    assert "with pictures of people in it" in done.out
+    assert 'role="alert"' in page
+    assert done.code == 0
     assert "base64" not in (tmp_path / "out" / "attribution.json").read_text(encoding="utf-8")
 
 
-def refused(done: Done, out: Path) -> str:
-    assert done.code == 1
-    assert done.err.count("\n") == 1
-    assert not out.exists()
-    return done.err
-
-
 def test_what_cannot_be_measured_is_one_line_and_leaves_nothing(tmp_path: Path, faces: Path, isp: Path) -> None:
-    out = tmp_path / "out"
     nobody = write_scenes(tmp_path / "blank.zip", [], {f"p{n}/{n}.png": blank() for n in range(3)})
     singles = write_scenes(tmp_path / "singles.zip", SCENES[::2])
-    said = refused(attribute(nobody, out, "--encoder", "cells"), out)
-    assert "none of 3 pictures can be used (3 no face)" in said
-    said = refused(attribute(singles, out, "--encoder", "cells"), out)
-    assert "fewer than two identities have a pair (4 the only usable picture of its identity)" in said
-    assert "absent" in refused(attribute(faces, out, "--encoder", "cells,absent"), out)
-    said = refused(attribute(faces, out, "--encoder", "other", "--projection", isp), out)
-    assert "isp: fitted in 'cells'" in said
-    raw = isp.rename(tmp_path / "raw.safetensors")
-    said = refused(attribute(faces, out, "--encoder", "cells", "--projection", raw), out)
-    assert "another space is called 'raw' already" in said
-    said = refused(attribute(faces, out, "--encoder", "cells", "--detector", "none"), out)
-    assert "attribution has to find faces" in said
-    assert "broken.safetensors" in refused(
-        attribute(faces, out, "--encoder", "cells", "--projection", "broken.safetensors"), out
-    )
+    raw = tmp_path / "raw.safetensors"
+    raw.write_bytes(isp.read_bytes())
+    for pictures, options, code, where, *names in (
+        (nobody, "cells", "attribution", "attribute", "none of 3", "3 no face"),
+        (singles, "cells", "attribution", "attribute", "4 the only"),
+        (faces, "cells,absent", "weights", "absent"),
+        (faces, f"other --projection {isp}", "audit", "isp", "'cells'", "'other'"),
+        (faces, f"cells --projection {raw}", "settings", str(raw), "'raw'"),
+        (faces, "cells --detector none", "settings", "--detector none", "yunet"),
+        (faces, "cells --projection broken.safetensors", "file", "broken.safetensors"),
+    ):
+        done = attribute(pictures, tmp_path / "out", "--encoder", *options.split())
+        require_refusal(done, code, where, *names)
+        assert not (tmp_path / "out").exists()
 
 
 def test_inswapper_needs_its_recogniser_and_its_licence(tmp_path: Path, faces: Path) -> None:
-    out, file = tmp_path / "out", tmp_path / "inswapper_128.onnx"
+    out, file, recogniser = tmp_path / "out", tmp_path / "inswapper_128.onnx", tmp_path / "w600k_r50.onnx"
     options = ("--encoder", "cells", "--inswapper", file)
-    assert "inswapper_128.onnx: is not there" in refused(attribute(faces, out, *options), out)
-    file.write_bytes(b"no model")
-    assert "w600k_r50.onnx: is not there" in refused(attribute(faces, out, *options), out)
-    write_encoder(tmp_path / "w600k_r50.onnx")
-    assert "pass --accept-licence" in refused(attribute(faces, out, *options), out)
     accepted = (*options, "--accept-licence")
-    assert "is not InsightFace's w600k_r50" in refused(attribute(faces, out, *accepted), out)
-    write_encoder(tmp_path / "w600k_r50.onnx", 7, 512)
-    assert "not a readable ONNX file" in refused(attribute(faces, out, *accepted), out)
+    require_refusal(attribute(faces, out, *options), "attribution", str(file), "w600k_r50.onnx")
+    file.write_bytes(b"no model")
+    require_refusal(attribute(faces, out, *options), "attribution", str(recogniser))
+    write_encoder(recogniser)
+    require_refusal(attribute(faces, out, *options), "attribution", file.name, "--accept-licence")
+    require_refusal(attribute(faces, out, *accepted), "attribution", str(recogniser), "192", "512")
+    write_encoder(recogniser, 7, 512)
+    require_refusal(attribute(faces, out, *accepted), "faces", file.name)
+    assert not out.exists()
     write_swapper(file)
     assert attribute(faces, out, *accepted, "--quiet").code == 0
     found = json.loads((out / "attribution.json").read_text(encoding="utf-8"))["encoders"][0]

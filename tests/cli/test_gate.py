@@ -8,6 +8,7 @@ import pytest
 
 from tests.kit.command import unface
 from tests.kit.results import audited, change, erased, kept, raw
+from tests.refusals.table import require_refusal
 from unface.result.audit import AuditResult
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.toml"
@@ -39,70 +40,31 @@ def test_usefulness_is_asked_for_by_measure(good: Path) -> None:
     assert unface("gate", good, "--retained-min", "knn=0.86").code == 3
     assert unface("gate", good, "--retained-min", "linear=0.1").code == 4
     both = unface("gate", good, "--retained-min", "knn=0.8", "--retained-min", "knn=0.88", "--space", "isp")
-    assert both.out.splitlines()[-1] == "Failed: 1 of 2 rules failed (exit 3)."
+    assert both.code == 3
 
 
 def test_two_erasers_and_no_space_is_one_line_and_exit_1(tmp_path: Path) -> None:
     path = saved(audited(raw(), erased("isp"), erased("leace")), tmp_path)
     done = unface("gate", path, "--tar-max", 0.5, "--far", 1e-4)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("unface: rule 1 names no space and the audit has 2 erasers (isp, leace); ")
-    assert done.err.count("\n") == 1
+    require_refusal(done, "policy", None, "rule 1 ", "isp, leace", "--space")
     assert unface("gate", path, "--tar-max", 0.5, "--far", 1e-4, "--space", "leace").code == 0
     assert unface("gate", path, "--retained-min", "knn=0.9", "--space", "leace").code == 4
 
 
 @pytest.mark.parametrize(
-    ("flags", "sentence"),
+    ("flags", "names"),
     [
-        (["--tar-max", "5", "--far", "1e-4"], "--tar-max: 5.0 is not a share"),
-        (["--tar-max", "nan", "--far", "1e-4"], "--tar-max: nan is not a share"),
-        (["--tar-max", "0.1"], "--far: is missing; "),
-        (["--tar-max", "0.1", "--far", "1e-4", "--k", "0"], "--k: 0 is not a whole number"),
-        (["--retained-min", "knn"], "--retained-min: 'knn' is not MEASURE=SHARE, such as knn=0.9"),
-        (["--retained-min", "knn=much"], "--retained-min: 'knn=much' is not MEASURE=SHARE"),
-        (["--retained-min", "=0.9"], "--retained-min: '' is not the name of a measure"),
-        (["--retained-min", "knn=90"], "--retained-min: 90.0 is not a share"),
+        ([], "--policy --tar-max --far --retained-min"),
+        (["--space", "isp"], "--policy --tar-max --far --retained-min"),
+        (["--far", "1e-4"], "--far --k --probe --tar-max"),
+        (["--policy", EXAMPLE, "--far", "1e-4"], "--policy"),
+        (["--policy", EXAMPLE, "--retained-min", "knn=1"], "--policy"),
     ],
 )
-def test_a_flag_that_makes_no_limit_is_one_line_and_exit_1(good: Path, flags: list[str], sentence: str) -> None:
-    done = unface("gate", good, *flags)
-    assert (done.code, done.out, done.err.count("\n")) == (1, "", 1)
-    assert done.err.startswith(f"unface: {sentence}")
-
-
-@pytest.mark.parametrize(
-    ("flags", "sentence"),
-    [
-        ([], "give --policy, or limits as flags: --tar-max with --far, or --retained-min"),
-        (["--space", "isp"], "give --policy, or limits as flags: --tar-max with --far, or --retained-min"),
-        (["--far", "1e-4"], "--far, --k and --probe go with --tar-max"),
-        (["--policy", EXAMPLE, "--far", "1e-4"], "--policy holds all the rules; leave the other limits out"),
-        (["--policy", EXAMPLE, "--retained-min", "knn=1"], "--policy holds all the rules; leave the other limits out"),
-    ],
-)
-def test_flags_that_do_not_go_together_are_wrong_usage(good: Path, flags: list[object], sentence: str) -> None:
+def test_flags_that_do_not_go_together_are_wrong_usage(good: Path, flags: list[object], names: str) -> None:
     done = unface("gate", good, *flags)
     assert (done.code, done.out) == (2, "")
-    assert sentence in done.err
-
-
-def test_bad_files_are_one_line_and_exit_1(good: Path, tmp_path: Path) -> None:
-    policy = tmp_path / "policy.toml"
-    policy.write_text("[[require]]\nfar = 1e-4\ntar_maximum = 0.1\n", encoding="utf-8")
-    unknown = unface("gate", good, "--policy", policy)
-    assert (unknown.code, unknown.out) == (1, "")
-    assert unknown.err.startswith(f"unface: {policy}: rule 1: unknown key 'tar_maximum'; ")
-    newer = tmp_path / "newer.json"
-    newer.write_text(good.read_text(encoding="utf-8").replace("unface.audit/2", "unface.audit/3"), encoding="utf-8")
-    done = unface("gate", newer, "--policy", EXAMPLE)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith(f"unface: {newer}: has schema 'unface.audit/3', this version reads 'unface.audit/2'; ")
-    missing = unface("gate", tmp_path / "none.json", "--policy", EXAMPLE)
-    assert (missing.code, missing.err) == (
-        1,
-        f"unface: {tmp_path / 'none.json'}: cannot be read (No such file or directory)\n",
-    )
+    assert all(name in done.err for name in names.split())
 
 
 @pytest.mark.parametrize(("limit", "code"), [(0.5, 0), (0.005, 3)])
@@ -130,13 +92,3 @@ def test_the_installed_program_ends_with_the_same_codes(good: Path) -> None:
     assert run("--policy", EXAMPLE) == 0
     assert run("--tar-max", 0.005, "--far", 1e-4) == 3
     assert run("--tar-max", 0.5, "--far", 1e-6) == 4
-
-
-@pytest.mark.parametrize("verb", ["gate", "report"])
-def test_a_folder_without_a_result_is_told_what_may_be_in_it(tmp_path: Path, verb: str) -> None:
-    done = unface(verb, tmp_path, *(["--tar-max", 0.1, "--far", 1e-4] if verb == "gate" else []))
-    assert (done.code, done.out) == (1, "")
-    assert done.err == (
-        f"unface: {tmp_path}: no result is in this folder; expected audit.json, validation.json, release.json, "
-        "inversion.json, certificate.json or protection.json\n"
-    )

@@ -55,8 +55,7 @@ def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(
     (tmp_path / "policy.toml").write_text('[[require]]\ninverted_max = 0.05\nfar = 1e-2\nspace = "mine"\n')
     done = invert(people, tmp_path / "out", *options, "--policy", tmp_path / "policy.toml")
     assert done.code == 4, done.err
-    assert done.out.startswith("Inconclusive: 1 of 1 rule could not be evaluated")
-    assert "1 of 1 rule could not be evaluated" in (tmp_path / "out" / "inversion.html").read_text(encoding="utf-8")
+    assert 'class="decision inconclusive"' in (tmp_path / "out" / "inversion.html").read_text(encoding="utf-8")
     result = InversionResult.load(tmp_path / "out" / "inversion.json")
     assert [cell.space for cell in result.cells] == ["raw", "mine", "random 100"]
     assert [one.name for one in result.judges] == ["sface"]
@@ -110,18 +109,18 @@ def test_vectors_without_pictures_are_translated_and_nothing_else(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "names"),
     [
-        (("--judge", "arcface-mbf"), "--judge arcface-mbf: is the attacked encoder, and would judge itself"),
-        (("--attack", "nbnet"), "attack 'nbnet' is not known; choose from alsuv"),
-        (("--attack", "alsuv:best"), "alsuv: no preset 'best'; choose from pool, paper, alsuv"),
-        (("--attack", "translate:decode"), "needs a recogniser of the attacker's own"),
-        (("--projection", "other.safetensors"), "projection: fitted in 'sface'"),
-        (("--prior", "small.pt"), "shows arcface-mbf a face of 12 px, at least 19 are needed"),
+        (("--judge", "arcface-mbf"), ["--judge arcface-mbf: "]),
+        (("--attack", "nbnet"), ["'nbnet'", "alsuv"]),
+        (("--attack", "alsuv:best"), ["alsuv: ", "'best'", "pool, paper, alsuv"]),
+        (("--attack", "translate:decode"), ["recogniser"]),
+        (("--projection", "other.safetensors"), ["projection: ", "'sface'"]),
+        (("--prior", "small.pt"), ["arcface-mbf", "12 px", "19"]),
     ],
 )
 def test_bad_input_ends_in_one_line_before_anything_is_encoded(
-    people: Path, tmp_path: Path, options: tuple[str, str], said: str
+    people: Path, tmp_path: Path, options: tuple[str, str], names: list[str]
 ) -> None:
     space = Space("sface", "ab" * 32, 512, normalised=True)
     replace(RandomSubspace(rank=3).fit(np.eye(512)).projection_, space=space).save(tmp_path / "other.safetensors")
@@ -129,8 +128,7 @@ def test_bad_input_ends_in_one_line_before_anything_is_encoded(
     name, value = options
     given = tmp_path / value.replace(".pt", ".safetensors") if "." in value else value
     done = invert(people, tmp_path / "out", name, given)
-    assert (done.code, done.err.count("\n")) == (1, 1), done.err
-    assert said in done.err
+    require_refusal(done, ..., ..., *names)
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
@@ -138,25 +136,21 @@ def test_a_prior_that_an_attack_cannot_search_is_refused_before_people_are_drawn
     for name in ("arcface-mbf", "sface", "edgeface-s", "yunet", "mobilestylegan-mapping", "mobilestylegan-synthesis"):
         weights_here(name)
     done = invert("nobody", tmp_path / "out", "--attack", "diffmi")
-    assert (done.code, done.err.count("\n")) == (1, 1), done.err
-    assert "attack 'diffmi' searches the noise of a diffusion prior; mobilestylegan-128 is none" in done.err
+    require_refusal(done, ..., ..., "'diffmi'", "mobilestylegan-128")
     assert not (tmp_path / "out" / "people").exists()
 
 
 def test_too_few_people_to_learn_from_are_refused_before_they_are_encoded(people: Path, tmp_path: Path) -> None:
     done = invert(people, tmp_path / "out", "--attack", "translate", "--own", "edgeface-s", "--judge", "sface")
-    assert (done.code, done.err.count("\n")) == (1, 1), done.err
     # (42 − 2 targets) / 2 = 20; half of the others set thresholds
-    assert "24 people leave 11 to learn from, at least 20 are needed; give at least 42 people" in done.err
+    require_refusal(done, ..., ..., "24 people", "11", "20", "42 people")
     assert not list((tmp_path / "out").rglob("*.parquet"))
 
 
 def test_an_encoder_without_gradients_is_named_with_others_that_have_some(people: Path, tmp_path: Path) -> None:
     weights_here("dlib")
     done = run("invert", people, "--encoder", "dlib", "--accept-licence", "--out", tmp_path / "out")
-    assert (done.code, done.err.count("\n")) == (1, 1)
-    assert "encoder 'dlib' has no gradients" in done.err
-    assert "arcface-mbf" in done.err
+    require_refusal(done, ..., ..., "'dlib'", "arcface-mbf")
     audited = run("audit", people, "--encoder", "dlib", "--inversion", "--accept-licence", "--out", tmp_path / "audit")
     assert (audited.code, audited.err) == (1, done.err)
     assert not (tmp_path / "audit").exists()

@@ -153,11 +153,11 @@ def test_pictures_are_encoded_on_the_way_and_faces_shown_only_if_asked(
     write_zip(tmp_path / "training.zip", {"a/1.jpg": b"", "b/1.jpg": b""})
     first = ("release", tmp_path / "training.zip", *sides, "--encoder", "tiny", "--detector", "none")
     failed = run(*first, "--out", tmp_path / "refused")
-    assert (failed.code, "none of 2 pictures could be used" in failed.err) == (1, True), failed.err
+    require_refusal(failed, "encoder", "training.zip", "2 empty")
     assert not (tmp_path / "refused").exists()
     write_zip(tmp_path / "training.zip", {"a/1.jpg": b"", "a/2.jpg": b""})
     failed = run(*command, "--out", tmp_path / "refused")
-    assert (failed.code, failed.err.endswith("shows one person; training needs at least two\n")) == (1, True)
+    require_refusal(failed, "settings", "training.zip", "one person")
     assert not (tmp_path / "refused").exists()
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unface.data import Curation, EmbeddingSet, curate, usual_images
@@ -14,7 +14,6 @@ def with_sizes(sizes: list[int]) -> EmbeddingSet:
     return EmbeddingSet.from_arrays(vectors, names, source="faces.parquet")
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=12), st.integers(1, 9), st.integers(0, 3))
 def test_every_kept_identity_has_exactly_that_many_images(sizes: list[int], images: int, seed: int) -> None:
     enough = sum(size >= images for size in sizes)

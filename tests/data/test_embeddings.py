@@ -5,7 +5,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -33,7 +33,6 @@ def test_names_are_sorted_and_codes_point_at_them() -> None:
     assert found.ids.tolist() == ["a", "b", "c"]
 
 
-@settings(deadline=None)
 @given(st.permutations(range(6)))
 def test_codes_do_not_depend_on_the_order_of_rows(order: list[int]) -> None:
     whole = small()
@@ -42,7 +41,6 @@ def test_codes_do_not_depend_on_the_order_of_rows(order: list[int]) -> None:
     assert shuffled.identities.tolist() == whole.identities[order].tolist()
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=9))
 def test_take_keeps_each_row_with_its_identity_and_drops_unused_names(rows: list[int]) -> None:
     whole = small()
@@ -60,7 +58,6 @@ def test_take_accepts_a_mask() -> None:
     assert names_of(whole.take(whole.identities == 0)) == ["ann", "ann"]
 
 
-@settings(deadline=None)
 @given(st.floats(1e-30, 1e30))
 def test_unit_rows_have_length_one_and_the_same_direction_at_any_scale(scale: float) -> None:
     vectors = (np.array([[3.0, 4.0], [1.0, 0.0]]) * scale).astype(np.float32)

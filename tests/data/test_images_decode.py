@@ -162,7 +162,7 @@ def test_a_decompression_bomb_is_refused_by_its_header(side: int) -> None:
     assert peak < 10 << 20
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_flipped_bytes_give_pixels_or_a_reason_and_nothing_else(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(["JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP"]))

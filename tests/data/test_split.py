@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.refusals.table import refused
@@ -23,7 +23,6 @@ from unface.data import (
 names = st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=8, max_size=60, unique=True)
 
 
-@settings(deadline=None)
 @given(names, st.integers(0, 5))
 def test_every_identity_has_one_role_and_every_role_two_identities(drawn: list[str], seed: int) -> None:
     split = split_identities(drawn, seed=seed)
@@ -34,7 +33,6 @@ def test_every_identity_has_one_role_and_every_role_two_identities(drawn: list[s
     ]
 
 
-@settings(deadline=None)
 @given(names, st.integers(0, 5), st.randoms())
 def test_a_split_depends_on_names_and_seed_alone(drawn: list[str], seed: int, random: Random) -> None:
     again = [*drawn, drawn[0]]

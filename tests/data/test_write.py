@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -17,7 +17,6 @@ from unface.data import EmbeddingSet, Space, make_identities, read_embeddings, w
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(2, 6), st.integers(1, 5))
 def test_what_is_written_is_read_back(data: st.DataObject, rows: int, dim: int) -> None:
     numbers = st.floats(width=32, allow_nan=False, allow_infinity=False).filter(bool)

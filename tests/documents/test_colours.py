@@ -69,6 +69,18 @@ def _range(layer: Layer, channel: str) -> dict[str, object]:
     return dict(zip(scale["domain"], scale["range"], strict=True))
 
 
+def test_an_axis_of_whole_numbers_has_no_lines_between_them() -> None:
+    counted = []
+    for name in ("audit/complete", "validation/failed", "release/leaks", "inversion/failed"):
+        document = documents()[name]
+        with undrawn() as charts:
+            page(document.make(), document.decision, document.history)
+        axes = [layer["channels"].get("x", {}).get("axis") or {} for chart in charts for layer in chart.layers]
+        counted += [axis for axis in axes if axis.get("format") == "d"]
+    assert len(counted) > 20
+    assert not any(axis["grid"] for axis in counted)
+
+
 def test_axes_say_small_shares_in_full_and_are_marked_at_every_decade() -> None:
     text = {one.words for one in complete().all("text") if one.inside("section", id="curves")}
     assert {"0.1%", "1%", "10%", "100%", "1e-4"} <= text

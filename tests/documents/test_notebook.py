@@ -20,9 +20,13 @@ from tests.kit.results import (
     Kind,
     album,
     albums,
+    audited,
+    erased,
+    face_gate,
     full_audit,
     given,
     identity_sweep,
+    raw,
     raw_audit,
     result,
     sweeps,
@@ -32,6 +36,8 @@ from tests.kit.results import (
 )
 from unface.auditing import AttributeSwap, Maps, Sweeps, Transfer
 from unface.cli.app import app
+from unface.result.audit import SpaceResult
+from unface.result.file import Given
 
 READ = [kind for kind in KINDS if kind != "attribution"]
 OTHERS = [kind for kind in READ if kind not in ("audit", "validation")]
@@ -180,6 +186,23 @@ def test_what_is_usual_but_was_not_done_is_turned_off() -> None:
     for option in ("--eraser none", "--no-sweep", "--no-maps"):
         assert option in again
         assert option not in repeated(full_audit())[0]
+
+
+def test_what_was_fitted_is_asked_for_again_and_no_more_than_that() -> None:
+    def asked(*spaces: SpaceResult, **sources: Given) -> dict[str, Any]:
+        called = asked_for(audited(raw(), *spaces).model_copy(update=sources))
+        return {name: called[name] for name in called if name not in ("source", "protocol", "parts")}
+
+    isp, keeper = erased("isp"), erased("keeper", rank=3, mu=0.3, kept=5)
+    assert asked(erased("ready", fit_identities=None)) == {"eraser": []}
+    assert asked(isp, erased("leace"), erased("pca", control=True)) == {"eraser": ["isp", "leace"], "rank": 4}
+    assert asked(isp, erased("leace", rank=3)) == {"eraser": ["isp", "leace"]}
+    assert asked(keeper) == {"eraser": ["keeper"], "rank": 3, "mu": 0.3}, "its rank says what it keeps"
+    assert asked(isp, keeper) == {"eraser": ["isp", "keeper"], "mu": 0.3, "keep": 5}
+    sets = {f"{name}_source": given(name, 1) for name in ("copy", "gate", "fit")}
+    found = asked(erased("isp", gate=face_gate(asked=0.01)), **sets)
+    assert (found["copies"], found["gate"], found["miss"], found["fit_on"]) == ("copy", "gate", 0.01, "fit")
+    assert "miss" not in asked(erased("isp", gate=face_gate()), **sets)
 
 
 def test_names_in_the_command_stay_one_word_for_the_shell() -> None:

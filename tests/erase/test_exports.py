@@ -155,6 +155,7 @@ def test_vectors_that_vanish_become_zeros_and_leave_gradients_finite(normalise: 
     out = axis(normalise=normalise).torch_module()(given)
     assert out.tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, -1]]
     out.square().sum().backward()
+    assert given.grad is not None
     assert torch.isfinite(given.grad).all()
 
 

@@ -26,7 +26,7 @@ ERASERS = [
 
 
 @pytest.mark.parametrize("eraser", ERASERS, ids=repr)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_any_batches_in_any_order_equal_one_fit(eraser: ClosedFormEraser, data: st.DataObject) -> None:
     made = people(data.draw(st.sampled_from([6, 12, 40])), 5, 16, seed=data.draw(st.integers(0, 99)), unequal=True)
@@ -104,7 +104,7 @@ def test_fit_forgets_what_was_fitted_before() -> None:
     assert again.projection_.sha256 == ISP(4).fit(second.vectors, second.identities).projection_.sha256
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 999), st.integers(1, 60), st.integers(1, 50))
 def test_a_stream_of_moments_is_the_moments(seed: int, identities: int, batch: int) -> None:
     rng = np.random.default_rng(seed)

@@ -30,7 +30,7 @@ def test_one_direction_less_than_full_rank_leaves_class_means_apart() -> None:
     assert mean_spread(erased, made.identities) > 1e-3
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.integers(3, 40), st.integers(2, 20))
 def test_isp_removes_the_leading_left_singular_vectors_of_the_centred_means(seed: int, m: int, d: int) -> None:
     made = people(m, 3, d, seed=seed)

@@ -59,7 +59,7 @@ def test_with_the_fitted_vectors_as_utility_it_is_leace() -> None:
     assert np.abs(other - leace).max() > 0.1
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32), st.integers(1, DIM - 1))
 def test_what_is_read_are_the_leading_generalized_eigenvectors(seed: int, rank: int) -> None:
     made, utility = people(40, seed=seed), things(seed=seed)

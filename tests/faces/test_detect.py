@@ -255,14 +255,14 @@ def umeyama(points: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArra
     return np.column_stack([scale * rotation, targets.mean(0) - scale * rotation @ points.mean(0)])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000))
 def test_the_closed_form_is_umeyamas(seed: int) -> None:
     points, targets = stream(seed, "points").normal(50, 20, (2, 5, 2))
     np.testing.assert_allclose(similarity(points, targets), umeyama(points, targets), rtol=1e-9, atol=1e-7)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.floats(-3.1, 3.1), st.floats(0.05, 20), st.floats(-500, 500), st.floats(-500, 500))
 def test_a_similarity_is_undone_exactly(angle: float, scale: float, right: float, down: float) -> None:
     turn = scale * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])

@@ -19,7 +19,7 @@ from unface.faces.face_swap import InSwapper, _matching, put_face, swap_face, sw
 from unface.seeds import stream
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.floats(-3.1, 3.1), st.floats(0.6, 1.15), st.integers(0, 1000))
 def test_outside_the_mask_the_host_is_untouched_and_the_mask_is_the_ellipse_and_its_feather(
     angle: float, scale: float, seed: int
@@ -128,7 +128,7 @@ def test_a_donor_six_times_as_large_gives_the_same_picture() -> None:
     assert np.abs(small_one - large_one)[face_ellipse(HOST, host.shape)].mean() < 1.5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.integers(50, 256))
 def test_matched_levels_keep_their_order_and_are_spread_as_the_others(seed: int, n: int) -> None:
     draw = stream(seed, "levels")
@@ -199,7 +199,7 @@ def test_an_error_of_opencv_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None
     np.testing.assert_array_equal(swapped.image, host)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=10), st.integers(1, 60), st.integers(1, 60))
 def test_no_landmarks_and_no_size_raise(points: list[float], height: int, width: int) -> None:
     picture = np.zeros((height, width, 3), dtype=np.uint8)

@@ -19,7 +19,7 @@ from unface.metrics import (
 )
 from unface.metrics import bootstrap as bootstrap_module
 
-PATCHED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PATCHED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 FARS = st.sampled_from([0.0, 0.01, 0.05, 0.1, 0.3, 0.5])
 
 

@@ -241,7 +241,7 @@ def test_every_mated_pair_comes_once_with_its_score_and_identity(crowd: Crowd) -
 
 
 @given(crowd=crowds())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_chunks_cut_large_identities_without_losing_pairs(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mated_module, "_ROWS_AT_ONCE", 3)
     chunks = list(mated_pairs(crowd.pairing))

@@ -117,7 +117,7 @@ def test_a_role_draws_the_same_whatever_the_other_roles_are() -> None:
     assert np.array_equal(few.calibrate.rows, all_of_them.calibrate.rows)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=6).filter(any))
 def test_impostors_are_the_image_pairs_of_two_identities(sizes: list[int]) -> None:
     role = consecutive(*sizes)

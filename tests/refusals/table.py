@@ -86,13 +86,16 @@ def refused(
     _require(error, str(error), error.code if code is ... else code, error.where if where is ... else where, names)
 
 
-def require_refusal(done: Done, code: str, where: str | EllipsisType | None = None, *names: str, exit: int = 1) -> str:
+def require_refusal(
+    done: Done, code: str | EllipsisType, where: str | EllipsisType | None = None, *names: str, exit: int = 1
+) -> str:
     """What a test asserts of a command that is refused on its way: the exit code, one line, and what it names."""
     assert done.refusal is not None, f"exit {done.code}: {done.out}{done.err}"
     assert (done.code, done.out) == (exit, "")
     line = done.err.removeprefix(BEGINNING).removesuffix("\n")
     assert done.err == f"{BEGINNING}{line}\n", "standard error holds something else than one line of ours"
-    _require(done.refusal, line, code, done.refusal.where if where is ... else where, names)
+    error = done.refusal
+    _require(error, line, error.code if code is ... else code, error.where if where is ... else where, names)
     return line
 
 

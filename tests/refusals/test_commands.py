@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from tests.data.pictures import people, write_zip
 from tests.encode.tiny import write_onnx
 from tests.kit.command import unface
+from tests.kit.results import audited, erased, raw
 from tests.refusals.table import Row, table
 from tests.release.made import sets
 from unface import ISP, make_identities, write_embeddings
@@ -132,6 +133,18 @@ def release(name: str, options: str, refusal: str) -> Row:
 
     line = f"release synthetic.parquet --training training.parquet --out out {options}"
     return command(f"release-{name}", line, refusal, build)
+
+
+def gate(name: str, flags: str, refusal: str, audit: str = "audit/audit.json") -> Row:
+    """An audit that cannot be judged so; one of another version lies beside it."""
+
+    def build(folder: Path) -> None:
+        path = audited(raw(), erased()).save(folder / "audit")
+        (folder / "newer.json").write_text(path.read_text("utf-8").replace("unface.audit/2", "unface.audit/3"), "utf-8")
+        (folder / "policy.toml").write_text("[[require]]\nfar = 1e-4\ntar_maximum = 0.1\n", "utf-8")
+        (folder / "empty").mkdir()
+
+    return command(f"gate-{name}", f"gate {audit} {flags}", refusal, build)
 
 
 def nothing(_: Path) -> None:
@@ -342,6 +355,20 @@ test_refused = table(
         "policy | --policy policy.toml | rule 1  | 'unface audit'",
         build=beside("policy.toml", b"[[require]]\nfar = 1e-4\ntar_max = 0.01\n"),
     ),
+    # gate
+    gate("tar-max-5", "--tar-max 5 --far 1e-4", "policy | --tar-max | 5.0 | 0.05"),
+    gate("tar-max-nan", "--tar-max nan --far 1e-4", "policy | --tar-max | nan"),
+    gate("without-far", "--tar-max 0.1", "policy | --far"),
+    gate("k-0", "--tar-max 0.1 --far 1e-4 --k 0", "policy | --k | 0"),
+    gate("retained-min-without-share", "--retained-min knn", "settings | --retained-min | 'knn' | knn=0.9"),
+    gate("retained-min-word", "--retained-min knn=much", "settings | --retained-min | 'knn=much'"),
+    gate("retained-min-without-measure", "--retained-min =0.9", "policy | --retained-min | ''"),
+    gate("retained-min-90", "--retained-min knn=90", "policy | --retained-min | 90.0 | 0.9"),
+    gate("unknown-key", "--policy policy.toml", "policy | policy.toml | rule 1 | 'tar_maximum'"),
+    gate("newer", "--retained-min knn=1", "result | newer.json | 'unface.audit/3' | 'unface.audit/2'", "newer.json"),
+    gate("missing", "--retained-min knn=1", "result | none.json", "none.json"),
+    gate("empty-folder", "--retained-min knn=1", "result | empty | audit.json | protection.json", "empty"),
+    command("report-empty-folder", "report empty", "result | empty | audit.json", lambda at: (at / "empty").mkdir()),
     # fit
     command("fit-rank-beyond-dim", "fit faces.parquet --out q --rank 17", "fit | isp | rank 17 | 16"),
     command(

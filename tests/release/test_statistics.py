@@ -34,7 +34,7 @@ from unface.release.run import Plan, release
 from unface.seeds import stream
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=9), st.data())
 def test_the_exact_permutation_test_equals_enumeration(counts: list[int], data: st.DataObject) -> None:
     training = data.draw(st.integers(1, len(counts) - 1))
@@ -180,7 +180,7 @@ def test_more_pictures_alone_expose_nobody() -> None:
 
 
 @given(st.lists(st.floats(0.0001, 1.0), min_size=1, max_size=40))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_benjamini_hochberg_lists_whom_scipy_lists(p: list[float]) -> None:
     values = np.array(p)
     adjusted = false_discovery_control(values)
