@@ -124,15 +124,19 @@ def folder(people: int, each: int) -> ImageSet:
 
 def test_too_few_people_to_set_a_threshold_with_are_refused_before_anybody_is_enrolled() -> None:
     """25 people with a picture each make 300 pairs, 3 of them above the threshold of 0.01."""
-    with refused("validation", "--queries", "holds 72", "least 73", "that 25"):
-        require_enough_to_ask_with(folder(72, 1), None, 500, 1e-2)
-    require_enough_to_ask_with(folder(73, 1), None, 500, 1e-2)
+    with refused("validation", "--queries", "holds 72", "48 questions", "need 73", "least 25", "--budget 47"):
+        require_enough_to_ask_with(folder(72, 1), None, 48, 1e-2)
+    require_enough_to_ask_with(folder(73, 1), None, 48, 1e-2)
     faces = crowd(73, 1)
     assert len(split_attacker(faces, 500, seed=0)[1].names) == 25
     with refused("validation", "--queries", "holds 1"):
         require_enough_to_ask_with(folder(3, 1), folder(2, 1), 20, 1e-2)
     require_enough_to_ask_with(folder(45, 1), None, 20, 1e-2)
-    require_enough_to_ask_with(folder(30, 4), None, 500, 1e-2)
+    require_enough_to_ask_with(folder(30, 4), None, 20, 1e-2)
+    with refused("validation", "--queries", "holds 30", "FAR of 1e-4"):
+        require_enough_to_ask_with(folder(30, 4), None, 20, 1e-4)
+    with refused("validation", "--queries", "holds 400", "500 questions", "need 750", "--budget 266"):
+        require_enough_to_ask_with(folder(400, 1), None, 500, 1e-2)
 
 
 def test_people_who_are_all_enrolled_leave_nobody_to_ask_with() -> None:

@@ -322,13 +322,13 @@ class Backwards(Service):
         return np.abs(np.round(1 - super().score(person, pictures), 6))
 
 
-def asked_first(service: Service, folder: Path) -> list[tuple[str, str]]:
+def asked_first(service: Service, folder: Path, *about: str) -> list[tuple[str, str]]:
     """What is said about answers and enrolment where the first question was asked as by the command line."""
     whole = case(service)
     ask_first(whole.opened, whole.enrolled, None, folder / "ledger.jsonl", Pace())
     result = validate(whole, Plan(40), folder / "ledger.jsonl").result
-    assert result.asked.counted == 12 * 41, "the questions with enrolled pictures are counted too"
-    return [(one.severity, one.text) for one in result.findings if one.about in ("answers", "enrolment")]
+    assert result.asked.counted == 12 * 42, "the questions with pictures of their own are counted too"
+    return [(one.severity, one.text) for one in result.findings if one.about in (about or ("answers", "enrolment"))]
 
 
 def test_a_service_that_does_not_know_the_enrolled_picture_is_no_pass(tmp_path: Path) -> None:
@@ -358,6 +358,28 @@ def test_a_service_that_knows_only_the_first_person_is_no_pass(tmp_path: Path) -
     assert text.startswith("the service does not know 11 of 12 enrolled people:")
     ((severity, text),) = asked_first(KnowsSome([11]), tmp_path / "one")
     assert severity == "invalid", "a twelfth is more than a twentieth"
+
+
+class KnowsOnePicture(Service):
+    """A service that knows the very picture somebody is enrolled with, and no other one of theirs."""
+
+    def score(self, person: str, pictures: Sequence[Picture]) -> NDArray[np.float64]:
+        found = super().score(person, pictures)
+        people = made().enrolled
+        first = people.pictures[people.rows(people.names.index(person))[0]]
+        theirs = {picture.sha256 for picture in people.pictures} - {first.sha256}
+        return np.where([picture.sha256 in theirs for picture in pictures], -1.0, found)
+
+
+def test_a_service_that_knows_nobody_by_a_second_photo_is_no_pass(tmp_path: Path) -> None:
+    assert asked_first(Service(made()), tmp_path / "sound", "second photos") == [
+        ("note", "asked with a second photo of each, the service recognised 12 of 12 enrolled people")
+    ]
+    ((severity, text),) = asked_first(KnowsOnePicture(made()), tmp_path / "one", "second photos")
+    assert severity == "invalid"
+    assert text.endswith("recognised 0 of 12 enrolled people: it recognises nobody, so a failed attack says nothing")
+    some = asked_first(KnowsSome(range(2, 12)), tmp_path / "some", "second photos")
+    assert [severity for severity, _ in some] == ["warning"]
 
 
 class DeafAtFirst(Backwards):

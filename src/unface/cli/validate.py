@@ -35,7 +35,7 @@ def validate(
     enrol: str = typer.Option(
         ..., "--enrol", metavar="nobody|FOLDER", help="People to enrol: generated ones, or <person>/<picture>."
     ),
-    budget: int = typer.Option(500, "--budget", min=20, help="Questions for each enrolled person."),
+    budget: int = typer.Option(500, "--budget", min=10, help="Questions for each enrolled person."),
     go_on: bool = typer.Option(False, "--continue", help="The people are enrolled: begin to ask."),
     queries: str = typer.Option(
         "nobody", "--queries", metavar="nobody|FOLDER", help="Faces that the attacker asks with, as <person>/<picture>."
@@ -121,7 +121,7 @@ def validate(
         recognisers = _Recognisers(accept_licence, threads, seed, progress)
         opened = open_target(target, decisions_only=decisions_only, form=form, embed=recognisers.built_in)
         require_authorised(opened, authorised_by)
-        _require_enough(queries, enrol, budget)
+        _require_enough(queries, enrol, budget, rules)
         asks = isinstance(opened.target, Enrollable) or go_on or is_begun(out / LEDGER_FILE)
         if asks:
             reach(opened)
@@ -207,16 +207,19 @@ def _pairs(given: list[str], option: str) -> dict[str, str]:
     return pairs
 
 
-def _require_enough(queries: str, enrol: str, budget: int) -> None:
-    """Before anybody is enrolled for a run that could measure nothing."""
+def _require_enough(queries: str, enrol: str, budget: int, rules: "Policy | None") -> None:
+    """Before anybody is enrolled for a run that could measure nothing, or nothing that the policy asks for."""
     from unface.data import read_images
+    from unface.gate.policy import ValidationRule
     from unface.judge.template import FARS
     from unface.validate.material import require_enough_to_ask_with
     from unface.validate.nobody import NOBODY
 
     if queries != NOBODY:
         enrolled = None if enrol == NOBODY else read_images(Path(enrol))
-        require_enough_to_ask_with(read_images(Path(queries)), enrolled, budget, max(FARS))
+        asked = [rule.far for rule in rules.require if isinstance(rule, ValidationRule)] if rules is not None else []
+        far = min([max(FARS), *(far for far in asked if far in FARS)])
+        require_enough_to_ask_with(read_images(Path(queries)), enrolled, budget, far)
 
 
 def _seen(
@@ -280,13 +283,15 @@ def _ask_to_enrol(enrolled: "Faces", folder: Path, out: Path, opened: "OpenedTar
     ]
     listing = Listing(("person", "picture"), rows, "people to enrol").csv()
     write_files(out, {}, {"enrol.csv": listing})
-    total = (budget + 1) * len(rows)
+    several = sum(len(enrolled.rows(at)) > 1 for at in range(len(rows)))
+    total = (budget + 1) * len(rows) + several
     typer.echo(
         printable(
             f"Nothing was sent yet. Enrol {len(rows)} people in {opened.target.name}, each with one picture and under "
             f"the name in {out / 'enrol.csv'}.\nEnrol nobody else under these names, and no other picture of them.\n"
             f"Then give the same command with --continue: it asks up to {total:,} questions, {budget} about each "
-            "person and, before these, one with their enrolled picture, which shows whether the service knows them."
+            "person and, before these, one with their enrolled picture and one with another picture of them, which "
+            "show whether the service knows them."
         )
     )
 

@@ -24,6 +24,7 @@ from unface.validate.ports import Faces, Picture
 
 _BATCH = 32
 FEWEST_PEOPLE = 2
+FEWEST_QUESTIONS = 10
 FEWEST_ASKED_WITH = 3
 """Two thirds of them are asked with; the others set thresholds."""
 
@@ -152,17 +153,23 @@ def without(faces: Faces, enrolled: Faces) -> Faces:
 
 
 def require_enough_to_ask_with(images: ImageSet, enrolled: ImageSet | None, budget: int, far: float) -> None:
-    """Refuse pictures that cannot set a threshold even at ``far``, before anybody is enrolled for them."""
+    """Refuse too few people for the budget, or for thresholds at ``far``, before anybody is enrolled or asked about.
+
+    One face each of ``budget`` people is asked with; the others, at least a third, set thresholds.
+    """
     known = set() if enrolled is None else {image.identity for image in enrolled}
     pictures = Counter(image.identity for image in images if image.identity not in known)
     people = len(pictures)
     each = (sum(pictures.values()) / max(people, 1)) ** 2
     setting = identities_needed(far, each or 1)
-    needed = next(n for n in count_from(setting) if n - min(budget, 2 * n // 3) >= setting)
+    needed = next(n for n in count_from(setting) if n - budget >= setting and 2 * n // 3 >= budget)
     if people < needed:
+        most = min(people - setting, 2 * people // 3)
+        fewer = f", or --budget {most}" if most >= FEWEST_QUESTIONS else ""
         raise UnfaceError(
-            f"--queries: holds {count(people, 'person', 'people')} not enrolled; give at least {needed}, so that "
-            f"{setting} are left to set thresholds at a FAR of {rate(far)}"
+            f"--queries: holds {count(people, 'person', 'people')} not enrolled; {budget} questions at a FAR of "
+            f"{rate(far)} need {needed}, one face each to ask with and the others, at least {setting}, to set "
+            f"thresholds; give more people{fewer}"
         )
 
 

@@ -56,13 +56,15 @@ class Session:
         """An oracle for one enrolled person."""
         return Asking(self, number, name, budget)
 
-    def first(self, people: Mapping[str, Picture]) -> None:
-        """One question about everybody ahead of all others, with the very picture that they are enrolled with.
+    def first(self, people: Mapping[str, Picture | None]) -> None:
+        """One question about everybody who has such a picture, ahead of all others.
 
         The first shows whether the target answers at all, all of them whether it knows these people.
         """
         for number, (name, picture) in enumerate(people.items()):
-            if self.ended is None and not self.ledger.was_asked(number, picture.sha256 + _FIRST):
+            if picture is None or self.ended is not None:
+                continue
+            if not self.ledger.was_asked(number, picture.sha256 + _FIRST):
                 self.send(number, name, [picture], _FIRST)
 
     def own_score(self, number: int, picture: Picture) -> float:

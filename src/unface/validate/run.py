@@ -160,16 +160,20 @@ def reach(opened: OpenedTarget) -> None:
 
 
 def ask_first(opened: OpenedTarget, enrolled: Faces, authorised_by: str | None, ledger_path: Path, pace: Pace) -> None:
-    """One question about each person, counted as any other, before faces are drawn or encoded.
+    """One question about each person with the enrolled picture, and one with another picture of them.
 
-    A wrong key or name is known at once: the first question that is refused is the last.
+    They are counted as any other, and asked before faces are drawn or encoded. A wrong key or name is known at once:
+    the first question that is refused is the last.
     """
     require_authorised(opened, authorised_by)
     target = opened.target
     binding = Binding(target.name, opened.sha256, sha256_of(enrolled), None, authorised_by)
     with opened_ledger(ledger_path, binding) as ledger:
         session = Session(target, ledger, pace)
-        session.first({name: enrolled.pictures[enrolled.rows(at)[0]] for at, name in enumerate(enrolled.names)})
+        for which in (0, 1):
+            rows = [enrolled.rows(at) for at in range(len(enrolled.names))]
+            shown = [enrolled.pictures[of[which]] if len(of) > which else None for of in rows]
+            session.first(dict(zip(enrolled.names, shown, strict=True)))
     if session.ended is not None:
         raise UnfaceError(f"{session.ended}; nothing else was asked, so put that right and give the same command again")
 
@@ -300,6 +304,7 @@ def _concluded(
         findings=[
             *unrecognised(ceiling),
             *_empty_answers(answers, _own_scores(session, case, kept), decisions_only=decisions_only),
+            *_second_photos(answers, _own_scores(session, case, kept, 1), decisions_only=decisions_only),
             *again,
             *_findings(case, plan, session, attacks, results, controls, kept, queries),
         ],
@@ -359,12 +364,13 @@ def unrecognised(ceiling: Sequence[Ceiling]) -> list[Finding]:
     return [Finding(severity="invalid", about="ceiling", text=text)]
 
 
-def _own_scores(session: Session, case: Case, kept: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """(people,) answers to the first questions, asked with the enrolled pictures; None if none was asked."""
-    own = [(int(person), case.enrolled.pictures[case.enrolled.rows(int(person))[0]]) for person in kept]
-    if not any(session.own_was_asked(person, picture) for person, picture in own):
+def _own_scores(session: Session, case: Case, kept: NDArray[np.int64], which: int = 0) -> NDArray[np.float64] | None:
+    """(people,) answers to the first questions, asked with the enrolled pictures or others; None if none was asked."""
+    rows = [(int(person), case.enrolled.rows(int(person))) for person in kept]
+    own = {person: case.enrolled.pictures[of[which]] for person, of in rows if len(of) > which}
+    if not any(session.own_was_asked(person, picture) for person, picture in own.items()):
         return None
-    return np.array([session.own_score(person, picture) for person, picture in own])
+    return np.array([session.own_score(person, own[person]) if person in own else np.nan for person in kept.tolist()])
 
 
 def _empty_answers(
@@ -396,6 +402,32 @@ def _empty_answers(
     return [warning("answers", f"{text}; check that they are enrolled")]
 
 
+def _second_photos(
+    answers: NDArray[np.float64], second: NDArray[np.float64] | None, *, decisions_only: bool
+) -> list[Finding]:
+    """How many people the service recognises by a picture that it has not seen; of nobody, it recognises none."""
+    if second is None:
+        return []
+    asked = [at for at in range(len(second)) if np.isfinite(second[at]) and np.isfinite(answers[at]).any()]
+    known = sum(not _unknown(answers[at], second[at], decisions_only=decisions_only) for at in asked)
+    if not asked:
+        return []
+    people = count(len(asked), "enrolled person", "enrolled people")
+    text = f"asked with a second photo of each, the service recognised {known:,} of {people}"
+    if not known:
+        nothing = f"{text}: it recognises nobody, so a failed attack says nothing"
+        return [Finding(severity="invalid", about="second photos", text=nothing)]
+    if 2 * known < len(asked):
+        return [warning("second photos", f"{text}; of the others a failed attack says nothing")]
+    return [note("second photos", text)]
+
+
+def _unknown(answers: NDArray[np.float64], own: float, *, decisions_only: bool) -> bool:
+    """Whether a picture of the person was rejected, or other faces score as high."""
+    heard = answers[np.isfinite(answers)]
+    return own <= 0 if decisions_only else float(np.mean(heard >= own)) > _AS_HIGH
+
+
 def _not_known(answers: NDArray[np.float64], own: NDArray[np.float64], *, decisions_only: bool) -> Finding | None:
     """What to say if the pictures that people are enrolled with have no higher scores than other faces."""
     asked = [at for at in range(len(own)) if np.isfinite(own[at]) and np.isfinite(answers[at]).any()]
@@ -404,14 +436,14 @@ def _not_known(answers: NDArray[np.float64], own: NDArray[np.float64], *, decisi
             "the target did not answer when asked with enrolled pictures, so whether it knows these people is unknown"
         )
         return Finding(severity="invalid", about="enrolment", text=f"{text}; use another --out")
-    as_high = {at: float(np.mean(answers[at][np.isfinite(answers[at])] >= own[at])) for at in asked}
-    unknown = [at for at in asked if (own[at] <= 0 if decisions_only else as_high[at] > _AS_HIGH)]
+    unknown = [at for at in asked if _unknown(answers[at], own[at], decisions_only=decisions_only)]
     if not unknown:
         return None
     first = unknown[0]
+    as_high = float(np.mean(answers[first][np.isfinite(answers[first])] >= own[first]))
     answer, checks = "was rejected", "that these people are enrolled"
     if not decisions_only:
-        answer = f"scored no higher than other faces (one scored {own[first]:.3g}, and {percent(as_high[first])} of "
+        answer = f"scored no higher than other faces (one scored {own[first]:.3g}, and {percent(as_high)} of "
         answer += "other faces as high)"
         checks += " and that a higher score means more alike"
     text = (

@@ -1,0 +1,210 @@
+"""How often 95 % intervals of what judges accept hold the truth, where the threshold has people of its own.
+
+    python benchmarks/judged.py [runs]      goes on where it was stopped; writes benchmarks/judged.txt
+
+Pictures scatter around their person, Gaussian or with tails of Student's t of 3; the truth is that of one large
+population. Each run draws calibrate and measured people anew. "known" is the same interval with the threshold taken as
+known. A line is BROKEN where a binomial test at 1 % rejects a coverage of 93 to 99 %.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binomtest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tests.invert.test_worst_case import run as attack_run
+
+from unface.invert.run import worst_cases
+from unface.judge.template import Tally, measured, picture_thresholds, stranger_thresholds, tally
+from unface.score import Draws, Threshold
+
+HERE = Path(__file__).resolve().parent
+DIM, LARGE, ERASED = 16, 5000, 12
+MEAN, DRAWN = 0.6, 0.5
+Vectors = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A population, calibrate and measured people with so many pictures each, and a rate."""
+
+    population: str
+    far: float
+    calibrate: tuple[int, int]
+    people: int
+
+    @property
+    def name(self) -> str:
+        """For the table."""
+        people, pictures = self.calibrate
+        expected = self.far * people * (people - 1) / 2 * pictures**2
+        return f"{self.population}, FAR {self.far:g}, {people} × {pictures} calibrate ({expected:.0f} expected)"
+
+
+SETUPS = [
+    Setup(population, far, calibrate, people)
+    for population in ("gaussian", "heavy tails")
+    for far, calibrate, people in (
+        (1e-2, (60, 4), 200),
+        (1e-2, (30, 2), 200),
+        (1e-3, (100, 3), 200),
+        (1e-3, (40, 3), 100),
+    )
+]
+
+
+def drawn(rng: np.random.Generator, population: str, people: int, pictures: int) -> tuple[Vectors, Codes]:
+    """Pictures around their people, all somewhat alike."""
+    codes = np.repeat(np.arange(people), pictures)
+    faces, around = (
+        rng.standard_normal((rows, DIM)) if population == "gaussian" else rng.standard_t(3, (rows, DIM))
+        for rows in (people, len(codes))
+    )
+    return MEAN + faces[codes] + 0.6 * around, codes
+
+
+def of_pictures(vectors: Vectors) -> tuple[Vectors, Vectors]:
+    """A picture in the place of a template."""
+    return vectors, vectors
+
+
+def of_templates(vectors: Vectors) -> tuple[Vectors, Vectors]:
+    """Templates that are drawn to the mean face, in the space of the pictures."""
+    return (1 - DRAWN) * vectors + DRAWN * MEAN, vectors
+
+
+def of_another(vectors: Vectors) -> tuple[Vectors, Vectors]:
+    """A second judge, who sees less."""
+    return vectors[:, :ERASED], vectors[:, :ERASED]
+
+
+View = Callable[[Vectors], tuple[Vectors, Vectors]]
+
+
+def limits(view: View, vectors: Vectors, codes: Codes, far: float) -> tuple[Threshold, ...]:
+    """Of calibrate people."""
+    if view is of_templates:
+        return stranger_thresholds(*view(vectors), codes, (far,))
+    return picture_thresholds(view(vectors)[1], codes, (far,))
+
+
+def judged(view: View, threshold: Threshold, vectors: Vectors, codes: Codes) -> Tally:
+    """Measured people at a threshold."""
+    templates, pictures = view(vectors)
+    return tally(templates, np.arange(len(codes)), pictures, codes, [threshold])
+
+
+@lru_cache(maxsize=64)
+def truth(view: View, population: str, far: float) -> float:
+    """Success in a large population."""
+    vectors, codes = drawn(np.random.default_rng(1), population, LARGE, 2)
+    (threshold,) = limits(view, vectors, codes, far)
+    found = measured([judged(view, threshold, vectors, codes)], "other", 0, Draws(replicates=2))
+    assert found is not None
+    return found.value
+
+
+def one_run(setup: Setup, number: int) -> dict[str, float]:
+    """What held its truth (1) or not (0), by row; and how often templates of strangers were accepted, over the FAR."""
+    rng = np.random.default_rng((number, SETUPS.index(setup)))
+    calibrate = drawn(rng, setup.population, *setup.calibrate)
+    people = drawn(rng, setup.population, setup.people, 2)
+    draws, held = Draws(number, 500), dict[str, float]()
+
+    def holds(row: str, views: tuple[View, ...], expected: float, less: View | None = None) -> None:
+        for way in ("drawn", "known"):
+            tallies = []
+            for view in (*views, *([] if less is None else [less])):
+                (threshold,) = limits(view, *calibrate, setup.far)
+                used = threshold if way == "drawn" else Threshold.known(setup.far, threshold.cosine)
+                tallies.append(judged(view, used, *people))
+            found = measured(tallies[: len(views)], "other", 0, draws)
+            assert found is not None
+            interval = found.interval
+            if less is not None:
+                other = measured(tallies[len(views) :], "other", 0, draws)
+                assert other is not None
+                interval = found.less(other)[1]
+            held[f"{row}: {way}"] = float(interval.low <= expected <= interval.high)
+
+    alone, second, templates = (
+        truth(view, setup.population, setup.far) for view in (of_pictures, of_another, of_templates)
+    )
+    holds("success of one judge", (of_pictures,), alone)
+    holds("success of two judges", (of_pictures, of_another), (alone + second) / 2)
+    holds("success of templates", (of_templates,), templates)
+    holds("difference of two spaces", (of_pictures,), alone - second, of_another)
+    for name, view in (("pictures", of_pictures), ("templates", of_templates)):
+        (threshold,) = limits(view, *calibrate, setup.far)
+        found = judged(of_templates, threshold, *people)
+        held[f"strangers over FAR: thresholds of {name}"] = float(
+            found.stranger.sum() / found.stranger_of.sum() / setup.far
+        )
+    return held
+
+
+def chosen_run(number: int) -> dict[str, float]:
+    """Six attacks of true 10 % on 150 targets."""
+    rng = np.random.default_rng((number, 99))
+    runs = [attack_run(f"a{one}", rng.random(150) < 0.1) for one in range(6)]
+    (found,) = worst_cases(runs, number)
+    best = max((one.judged.success()[0].same for one in runs), key=lambda share: share.value)
+    return {
+        "worst of six: chosen elsewhere": float(found.at.same.low <= 0.1 <= found.at.same.high),
+        "worst of six: the largest": float(best.low <= 0.1 <= best.high),
+        "value of the worst of six: chosen elsewhere": found.at.same.value,
+        "value of the worst of six: the largest": best.value,
+    }
+
+
+def main() -> None:
+    """Runs that are missing, then the table of all of them."""
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    kept = HERE / "judged.rows.jsonl"
+    rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    done = {(row["setup"], row["number"]) for row in rows}
+    with kept.open("a") as file:
+        for number in range(wanted):
+            for name, run in (*((one.name, one) for one in SETUPS), ("attacks", None)):
+                if (name, number) in done:
+                    continue
+                found = chosen_run(number) if run is None else one_run(run, number)
+                rows.append({"setup": name, "number": number, "held": found})
+                file.write(json.dumps(rows[-1]) + "\n")
+                file.flush()
+    text = "\n".join(table(rows)) + "\n"
+    (HERE / "judged.txt").write_text(text)
+    print(text)
+
+
+def table(rows: list[dict[str, object]]) -> Iterator[str]:
+    """By setup and row: coverage with its 95 % interval, or a mean with its standard error."""
+    for setup in dict.fromkeys(str(row["setup"]) for row in rows):
+        found = [row["held"] for row in rows if row["setup"] == setup]
+        yield f"{setup}: {len(found)} runs"
+        for name in found[0]:
+            values = np.array([one[name] for one in found])
+            if name.startswith(("strangers", "value")):
+                yield f"    {values.mean():7.3f} ± {values.std() / np.sqrt(len(values)):.3f}  {name}"
+                continue
+            hits = int(values.sum())
+            ends = binomtest(hits, len(values)).proportion_ci(0.95, "wilson")
+            broken = (
+                binomtest(hits, len(values), 0.93, "less").pvalue < 0.01
+                or binomtest(hits, len(values), 0.99, "greater").pvalue < 0.01
+            )
+            state = "BROKEN" if broken else "holds "
+            yield f"    {100 * values.mean():5.1f} % [{100 * ends.low:.1f}, {100 * ends.high:.1f}]  {state}  {name}"
+
+
+if __name__ == "__main__":
+    main()
