@@ -169,7 +169,8 @@ def chosen_run(number: int) -> dict[str, float]:
 def main() -> None:
     """Runs that are missing, then the table of all of them."""
     wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 400
-    kept = HERE / "judged.rows.jsonl"
+    kept = HERE / "results" / "judged.jsonl"
+    kept.parent.mkdir(exist_ok=True)
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     done = {(row["setup"], row["number"]) for row in rows}
     with kept.open("a") as file:

@@ -191,7 +191,7 @@ class Measured:
     @property
     def share(self) -> Share:
         """As result files have it."""
-        return Share.counted(self.hits, self.trials, self.interval, self.people, self.effective_n)
+        return Share.counted(self.hits, self.trials, self.interval, self.people)
 
     def less(self, other: "Measured") -> tuple[float, Interval]:
         """This share less another one of the same people, with the interval of the paired replicates."""

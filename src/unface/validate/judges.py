@@ -10,7 +10,6 @@ from unface.errors import UnfaceError
 from unface.judge.template import (
     FARS,
     learn_translation,
-    measured,
     picture_thresholds,
     stranger_thresholds,
     tally,
@@ -124,8 +123,9 @@ def _judge(
     told = next((threshold for threshold in of_templates if threshold.far == _TOLD_FAR), of_templates[-1])
     codes = np.unique(calibrate.identities[there], return_inverse=True)[1]
     perfect = tally(templates[there], np.arange(len(codes)), vectors[there], codes, [told])
-    passed = measured([perfect], "other", 0)
-    if passed is not None:
-        matches = f"{percent(passed.value)} of other pictures at FAR {rate(told.far)}"
+    others = len(perfect.other.scores)
+    if others:
+        passed = perfect.other.accepts(told.cosine).sum() / others
+        matches = f"{percent(float(passed))} of other pictures at FAR {rate(told.far)}"
         notes.append(f"through it a perfect template matches {matches}, on calibrate people")
     return VectorJudge(name, True, thresholds, of_templates, translation, known, tuple(notes))
