@@ -68,6 +68,11 @@ def seconds_a_million(key: str, how: str) -> str:
     return format(1e6 * _seconds(key), how)
 
 
+def audit_coverage_output() -> Iterator[str]:
+    """All that benchmarks/audit_coverage.py printed, as a block of text."""
+    yield from ("```text", *_lines("audit-coverage"), "```")
+
+
 def coverage_output() -> Iterator[str]:
     """All that benchmarks/coverage.py printed, as a block of text."""
     yield from ("```text", *_lines("coverage"), "```")

@@ -89,9 +89,7 @@ def difference_interval(estimate: float, replicates: Replicates, level: float = 
     return Interval(estimate - half, estimate + half, level)
 
 
-def paired_interval(
-    changes: NDArray[np.float64], replicates: Replicates, people: int, level: float = 0.95
-) -> Interval:
+def paired_interval(changes: NDArray[np.float64], replicates: Replicates, people: int, level: float = 0.95) -> Interval:
     """Interval of a difference between two rates of the same people, given what each of them adds to it.
 
     With few of them behind it the normal interval is too short, since its variance is itself a count of a few. As in
