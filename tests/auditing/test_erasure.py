@@ -197,6 +197,7 @@ def test_unlike_rates_on_test_people_stand_beside_their_change() -> None:
                 assert change.same_rate.against_achieved_far == theirs.achieved_far
                 for point, here in ((ours, change.same_rate.tar), (theirs, change.same_rate.against_tar)):
                     assert point.tar is not None
+                    assert point.achieved_far is not None
                     assert here.denominator == point.tar.denominator
                     assert point.achieved_far is not None
                     if point.achieved_far.value > point.far:  # a stricter threshold than the calibrated one
