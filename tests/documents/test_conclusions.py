@@ -11,6 +11,7 @@ from tests.kit.documents import concluded
 from tests.kit.golden import declare, golden
 from tests.kit.results import (
     INVALID,
+    NOTE,
     WARNING,
     AuditResult,
     Change,
@@ -45,6 +46,7 @@ from tests.kit.results import (
     with_parts,
 )
 from unface.report.opening import audit_opening
+from unface.result.file import Finding
 
 declare("audit/conclusions.txt")
 Found = Sequence[tuple[str, str]]
@@ -287,6 +289,9 @@ GATE_MISSES: Found = [("warning", "face gate"), ("note", "face gate")]
 def _parts() -> dict[str, Case]:
     made = audited(raw(*PLAIN, point(far=1e-3)), erased("isp", point()), erased("random", point(), control=True))
     stuck = inversion(cell("alsuv", 62), cell("alsuv", 4, "isp", converged=False))
+    # What an inversion says of its attack is said of each space here, and controls have a table of their own.
+    own = [Finding(severity="warning", about=about, text="odd") for about in ("controls", "not converged")]
+    warned = inversion(cell("alsuv", 62)).model_copy(update={"findings": [WARNING, NOTE, *own]})
     larger = [album(0.2, (2, 2)), album(0.03, (2, 2), "isp")]
     elsewhere = [album(0.3, (2, 2), far=1e-3), album(0.9, (2, 2), far=1e-1)]
     weak, strong = (translated(translated_at(1e-3, tar)) for tar in (0.0130, 0.0131))
@@ -315,6 +320,9 @@ def _parts() -> dict[str, Case]:
         "a map that hardly beats chance": Case(with_parts(made, translate=weak)),
         "a map that beats chance": Case(with_parts(made, translate=strong), [("note", "translate")]),
         "inverted": Case(with_parts(made, inversion=stuck), [("warning", "inversion"), ("note", "inversion")]),
+        "inverted, with a warning": Case(
+            with_parts(made, inversion=warned), [("warning", "inversion"), ("note", "inversion")]
+        ),
         "groups differ": Case(with_parts(made, exposure=exposures()), [("warning", "groups")]),
         "groups may differ": Case(with_parts(made, exposure=exposures(few=3, low=0.0))),
         "no groups": Case(with_parts(made, exposure=exposures(None))),
