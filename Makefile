@@ -33,7 +33,7 @@ golden: .venv/stamp  ## show every number that differs from the recorded ones
 snapshots: .venv/stamp  ## write the texts of pages, tables and messages that tests compare, after rewording one
 	$(BIN)/python -m tests.kit.snapshots
 
-bench: .venv/stamp  ## measure speed
+bench: .venv/stamp  ## measure speed and coverage
 	$(BIN)/python benchmarks/run.py
 
 study: .venv/stamp  ## repeat the tables on real faces: make study EMBEDDINGS=folder [OUT=study]

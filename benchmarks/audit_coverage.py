@@ -119,6 +119,8 @@ def cases() -> Iterator[Case]:
             population = Population(kind, 0.6, pictures, pictures)
             name = f"difference, {kind}, {pictures} pictures, FAR {far:g}"
             yield Case(name, partial(difference_holds, population, far), least=least)
+        population = Population(kind, 0.3, 2, 2)
+        yield Case(f"difference, {kind}, hardly an accept", partial(difference_holds, population, 1e-3), least=least)
         population = Population(kind, 1.2, 2, 6)
         yield Case(f"difference, {kind}, many accepts", partial(difference_holds, population, 1e-2), least=least)
         for groups in (2, 5, 10):

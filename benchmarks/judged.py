@@ -3,8 +3,8 @@
     python benchmarks/judged.py [runs]      goes on where it was stopped; writes benchmarks/judged.txt
 
 Pictures scatter around their person, Gaussian or with tails of Student's t of 3; the truth is that of one large
-population. Each run draws calibrate and measured people anew. "known" is the same interval with the threshold taken as
-known. A line is BROKEN where a binomial test at 1 % rejects a coverage of 93 to 99 %.
+population. Each run draws calibrate and measured people anew. A line is BROKEN where a binomial test at 1 % rejects a
+coverage of 93 to 99 %. Lines "before" show what a threshold that is taken as known, or the largest of six, would give.
 """
 
 import json
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.invert.test_worst_case import run as attack_run
 
+from benchmarks.ratios import Ratio
 from unface.invert.run import worst_cases
 from unface.judge.template import Tally, measured, picture_thresholds, stranger_thresholds, tally
 from unface.score import Draws, Threshold
@@ -166,46 +168,58 @@ def chosen_run(number: int) -> dict[str, float]:
     }
 
 
-def main() -> None:
-    """Runs that are missing, then the table of all of them."""
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+def run(wanted: int = 400) -> list[Ratio]:
+    """Runs that are missing, the table of all of them, and for each interval how well a binomial test bears it."""
     kept = HERE / "results" / "judged.jsonl"
     kept.parent.mkdir(exist_ok=True)
     rows = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
     done = {(row["setup"], row["number"]) for row in rows}
     with kept.open("a") as file:
         for number in range(wanted):
-            for name, run in (*((one.name, one) for one in SETUPS), ("attacks", None)):
+            for name, setup in (*((one.name, one) for one in SETUPS), ("attacks", None)):
                 if (name, number) in done:
                     continue
-                found = chosen_run(number) if run is None else one_run(run, number)
+                found = chosen_run(number) if setup is None else one_run(setup, number)
                 rows.append({"setup": name, "number": number, "held": found})
                 file.write(json.dumps(rows[-1]) + "\n")
                 file.flush()
-    text = "\n".join(table(rows)) + "\n"
-    (HERE / "judged.txt").write_text(text)
-    print(text)
+    (HERE / "judged.txt").write_text("\n".join(table(rows)) + "\n")
+    ratios = list[Ratio]()
+    for setup in dict.fromkeys(row["setup"] for row in rows):
+        runs = [row["held"] for row in rows if row["setup"] == setup]
+        for name in runs[0]:
+            if not name.startswith(_MEANS) and not name.endswith(_BEFORE):
+                hits = int(sum(one[name] for one in runs))
+                detail = f"{100 * hits / len(runs):.1f} % of {len(runs)} runs covered; p of 93 to 99 %"
+                ratios.append(Ratio(f"{name}, {setup}", borne(hits, len(runs)), 0.01, at_least=True, detail=detail))
+    return ratios
 
 
-def table(rows: list[dict[str, object]]) -> Iterator[str]:
+_MEANS, _BEFORE = ("strangers", "value"), (": known", ": the largest")
+
+
+def borne(hits: int, runs: int) -> float:
+    """The p-value of a coverage of 93 to 99 %."""
+    too_few, too_many = binomtest(hits, runs, 0.93, "less"), binomtest(hits, runs, 0.99, "greater")
+    return float(min(too_few.pvalue, too_many.pvalue))
+
+
+def table(rows: list[dict[str, Any]]) -> Iterator[str]:
     """By setup and row: coverage with its 95 % interval, or a mean with its standard error."""
-    for setup in dict.fromkeys(str(row["setup"]) for row in rows):
+    for setup in dict.fromkeys(row["setup"] for row in rows):
         found = [row["held"] for row in rows if row["setup"] == setup]
         yield f"{setup}: {len(found)} runs"
         for name in found[0]:
             values = np.array([one[name] for one in found])
-            if name.startswith(("strangers", "value")):
+            if name.startswith(_MEANS):
                 yield f"    {values.mean():7.3f} ± {values.std() / np.sqrt(len(values)):.3f}  {name}"
                 continue
             hits = int(values.sum())
             ends = binomtest(hits, len(values)).proportion_ci(0.95, "wilson")
-            broken = (
-                binomtest(hits, len(values), 0.93, "less").pvalue < 0.01
-                or binomtest(hits, len(values), 0.99, "greater").pvalue < 0.01
-            )
-            state = "BROKEN" if broken else "holds "
+            state = "holds " if borne(hits, len(values)) >= 0.01 else "BROKEN"
+            state = "before" if name.endswith(_BEFORE) else state
             yield f"    {100 * values.mean():5.1f} % [{100 * ends.low:.1f}, {100 * ends.high:.1f}]  {state}  {name}"
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(any(not ratio.holds for ratio in run(int(sys.argv[1]) if len(sys.argv) > 1 else 400)))

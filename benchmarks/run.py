@@ -37,6 +37,7 @@ BENCHMARKS = (
     "pgvector_speed",
     "ray_speed",
     "trust_coverage",
+    "judged",
 )
 
 

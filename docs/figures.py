@@ -146,7 +146,12 @@ FROM_AUDITS: tuple[Figure, ...] = (
 )
 FROM_OTHERS: tuple[Figure, ...] = (
     *(measured.table, measured.cell, measured.figure, benchmarks.speed_table, benchmarks.speed),
-    *(benchmarks.apply_sizes, benchmarks.seconds_a_million, benchmarks.coverage_output, benchmarks.covered),
+    *(
+        benchmarks.apply_sizes,
+        benchmarks.seconds_a_million,
+        benchmarks.coverage_output,
+        benchmarks.covered,
+    ),
     *(embedded_files, bytes_of, rooms),
 )
 GLOBALS: dict[str, Figure] = {

@@ -103,7 +103,8 @@ def test_the_eraser_is_fitted_on_every_picture() -> None:
 def told_apart() -> AuditResult:
     """People with two pictures are always linked, people with eight never: their pictures are of strangers."""
     rng = np.random.default_rng(2)
-    names, rows = [], []
+    names: list[str] = []
+    rows: list[NDArray[np.float64]] = []
     for person in range(160):
         pictures = 2 if person % 2 else 8
         one = rng.standard_normal(128)

@@ -107,7 +107,7 @@ def test_groups_of_fewer_than_twenty_people_have_no_tar_and_no_gap() -> None:
 
 @pytest.mark.parametrize("groups", [2, 6])
 def test_groups_that_do_not_differ_are_rarely_said_to(groups: int) -> None:
-    """Of 100 sets of equal groups 5 may be; normal intervals of each group's few people say it of 9 to 20."""
+    """Of 100 sets of equal groups 5 may be; with 2 to 10 people in each, normal intervals say it of 7 to 27."""
     population = Population("heavy", between=0.8, fewest=2, most=6)
     assert sum(gap_is_claimed(population, groups, 1e-3, number) for number in range(100)) <= 9
 

@@ -27,7 +27,6 @@ def test_every_kept_identity_has_exactly_that_many_images(sizes: list[int], imag
     assert told == Curation(images, enough, len(sizes) - enough, enough * images, sum(sizes) - enough * images)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=12), st.integers(2, 9), st.integers(0, 3))
 def test_with_a_cap_everybody_with_two_images_stays_and_nobody_brings_more(
     sizes: list[int], images: int, seed: int

@@ -126,6 +126,15 @@ def command_options(result: AuditResult) -> dict[str, Any]:
     return dict(command.make_context(verb, words).params)
 
 
+def test_all_pictures_are_asked_for_by_that_word_where_people_have_unequal_numbers() -> None:
+    """The largest number, which few people have, would be refused."""
+    made = full_audit()
+    used = made.curated.model_copy(update={"most": 16, "rows": made.curated.rows + 1})
+    uneven = made.model_copy(update={"curated": used})
+    assert asked_for(uneven)["protocol"].k == [1, 4, "all"]
+    assert command_options(uneven)["k"] == ["1,4,all"]
+
+
 def test_the_call_that_repeats_an_audit_is_one_that_audit_takes() -> None:
     called = asked_for(full_audit())
     assert called["source"] == "faces.parquet"

@@ -181,6 +181,13 @@ def test_a_difference_in_which_nobody_changed_is_bounded_by_the_people() -> None
     assert (nothing.low, nothing.high) == pytest.approx((-zero_bound(60), zero_bound(60)))
 
 
+def test_a_difference_of_two_rates_is_at_most_one() -> None:
+    changes = np.array([-0.5, -0.45])
+    wide = Replicates(np.array([0.0, -1.9, -1.9, 0.0]), mirrored=True)
+    assert paired_interval(changes, wide, 2).low == -1
+    assert paired_interval(-changes, wide, 2).high == 1
+
+
 @pytest.mark.parametrize("changed", [1, 2, 5])
 def test_a_difference_with_few_people_behind_it_reaches_as_far_as_wilsons_interval(changed: int) -> None:
     """A few of 1,000 people lose their only pair: the far end is Wilson's, the near one is not beyond it."""

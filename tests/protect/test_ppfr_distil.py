@@ -1,7 +1,7 @@
 """The recipe of a distilled server: its front end is the room's, it learns, and an interrupted run is the whole run."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +17,16 @@ from tests.encode.tiny import card  # noqa: E402
 from unface.judge.template import unit_rows  # noqa: E402
 from unface.protect.frequency import SCHEMES, FrontEnd, scheme  # noqa: E402
 from unface.seeds import stream  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """On a busy machine BLAS may take fewer threads for one run than for another, and sums differ in their last bit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
 
 TOY = Recipe("dctdp", "as-attacked", "toy", size=16, dim=4, width=8, blocks=(1, 1), batch=16, rate=3e-3, steps=60)
 

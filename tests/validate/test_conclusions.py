@@ -93,7 +93,7 @@ def test_a_run_with_nothing_to_say_says_nothing() -> None:
 
 def test_a_target_with_a_caution_is_a_warning_with_its_words() -> None:
     opened = replace(case().opened, cautions=("its accuracy is not known",))
-    found = _findings(replace(case(), opened=opened), Plan(50), cast(Session, Counted()), [], [], KEPT, (10, 20))
+    found = _findings(replace(case(), opened=opened), Plan(50), cast(Session, Counted()), [], [], [], KEPT, (10, 20))
     assert [(one.severity, one.about, one.text) for one in found] == [
         ("warning", "target", "its accuracy is not known")
     ]

@@ -87,14 +87,14 @@ def audit(
         [], "--far", help="False-accept rates, repeated or with commas [default: 1e-3,1e-4, as far as people allow]."
     ),
     k: list[str] = typer.Option(
-        [], "--k", help="Pictures of each person attackers learn from [default: of 1,4,16 what fits, and all]."
+        [], "--k", help="Pictures of each person attackers learn from [default: of 1,4,16 what most have, and all]."
     ),
     seeds: int = typer.Option(5, "--seeds", min=1, help="Draws of the pictures to learn from."),
     probe: list[str] = typer.Option(
         [], "--probe", help="cosine, ridge, lda, plda [default: these]; net, with PyTorch."
     ),
     images: int | None = typer.Option(
-        None, "--images", min=2, help="Images for each identity [default: their median, at most 20]."
+        None, "--images", min=2, help="Images of a calibrate or test identity, at most [default: median, at most 20]."
     ),
     variant: str = typer.Option("unface", "--variant", help="unface, or paper: the ISP paper's own reading."),
     impostor_quota: int | None = typer.Option(

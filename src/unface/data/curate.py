@@ -1,4 +1,4 @@
-"""Curation: which pictures of whom are used. What is learned from is taken whole, what is judged is capped."""
+"""Curation: which pictures are used. What is learned from is taken whole, what is judged is capped."""
 
 from dataclasses import dataclass
 

@@ -107,7 +107,8 @@ def paired_interval(changes: NDArray[np.float64], replicates: Replicates, people
     added = float(ndtri(0.5 + level / 2)) ** 2 / 2 * squares / total
     away = added * max(1 - 2 * total**2 / (squares * people), 0.0)
     half = math.hypot(half, added)
-    return Interval(estimate - half - away * (estimate < 0), estimate + half + away * (estimate > 0), level)
+    low, high = estimate - half - away * (estimate < 0), estimate + half + away * (estimate > 0)
+    return Interval(max(low, -1.0), min(high, 1.0), level)
 
 
 def _quantile(replicates: NDArray[np.float64], level: float) -> float:

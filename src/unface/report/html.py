@@ -150,9 +150,12 @@ def citation(result: AuditResult) -> str:
 
 def _protocol(result: AuditResult) -> list[Option]:
     protocol = result.protocol
-    settings: dict[str, str | int | list[float] | list[int] | list[str] | None] = {
+    ks: list[int | str] = list(protocol.k)
+    if not result.curated.equal:  # more than most people have would be refused
+        ks = ["all" if k == result.curated.most else k for k in ks]
+    settings: dict[str, str | int | list[float] | list[int | str] | list[str] | None] = {
         "far": protocol.far,
-        "k": protocol.k,
+        "k": ks,
         "seeds": protocol.seeds,
         "probe": protocol.probe,
         "images": result.curated.images,

@@ -310,7 +310,7 @@ class Controls(Frozen):
 
 
 class Curated(Frozen):
-    """Which pictures of whom were used: fit and train people bring all, calibrate and test people a number at most."""
+    """Which pictures were used: fit and train people bring all, calibrate and test people a number at most."""
 
     images: int = Field(description="of each calibrate and test person, at most; paper variant: of everybody, exactly")
     most: int | None = Field(
