@@ -76,7 +76,7 @@ def test_half_of_the_fit_people_set_the_threshold_and_test_people_take_no_part()
     assert use.missed_here.numerator == 0
     said = [finding.text for finding in gated().findings if finding.about == "face gate"]
     assert said[-1].endswith(f"; of {use.missed_here.denominator:,} pictures of test identities it misses 0")
-    assert "needs 2,995 held-out faces" in said[0]
+    assert "needs 2,995 held-out people" in said[0]
 
 
 def test_a_missed_face_is_measured_as_it_is() -> None:

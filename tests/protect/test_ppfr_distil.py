@@ -21,7 +21,7 @@ from unface.seeds import stream  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
-    """On a busy machine BLAS may take fewer threads for one run than for another, and sums differ in their last bit."""
+    """Of two runs, one may get fewer threads on a busy machine, and sums then differ in their last bits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

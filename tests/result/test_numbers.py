@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.kit.golden import declare, golden
-from unface.result.face_gate import GateCertificate, faces_needed, gate_words
+from unface.result.face_gate import GateCertificate, gate_words, people_needed
 from unface.result.numbers import Estimate, Interval, Kept, Mean, Rate, Share, fewest_trials, wilson_ends, zero_bound
 from unface.result.words import (
     count,
@@ -180,7 +180,7 @@ FINE = GateCertificate(
 )
 
 
-def test_too_few_faces_and_a_set_with_people_in_it_are_warnings() -> None:
+def test_too_few_people_and_a_set_with_people_in_it_are_warnings() -> None:
     assert FINE.level == 0.95
     poor = GateCertificate(0.01, Rate.counted(0, 1), 0.95, Rate.counted(0, 1), 0.95, Rate.counted(3, 50), 0.9)
     exact = GateCertificate(0.0005, Rate.counted(0, 5990), 0.0005, FINE.people, 0.1, FINE.taken)
@@ -190,7 +190,7 @@ def test_too_few_faces_and_a_set_with_people_in_it_are_warnings() -> None:
     golden("\n".join(line for one in said for line in one), "result/face-gate.txt")
 
 
-@pytest.mark.parametrize(("miss", "faces"), [(0.05, 59), (0.01, 299), (0.5, 5), (0.96, 1)])
-def test_the_faces_that_are_needed_are_those_of_the_exact_bound(miss: float, faces: int) -> None:
-    assert faces_needed(miss) == faces
-    assert (1 - miss) ** faces <= 0.05 < (1 - miss) ** (faces - 1)
+@pytest.mark.parametrize(("miss", "people"), [(0.05, 59), (0.01, 299), (0.5, 5), (0.96, 1)])
+def test_the_people_who_are_needed_are_those_of_the_exact_bound(miss: float, people: int) -> None:
+    assert people_needed(miss) == people
+    assert (1 - miss) ** people <= 0.05 < (1 - miss) ** (people - 1)

@@ -10,7 +10,7 @@ from scipy.special import betaincinv
 from unface.errors import UnfaceError
 from unface.linear import ShrunkCovariance
 from unface.moments import ClassMoments, class_moments
-from unface.result.face_gate import LEVEL, GateCertificate, faces_needed
+from unface.result.face_gate import LEVEL, GateCertificate, people_needed
 from unface.result.numbers import Rate
 from unface.result.words import count, percent
 from unface.seeds import stream
@@ -51,11 +51,13 @@ def fit_gate(
 ) -> Gate:
     """Fisher's discriminant between faces and ``others``, with a threshold that ``held`` faces set.
 
-    All vectors are of length one. ``held`` (n, d) are faces of people who are not among ``faces``. With j the most
-    misses for which the exact binomial bound stays below ``miss``, the threshold lies just below the (j + 1)-th lowest
-    score. The true miss rate of such a threshold has the distribution Beta(j + 1, n − j) whatever the scores', so the
-    bound holds although the same faces set the threshold. With too few faces even for j = 0 it lies just below the
-    lowest one, or lower where 99 % of the others still lie below it, and the bound says what holds then.
+    All vectors are of length one. ``held`` are faces of n people who are not among ``faces``. A person counts by the
+    lowest score of their pictures, since pictures of one person are missed together. With j the most misses for which
+    the exact binomial bound stays below ``miss``, the threshold lies just below the (j + 1)-th lowest person. The share
+    of people with a missed picture then has the distribution Beta(j + 1, n − j) whatever the scores': the bound holds
+    although the same people set the threshold, and the share of missed pictures is no larger. With too few people even
+    for j = 0 it lies just below the lowest one, or lower where 99 % of the others still lie below it, and the bound
+    says what holds then.
 
     ``copies`` are altered copies (p, d) of held faces with the row of each one's original: a picture then counts as
     missed if it or any copy of it is, so that a copy falls on the same side of the gate as its original.
@@ -68,21 +70,25 @@ def fit_gate(
     scores = held.astype(np.float64) @ weights
     if copies is not None:
         np.minimum.at(scores, copies[1], copies[0].astype(np.float64) @ weights)
-    misses = _most_misses(len(held), miss)
-    threshold = float(np.partition(scores, misses)[misses]) - _MARGIN
+    codes = np.unique(held_identities, return_inverse=True)[1]
+    people = int(codes.max()) + 1
+    lowest = np.full(people, np.inf)
+    np.minimum.at(lowest, codes, scores)
+    misses = _most_misses(people, miss)
+    bound = upper_bound(misses, people)
+    threshold = float(np.partition(lowest, misses)[misses]) - _MARGIN
     along = others[~fitted].astype(np.float64) @ weights
-    if upper_bound(misses, len(held)) > miss:
-        # How far below the lowest of a few faces the next one lies is unknown; use room that costs little.
+    if bound > miss:
+        # How far below the lowest of a few people the next one lies is unknown; use room that costs little.
         threshold = min(threshold, float(np.quantile(along, 1 - _SPENT)))
     missed = scores <= threshold
-    people, missed_people = len(np.unique(held_identities)), len(np.unique(held_identities[missed]))
     taken = along > threshold
     certificate = GateCertificate(
         asked=miss,
         missed=Rate.counted(int(missed.sum()), len(held)),
-        bound=upper_bound(misses, len(held)),
-        people=Rate.counted(missed_people, people),
-        people_bound=upper_bound(missed_people, people),
+        bound=bound,
+        people=Rate.counted(int((lowest <= threshold).sum()), people),
+        people_bound=bound,
         taken=Rate.counted(int(taken.sum()), len(taken)),
         level=LEVEL,
     )
@@ -129,5 +135,5 @@ def _require_usable(others: int, held: int, miss: float) -> None:
     if held < _FEWEST_FACES:
         raise UnfaceError(
             f"gate: {count(held, 'face')} held out to set its threshold; at least {_FEWEST_FACES} are needed, and "
-            f"{faces_needed(miss):,} for a miss rate of at most {percent(miss)}"
+            f"faces of {people_needed(miss):,} people for a miss rate of at most {percent(miss)}"
         )

@@ -23,18 +23,18 @@ class GateCertificate:
     missed: Rate
     """Held-out faces that the gate takes for something else, so that they are released as they are."""
     bound: float
-    """Exact upper bound of that rate at ``level``, if pictures of one person are missed independently of each other."""
+    """Upper bound of that rate at ``level``: exact for people with a missed picture, and so no less for pictures."""
     people: Rate
     """Held-out people with at least one picture that the gate misses."""
     people_bound: float
-    """Exact upper bound of that rate, which is never below that of pictures: it needs no independence."""
+    """Exact upper bound of that rate: the same number. Before 0.3 that of pictures counted pictures."""
     taken: Rate
     """Vectors of the gate set that are taken for faces, so that they are erased."""
     level: float = 0.95
 
 
-def faces_needed(miss: float) -> int:
-    """Held-out faces for which a threshold that misses none of them has a bound of ``miss``."""
+def people_needed(miss: float) -> int:
+    """Held-out people for whom a threshold that misses none of them has a bound of ``miss``."""
     return math.ceil(math.log(1 - LEVEL) / math.log1p(-miss))
 
 
@@ -43,14 +43,13 @@ def gate_words(certificate: GateCertificate, source: str) -> list[str]:
     missed, people, taken = certificate.missed, certificate.people, certificate.taken
     said = [
         f"face gate: misses {missed.numerator:,} of {count(missed.denominator, 'held-out face')}, at most "
-        f"{percent(certificate.bound)} with {percent(certificate.level)} confidence if pictures of one person are "
-        f"independent; of {count(people.denominator, 'person', 'people')} at most {percent(certificate.people_bound)} "
-        f"have a missed picture; takes {percent(taken.value)} of {source} for faces"
+        f"{percent(max(certificate.bound, certificate.people_bound))} with {percent(certificate.level)} confidence, "
+        f"counting {count(people.denominator, 'person', 'people')}; takes {percent(taken.value)} of {source} for faces"
     ]
     if certificate.bound > certificate.asked:
         said.append(
-            f"a miss rate of at most {percent(certificate.asked)} needs {faces_needed(certificate.asked):,} held-out "
-            f"faces, here are {missed.denominator:,}: the threshold lies below all of them"
+            f"a miss rate of at most {percent(certificate.asked)} needs {people_needed(certificate.asked):,} held-out "
+            f"people, here are {people.denominator:,}: the threshold lies below all of their faces"
         )
     if taken.value > MANY_TAKEN:
         said.append(

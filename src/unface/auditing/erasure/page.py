@@ -163,7 +163,10 @@ def _gate_table(result: AuditResult) -> Table | None:
     rows = [
         (
             Cell(name, f"at most {percent(use.certificate.asked)} was asked for"),
-            _counted(use.certificate.missed, f"at most {percent(use.certificate.bound)} if pictures are independent"),
+            _counted(
+                use.certificate.missed,
+                f"at most {percent(max(use.certificate.bound, use.certificate.people_bound))}, counting people",
+            ),
             _counted(use.certificate.people, f"at most {percent(use.certificate.people_bound)}"),
             _counted(use.missed_here, "of test identities"),
             _counted(use.certificate.taken, "erased like faces"),
