@@ -363,13 +363,13 @@ def _overall(measured: list[_Measured], sides: _Sides, plan: Plan) -> Permutatio
     """The one test behind the verdict: what was counted in the first view, and how near people are in each view."""
     tests = []
     for draw in sides.draws:
-        questions = [np.stack(measured[0].asked[draw.number]).astype(np.float64)]
+        views = []
         for one in measured:
             scores = [side.capped(draw.most) for side in one.scores[draw.number]]
-            questions.append(nearness(np.concatenate(scores)))
-        counts = np.concatenate(questions)
+            views.append(nearness(np.concatenate(scores)))
+        views[0] = np.concatenate([views[0], np.stack(measured[0].asked[draw.number])])
         times = PERMUTATIONS if len(sides.draws) == 1 else FEWEST_PERMUTATIONS
-        tests.append(overall_test(counts, sides.counts[0], draw.alike, seed=plan.seed, draw=draw.number, times=times))
+        tests.append(overall_test(views, sides.counts[0], draw.alike, seed=plan.seed, draw=draw.number, times=times))
     dealt = sum(test.permutations or 0 for test in tests)
     return PermutationTest(p=of_draws(tests).p, exact=False, permutations=dealt)
 
