@@ -2,9 +2,9 @@
 
 A list at a false-discovery rate of 5 % names somebody in one clean set in twenty, and several tests at 1 % each reject
 more than 1 % of them. Here every question counts something for each person: faces that are nearest to them, faces that
-copy them, how near the nearest face is. The answers of a view are added up, as one copied person shows in several of
-them, and the strongest view is compared with the strongest one when the labels training and holdout are dealt anew, to
-all questions alike. So the level holds however the questions depend on each other, and however synthetic faces cluster:
+copy them, how near the nearest face is. Answers of one kind are added up, as one copied person shows in several of them,
+and the strongest kind is compared with the strongest one when the labels training and holdout are dealt anew, to all
+questions alike. So the level holds however the questions depend on each other, and however synthetic faces cluster:
 faces stay with the person they are near to.
 """
 
@@ -41,7 +41,7 @@ def nearness(scores: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def overall_test(
-    views: Sequence[NDArray[np.float64]],
+    kinds: Sequence[NDArray[np.float64]],
     training: int,
     alike: NDArray[np.int64],
     *,
@@ -49,21 +49,21 @@ def overall_test(
     draw: int = 0,
     times: int = PERMUTATIONS,
 ) -> Permuted:
-    """``views`` are (questions, people), the training people first; labels are dealt ``times`` times at most."""
+    """``kinds`` are (questions, people), the training people first; labels are dealt ``times`` times at most."""
     inside, rates = np.arange(len(alike)) < training, training_rates(training, len(alike), alike)
     open_labels = rates * (1 - rates) > 0
-    views = [counts[(counts[:, open_labels] > 0).any(axis=1)] for counts in views]
-    views = [counts for counts in views if len(counts)]
-    if not views:
+    kinds = [counts[(counts[:, open_labels] > 0).any(axis=1)] for counts in kinds]
+    kinds = [counts for counts in kinds if len(counts)]
+    if not kinds:
         return Permuted(1.0, False, times)
-    touched = np.flatnonzero((np.concatenate(views) > 0).any(axis=0))
+    touched = np.flatnonzero((np.concatenate(kinds) > 0).any(axis=0))
     times = int(np.clip(_MOST_KEYS // len(touched), FEWEST_PERMUTATIONS, times))
-    tables = [_tails(counts, rates, alike) for counts in views]
+    tables = [_tails(counts, rates, alike) for counts in kinds]
     rng = stream(seed, "release overall", draw)
-    found = [_evidence(inside[touched][None], views, tables, touched)]
+    found = [_evidence(inside[touched][None], kinds, tables, touched)]
     for start in range(0, times, 500):
         labels = random_labels(rng, touched, inside, alike, min(500, times - start))
-        found.append(_evidence(labels, views, tables, touched))
+        found.append(_evidence(labels, kinds, tables, touched))
     evidence = np.concatenate(found)
     ranks = [len(one) - np.searchsorted(np.sort(one), one, side="left") for one in evidence.T]  # 1 is the strongest
     strongest = np.min(ranks, axis=0)
@@ -72,13 +72,13 @@ def overall_test(
 
 def _evidence(
     labels: NDArray[np.bool_],
-    views: Sequence[NDArray[np.float64]],
+    kinds: Sequence[NDArray[np.float64]],
     tables: Sequence[NDArray[np.float64]],
     touched: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """(labellings, views) Σ −log of the binomial tails; rounded, so that equal labels are equally strong."""
-    made = np.zeros((len(labels), len(views)))
-    for column, (counts, table) in enumerate(zip(views, tables, strict=True)):
+    """(labellings, kinds) Σ −log of the binomial tails; rounded, so that equal labels are equally strong."""
+    made = np.zeros((len(labels), len(kinds)))
+    for column, (counts, table) in enumerate(zip(kinds, tables, strict=True)):
         shares = labels @ counts[:, touched].T / counts.sum(axis=1)
         for question, values in enumerate(table):
             made[:, column] += np.interp(shares[:, question], _SHARES, values)
