@@ -360,16 +360,15 @@ def _reached(
 
 
 def _overall(measured: list[_Measured], sides: _Sides, plan: Plan) -> PermutationTest:
-    """The one test behind the verdict: what was counted in the first view, and how near people are in each view."""
+    """The one test behind the verdict: faces counted in the first view, and how near people are in each view."""
     tests = []
     for draw in sides.draws:
-        questions = [np.stack(measured[0].asked[draw.number]).astype(np.float64)]
+        groups = [np.stack(measured[0].asked[draw.number]).astype(np.float64)]
         for one in measured:
             scores = [side.capped(draw.most) for side in one.scores[draw.number]]
-            questions.append(nearness(np.concatenate(scores)))
-        counts = np.concatenate(questions)
+            groups.append(nearness(np.concatenate(scores)))
         times = PERMUTATIONS if len(sides.draws) == 1 else FEWEST_PERMUTATIONS
-        tests.append(overall_test(counts, sides.counts[0], draw.alike, seed=plan.seed, draw=draw.number, times=times))
+        tests.append(overall_test(groups, sides.counts[0], draw.alike, seed=plan.seed, draw=draw.number, times=times))
     dealt = sum(test.permutations or 0 for test in tests)
     return PermutationTest(p=of_draws(tests).p, exact=False, permutations=dealt)
 
