@@ -147,7 +147,8 @@ def _parts(folder: Path) -> list[bytes]:
     place = place_at(folder)
     seen = {"judge": np.zeros((3, 4), np.float32)}
     draw = np.random.default_rng(0)
-    limits = stranger_thresholds(draw.standard_normal((40, 4)), draw.standard_normal((40, 4)), np.arange(40) // 2)
+    templates, faces = draw.standard_normal((2, 40, 4))
+    limits = stranger_thresholds(templates, faces, np.arange(40) // 2)
     for number, recogniser in enumerate(("judge", None)):
         pictures = np.zeros((3, 8, 8, 3), np.uint8)
         batch = Batch(np.ones(3, np.float32), seen, recogniser, limits, Ledger(3), pictures)

@@ -31,6 +31,7 @@ from tests.kit.results import (
     view,
 )
 from unface.gate import RuleResult, Verdict
+from unface.result.inversion import InversionWorst
 from unface.result.release import PermutationTest
 
 PASSED, FAILED, OPEN = Verdict.PASSED, Verdict.FAILED, Verdict.INCONCLUSIVE
@@ -128,6 +129,12 @@ def _chosen_worst_case() -> Readable:
     at = made.attacks[0].at[1].model_copy(update={"attacks": ["scores", "best-of-n"], "other": of_400(0.01)})
     chosen = made.attacks[0].model_copy(update={"name": "worst case", "at": [at]})
     return made.model_copy(update={"worst_case": chosen})
+
+
+def _chosen_inversion() -> Readable:
+    """Of two attacks the one that other targets chose is the worse, and the lucky one is not quoted."""
+    chosen = InversionWorst(space="raw", attacks=["steady"], at=cell("steady", 1).at[0])
+    return inversion(cell("lucky", 9), cell("steady", 1)).model_copy(update={"worst_case": [chosen]})
 
 
 def _of_originals(low: float, guesses: float) -> Readable:
@@ -331,6 +338,9 @@ def _others() -> dict[str, Outcome]:
         "inversion, within": Outcome(inversion(cell("alsuv", 1), low), INVERTED, PASSED, (0.01, 0, 0.04)),
         "inversion, straddles": Outcome(inversion(low, cell("alsuv", 3)), INVERTED, FAILED),
         "inversion, worst attack": Outcome(both, INVERTED, FAILED, (0.6, 0.58, 0.63)),
+        "inversion, worst attack chosen on other targets": Outcome(
+            _chosen_inversion(), INVERTED, PASSED, (0.01, 0, 0.04)
+        ),
         "inversion, attack by name": Outcome(both, {**INVERTED, "attack": "bob"}, PASSED, (0.0, 0.0, 0.03)),
         "inversion, space by name": Outcome(
             inversion(high, cell("alsuv", 1, "isp")), {**INVERTED, "space": "isp"}, PASSED
