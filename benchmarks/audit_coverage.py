@@ -306,7 +306,7 @@ def line(case: Case, held: int, redraws: int) -> str:
     ends = binomtest(held, redraws).proportion_ci(0.95)
     state = "" if case.probability(held, redraws) >= 0.01 else "   BEYOND"
     share = f"{100 * held / redraws:5.1f} [{100 * ends.low:.1f}, {100 * ends.high:.1f}]"
-    return f"{case.name:48s} {redraws:5d}   {share}{state}"
+    return f"{case.name:52s} {redraws:5d}   {share}{state}"
 
 
 def run(redraws: int = REDRAWS) -> list[Ratio]:
