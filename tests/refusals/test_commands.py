@@ -595,11 +595,6 @@ test_refused = table(
     ),
     validate("no-target", "--target nothing --enrol x", "validation | 'nothing' | nothing"),
     validate(
-        "unmeasured",
-        "--target ppfr:dctdp/published/sface --enrol x",
-        "protection | dctdp/published/sface | dctdp/as-attacked/arcface-mbf",
-    ),
-    validate(
         "quiz-without-attack", "--target encoder:sface --enrol x --quiz", "settings | --quiz | map2v | map2v-improved"
     ),
     validate("score-path-of-a-command", "--target command:true --enrol x --score-path a", "validation | command"),
