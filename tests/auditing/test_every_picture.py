@@ -103,7 +103,8 @@ def test_the_eraser_is_fitted_on_every_picture() -> None:
 def told_apart() -> AuditResult:
     """People with two pictures are always linked, people with eight never: their pictures are of strangers."""
     rng = np.random.default_rng(2)
-    names, rows = [], []
+    names: list[str] = []
+    rows: list[NDArray[np.float64]] = []
     for person in range(160):
         pictures = 2 if person % 2 else 8
         one = rng.standard_normal(128)
@@ -165,3 +166,14 @@ def test_many_people_who_are_left_out_are_a_warning() -> None:
             severity,
             f"{singles} of {60 + singles} people ({'7.7' if singles == 5 else '25.0'} %)",
         )
+
+
+def test_people_whom_bad_rows_leave_one_picture_are_said_to_be_left_out() -> None:
+    given = with_sizes(np.array([4] * 60))
+    vectors = given.vectors.copy()
+    vectors[1:4] = np.nan
+    names = [given.names[code] for code in given.identities]
+    broken = EmbeddingSet.from_arrays(vectors, names, bad_rows="drop")
+    result = audit(broken, far=0.05, k=1, eraser="none", parts=(), protocol=QUICK)
+    said = "1 person has fewer than 2 pictures without their bad rows; they were not audited"
+    assert said in [finding.text for finding in result.findings]
