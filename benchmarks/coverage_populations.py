@@ -3,9 +3,10 @@
     python benchmarks/coverage_populations.py [runs]     counts into coverage-populations.json, a table into .txt
 
 Gaussian identities as in coverage.py, whose true TAR and threshold follow from a mixture of χ² laws. In clusters half
-of the people are in families whose members lie close together. Among wolves each person is, with some chance, one who
-lies near the middle and so resembles everybody. Each run draws calibrate and test people anew. Runs are numbered and
-counts kept, so that the command, given again, goes on where it stopped; 400 runs of each case by default.
+of the people are in families whose members lie close together. Wolves lie near the middle and so resemble everybody;
+each person is one with some chance, or as many of each draw are. Uneven people are alike, with 2 to 20 pictures. Each
+run draws calibrate and test people anew. Runs are numbered and counts kept, so that the command, given again, goes on
+where it stopped; 400 runs of each case by default.
 """
 
 import json
@@ -34,6 +35,7 @@ DIM, REPLICATES, AT_ONCE = 32, 1000, 20
 CLUSTERS = {"families": (5, 0.3), "close families": (10, 0.05)}
 """People of a family, and the share of the variance between people in which they differ."""
 WOLVES = {"wolves": (0.05, 0.15), "rare wolves": (0.01, 0.0)}
+STEADY = {"as many wolves": (0.05, 0.15), "as many rare wolves": (0.01, 0.0)}
 """Share of wolves, and their variance around the middle, as a share of other people's."""
 COUNTS = Path(__file__).with_name("coverage-populations.json")
 
@@ -59,6 +61,13 @@ class Case:
             family, own = CLUSTERS[self.population]
             relatives = (self.people // 2 // family * family) * (family - 1) / (self.people * (self.people - 1))
             return [(relatives, own * whole), (1 - relatives, whole)]
+        if self.population in STEADY:
+            share, near = STEADY[self.population]
+            few, people = round(share * self.people), self.people
+            pairs = few * (few - 1), 2 * few * (people - few), (people - few) * (people - few - 1)
+            every = people * (people - 1)
+            variances = near * whole, (1 + near) / 2 * whole, whole
+            return [(number / every, one) for number, one in zip(pairs, variances, strict=True)]
         if self.population in WOLVES:
             wolves, near = WOLVES[self.population]
             one = 2 * wolves * (1 - wolves)
@@ -78,7 +87,10 @@ class Case:
         """Vectors and people: two nobody learns from, then calibrate, then test."""
         rng = stream(number, "populations", self.population, self.people)
         means = [rng.standard_normal((2, DIM)), *(self._means(rng) for _ in range(2))]
-        people = np.repeat(np.arange(2 + 2 * self.people), self.pictures)
+        pictures = np.full(2 + 2 * self.people, self.pictures)
+        if self.population == "uneven":
+            pictures = np.minimum(1 + rng.geometric(1 / (self.pictures - 1), len(pictures)), 20)
+        people = np.repeat(np.arange(len(pictures)), pictures)
         vectors = self.between * np.concatenate(means)[people] + rng.standard_normal((len(people), DIM))
         return vectors.astype(np.float32), people
 
@@ -92,6 +104,9 @@ class Case:
         if self.population in WOLVES:
             wolves, near = WOLVES[self.population]
             means[rng.random(self.people) < wolves] *= math.sqrt(near)
+        if self.population in STEADY:
+            share, near = STEADY[self.population]
+            means[: round(share * self.people)] *= math.sqrt(near)
         return means
 
 
@@ -106,6 +121,9 @@ CASES = (
     Case("wolves", 200, 5, 1.2, 1e-4),
     Case("rare wolves", 100, 5, 1.2, 1e-3),
     Case("rare wolves", 400, 5, 1.2, 1e-3),
+    Case("as many wolves", 100, 5, 1.2, 1e-3),
+    Case("as many rare wolves", 100, 5, 1.2, 1e-3),
+    Case("uneven", 100, 5, 0.9, 1e-3),
 )
 
 

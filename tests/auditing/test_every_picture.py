@@ -166,3 +166,14 @@ def test_many_people_who_are_left_out_are_a_warning() -> None:
             severity,
             f"{singles} of {60 + singles} people ({'7.7' if singles == 5 else '25.0'} %)",
         )
+
+
+def test_people_whom_bad_rows_leave_one_picture_are_said_to_be_left_out() -> None:
+    given = with_sizes(np.array([4] * 60))
+    vectors = given.vectors.copy()
+    vectors[1:4] = np.nan
+    names = [given.names[code] for code in given.identities]
+    broken = EmbeddingSet.from_arrays(vectors, names, bad_rows="drop")
+    result = audit(broken, far=0.05, k=1, eraser="none", parts=(), protocol=QUICK)
+    said = "1 person has fewer than 2 pictures without their bad rows; they were not audited"
+    assert said in [finding.text for finding in result.findings]
