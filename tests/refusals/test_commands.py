@@ -771,13 +771,6 @@ test_refused = table(
     ),
     validate("no-target", "--target nothing --enrol x", "nothing", where="'nothing'"),
     validate(
-        "unmeasured",
-        "--target ppfr:dctdp/published/sface --enrol x",
-        "dctdp/as-attacked/arcface-mbf",
-        code="protection",
-        where="dctdp/published/sface",
-    ),
-    validate(
         "quiz-without-attack",
         "--target encoder:sface --enrol x --quiz",
         "map2v",
