@@ -20,7 +20,8 @@ from scipy.stats import binom, chi2, norm
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.ratios import Ratio
-from unface.data import make_identities
+from unface.data import Space, make_identities
+from unface.erase import Projection, certificate
 from unface.erase.gate import fit_gate
 from unface.moments import class_moments
 from unface.verification import verify
@@ -62,10 +63,27 @@ def _face_gate(number: int, alike: float, people: int = 300, images: int = 10) -
     return {"miss rate below its bound": true <= gate.certificate.bound}
 
 
+def _certified(number: int, people: int = 40, train: int = 120, images: int = 4, dim: int = 64) -> dict[str, bool]:
+    """People who differ less and less from direction to direction; the largest Fisher ratio is the first's."""
+    rng = np.random.default_rng(number)
+    between, within = 2 * 0.6 ** np.arange(dim), rng.uniform(0.3, 1.5, dim)
+    identities = np.repeat(np.arange(people + train), images)
+    means = rng.standard_normal((people + train, dim)) * np.sqrt(between)
+    vectors = means[identities] + rng.standard_normal((len(identities), dim)) * np.sqrt(within)
+    judged, true = identities < people, float((between / within).max())
+    plain = Space(None, None, dim, normalised=False)
+    nothing = Projection("isp", np.eye(dim)[:, -1:].copy(), np.ones(1), plain, normalise=False)
+    others = vectors[~judged], identities[~judged]
+    found = certificate(nothing, vectors[judged], identities[judged], train=others).fisher_before
+    return {"largest Fisher ratio above its bound": found.low <= true}
+
+
 CASES: dict[str, Callable[[int], dict[str, bool]]] = {
     "verify, 120 people × 6": _verified,
     "verify, 60 people × 4": lambda number: _verified(number, people=60, images=4, dim=16),
     "verify, 200 people × 3, well apart": lambda number: _verified(number, people=200, images=3, between=1.5),
+    "certificate, 40 people and 120 to learn from": _certified,
+    "certificate, 12 people and 40 to learn from": lambda number: _certified(number, 12, 40, 3, 16),
     "face gate, pictures all but equal": lambda number: _face_gate(number, 0.98),
     "face gate, pictures alike": lambda number: _face_gate(number, 0.7),
     "face gate, independent pictures": lambda number: _face_gate(number, 0.0),

@@ -469,9 +469,13 @@ def _gate_use(projection: Projection, prepared: Prepared) -> GateUse | None:
 
 
 def measured_certificate(projection: Projection, prepared: Prepared) -> Certificate | None:
-    test = prepared.roles.test
+    train, test = (
+        (prepared.embeddings.vectors[role.rows], role.identities)
+        for role in (prepared.roles.train, prepared.roles.test)
+    )
     try:
-        return certificate(projection, prepared.embeddings.vectors[test.rows], test.identities)
+        # Where nobody has the role of fitting alone (the paper variant), erasers were fitted on train people.
+        return certificate(projection, *test, train=train if prepared.split.counts()[Role.FIT] else None)
     except UnfaceError:  # identities that do not differ even before: there is nothing to certify
         return None
 

@@ -211,7 +211,8 @@ def _lines(projection: "Projection", path: Path) -> Iterator[str]:
     people = count(certificate.identities, "identity", "identities")
     left = share(certificate.energy_left)
     yield f"on {people} it was not fitted on: {left} of the variance between identities is left;"
-    yield f"largest Fisher ratio {ratio(certificate.fisher_before)} before, {ratio(certificate.fisher_left)} after"
+    found = f"{ratio(certificate.fisher_before)} before, {ratio(certificate.fisher_left)} after"
+    yield f"largest Fisher ratio at least {found}, in the direction found on other people"
     yield f"this covers {certificate.covers}"
 
 

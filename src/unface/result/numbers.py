@@ -168,8 +168,8 @@ class Certificate:
     """Share of the between-identity variance left by the linear map, without sampling noise."""
     fisher_before: Estimate
     fisher_left: Estimate
-    """Largest ratio of between- to within-identity variance along one direction of the released vectors: chosen on one
-    half of the identities and measured on the other, so that the choice costs no optimism."""
+    """Ratio of between- to within-identity variance along the direction of released vectors in which it was largest on
+    other people (train identities, or the other half). The largest ratio of these people is at least that."""
     covers: str = (
         "linear access to single vectors, on the identities and images it was measured on;"
         " not verification at any false-accept rate, not other data, not non-linear attackers"

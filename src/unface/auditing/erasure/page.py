@@ -152,7 +152,7 @@ def _spectrum_figures(result: AuditResult) -> list[Figure]:
 def _eraser_table(result: AuditResult) -> Table | None:
     """What each eraser is, and what its certificate says."""
     rows = [_row(space.name, space.erasure) for space in result.spaces if space.erasure]
-    columns = ("eraser", "rank", "fitted on", "identity energy left", "largest Fisher ratio", "vectors left empty")
+    columns = ("eraser", "rank", "fitted on", "identity energy left", "Fisher ratio, at least", "vectors left empty")
     caption = "Erasers and controls; certificates are measured on test identities, which no fit of this audit saw"
     return table(caption, columns, rows) if rows else None
 
