@@ -148,20 +148,20 @@ def test_random_labels_of_a_group_are_those_of_its_people(monkeypatch: pytest.Mo
 
 
 def test_the_overall_test_is_that_of_all_labellings() -> None:
-    """The strongest of two views with one question each, for all 20 ways to deal three labels among six people."""
-    views = [np.array([[4.0, 3, 0, 1, 0, 0]]), np.array([[0.0, 1, 2, 0, 0, 1]])]
+    """The strongest of two kinds with one question each, for all 20 ways to deal three labels among six people."""
+    kinds = [np.array([[4.0, 3, 0, 1, 0, 0]]), np.array([[0.0, 1, 2, 0, 0, 1]])]
     every = list(combinations(range(6), 3))
-    sums = np.array([[view[0, list(chosen)].sum() for view in views] for chosen in every])
+    sums = np.array([[kind[0, list(chosen)].sum() for kind in kinds] for chosen in every])
     ranks = (sums[:, None] <= sums).sum(axis=1)  # labellings that are at least as strong
     strongest = ranks.min(axis=1)
     expected = np.mean(strongest <= strongest[every.index((0, 1, 2))])
-    found = overall_test(views, 3, np.zeros(6, np.int64), seed=1)
+    found = overall_test(kinds, 3, np.zeros(6, np.int64), seed=1)
     assert found.p == pytest.approx(expected, abs=0.02)
     assert (found.exact, found.permutations) == (False, 9_999)
-    again = overall_test([np.concatenate([views[0]] * 3)], 3, np.zeros(6, np.int64), seed=1)
+    again = overall_test([np.concatenate([kinds[0]] * 3)], 3, np.zeros(6, np.int64), seed=1)
     assert again.p == pytest.approx(np.mean(sums[:, 0] >= 7), abs=0.02), "one question asked three times is one"
     assert overall_test([np.zeros((1, 6))], 3, np.zeros(6, np.int64)).p == 1.0, "nothing was counted"
-    assert overall_test(views, 3, np.array([1, 1, 1, 2, 2, 2])).p == 1.0, "no label can be exchanged"
+    assert overall_test(kinds, 3, np.array([1, 1, 1, 2, 2, 2])).p == 1.0, "no label can be exchanged"
 
 
 def test_the_overall_test_holds_its_level_and_sees_few_who_stand_out() -> None:

@@ -2,9 +2,9 @@
 
 A list at a false-discovery rate of 5 % names somebody in one clean set in twenty, and several tests at 1 % each reject
 more than 1 % of them. Here every question counts something for each person: faces that are nearest to them, faces that
-copy them, how near the nearest face is. Answers of one kind are added up, as one copied person shows in several of them,
-and the strongest kind is compared with the strongest one when the labels training and holdout are dealt anew, to all
-questions alike. So the level holds however the questions depend on each other, and however synthetic faces cluster:
+copy them, how near the nearest face is. Answers of one kind are added up, as one copied person shows in several of
+them, and the strongest kind is compared with the strongest one when the labels training and holdout are dealt anew, to
+all questions alike. So the level holds however the questions depend on each other, and however synthetic faces cluster:
 faces stay with the person they are near to.
 """
 
