@@ -1,6 +1,6 @@
 """How often intervals hold the truth where people resemble each other, and what the resolution rule says of them.
 
-    python benchmarks/coverage_populations.py [runs]     counts into coverage-populations.json, a table into .txt
+    python benchmarks/coverage_populations.py [runs]     counts in results/, a table in coverage-populations.txt
 
 Gaussian identities as in coverage.py, whose true TAR and threshold follow from a mixture of χ² laws. In clusters half
 of the people are in families whose members lie close together. Wolves lie near the middle and so resemble everybody;
@@ -38,7 +38,8 @@ CLUSTERS = {"families": (5, 0.3), "close families": (10, 0.05)}
 WOLVES = {"wolves": (0.05, 0.15), "rare wolves": (0.01, 0.0)}
 STEADY = {"as many wolves": (0.05, 0.15), "as many rare wolves": (0.01, 0.0)}
 """Share of wolves, and their variance around the middle, as a share of other people's."""
-COUNTS = Path(__file__).with_name("coverage-populations.json")
+HERE = Path(__file__).resolve().parent
+COUNTS = HERE / "results" / "coverage-populations.json"
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,7 @@ def run() -> list[Ratio]:
 
 def count_up(wanted: int) -> dict[str, Counter[str]]:
     """Go on until every case has so many runs."""
+    COUNTS.parent.mkdir(exist_ok=True)
     known = (
         {name: Counter(counts) for name, counts in json.loads(COUNTS.read_text()).items()} if COUNTS.exists() else {}
     )
@@ -220,7 +222,7 @@ def main() -> None:
     """Print and write the table."""
     lines = table(count_up(int(sys.argv[1]) if len(sys.argv) > 1 else 400))
     print("\n".join(lines))
-    COUNTS.with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (HERE / "coverage-populations.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

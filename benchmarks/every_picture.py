@@ -1,6 +1,6 @@
 """What is lost when learning stops at the median number of pictures, on people of known covariance.
 
-    python benchmarks/every_picture.py [runs]     sums into every-picture.json, a table into every-picture.txt
+    python benchmarks/every_picture.py [runs]     sums in results/, a table in every-picture.txt
 
 Half of 200 people have 40 pictures, half 3. Pictures of one person differ far more along some directions than along
 others. Who knows that covariance divides by it, and compares by cosine: an attacker to be measured by. Identity lies
@@ -30,7 +30,8 @@ from unface.seeds import stream
 from unface.threads import one_blas_thread
 
 PEOPLE, MANY, FEW, DIM, RANK, FAR, AT_ONCE = 200, 40, 3, 64, 16, 1e-2, 20
-SUMS = Path(__file__).with_name("every-picture.json")
+HERE = Path(__file__).resolve().parent
+SUMS = HERE / "results" / "every-picture.json"
 MEASURED = {
     "told": "TAR % of cosine after whitening by the true covariance",
     "every": "TAR % of lda that learns from every picture",
@@ -93,6 +94,7 @@ def run() -> list[Ratio]:
 
 def sum_up(wanted: int) -> Mapping[str, float]:
     """Go on until there are so many runs."""
+    SUMS.parent.mkdir(exist_ok=True)
     sums: dict[str, float] = defaultdict(float, json.loads(SUMS.read_text(encoding="utf-8")) if SUMS.exists() else {})
     while sums["runs"] < wanted:
         with one_blas_thread():
@@ -111,7 +113,7 @@ def main() -> None:
     """Print and write the table."""
     lines = table(sum_up(int(sys.argv[1]) if len(sys.argv) > 1 else 400))
     print("\n".join(lines))
-    SUMS.with_suffix(".txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (HERE / "every-picture.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
