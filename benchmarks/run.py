@@ -38,6 +38,8 @@ BENCHMARKS = (
     "ray_speed",
     "trust_coverage",
     "judged",
+    "coverage_populations",
+    "every_picture",
 )
 
 
