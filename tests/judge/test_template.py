@@ -96,6 +96,7 @@ def test_the_floor_of_a_tail_lies_below_what_other_draws_ask_for() -> None:
     assert len(kept.tail.scores) < kept.impostors
     assert kept.replicates(Draws()).min() > kept.tail.floor
     assert kept.resolution is Resolution.RESOLVED
+    assert kept.tail.pairs(np.ones((1, 200)))[0] == pytest.approx(kept.impostors), "as many as were compared"
 
 
 def stated(rates: Sequence[float]) -> tuple[float, float]:

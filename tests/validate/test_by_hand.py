@@ -96,6 +96,27 @@ def test_accepted_comparisons_are_those_of_the_angles() -> None:
     assert shared_fars([judge("own", 15, 32, 40), judge("own", 9, 9)]) == (1e-2, 1e-3)
 
 
+def test_templates_and_pictures_have_thresholds_of_their_own() -> None:
+    """Within 15° for pictures, within 8° for templates: 10° away is the person on a picture alone."""
+    strict = replace(judge("own", 15), template_thresholds=judge("own", 8).thresholds)
+    face = Picture("at 10°", b"at 10")
+    looking = replace(strict, asked={face.sha256: at(10)[0]})
+    nothing = Recovered((10,), np.full((1, 1, 2), np.nan))
+    template = Recovered((10,), at(10).astype(np.float64)[None])
+    shown = replace(template, pictures=((face,),))
+    of_template, of_picture = (
+        judge_recovered(({},), [one, nothing, nothing], FACES, [looking]) for one in (template, shown)
+    )
+    assert of_template.accepted("same")[0, 0, 0, 0].tolist() == [0, 0, 0]
+    assert of_picture.accepted("same")[0, 0, 0, 0].tolist() == [1, 0, 0]
+    shares = [Curve.of(one, 0).share("same", [0], 0, 0) for one in (of_template, of_picture)]
+    assert [None if share is None else share.numerator for share in shares] == [0, 1]
+    panel = Curve(of_template.joined([of_picture]), np.array([[1, 0, 0]]), 0).share("same", [0], 0, 0)
+    assert panel is not None
+    assert panel.numerator == 1, "everybody is judged as what their own setting ends in"
+    assert next(one.other.numerator for one in ceilings(FACES, [looking], 0)) == 1, "a real photo is a picture"
+
+
 def test_more_than_sixteen_people_are_judged_as_few_are() -> None:
     """Forty people 9° apart, two pictures each: a template of each is its own first picture."""
     people = 40
