@@ -127,7 +127,9 @@ class Utility(Part):
         nearest = [row(name, kept) for name, kept in measured if not kept.is_usefulness]
         tables = []
         if useful:
-            caption = "Usefulness before and after; the interval of what is kept is paired"
+            caption = (
+                "Usefulness before and after; the interval of what is kept is paired, and holds for these classes alone"
+            )
             tables.append(table(caption, columns, useful))
         if nearest:
             tables.append(table("Nearest neighbours among the audited pictures; no usefulness", columns, nearest))
