@@ -9,7 +9,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-# Of one projection, evenly spaced: a few are enough to notice.
+# Of one projection: a few are enough to notice.
 _MOST_ROWS = 1 << 16
 _MOST_PROJECTIONS = 32
 _ROWS_AT_ONCE = 4096
@@ -35,7 +35,12 @@ def hashes_to_remember(vectors: NDArray[np.floating]) -> Hashes:
     usable = (lengths > 0) & np.isfinite(lengths)
     some, lengths = some[usable], lengths[usable]
     unit = np.divide(some, lengths[:, None], dtype=np.float64)
-    return np.unique(np.concatenate([hashes(some), hashes(unit)]))
+    return fewest(hashes(some), hashes(unit))
+
+
+def fewest(known: Hashes, more: Hashes) -> Hashes:
+    """Both, or the smallest of them: a sample of the rows that stays as large however long a stream is."""
+    return np.union1d(known, more)[:_MOST_ROWS]
 
 
 class Remembered:
@@ -52,7 +57,7 @@ class Remembered:
         """Remember further rows of a projection."""
         with self._lock:
             known = self._known.pop(mark, np.empty(0, np.uint64))
-            self._known[mark] = np.union1d(known, rows)[: 4 * _MOST_ROWS]
+            self._known[mark] = fewest(known, rows)
             while len(self._known) > _MOST_PROJECTIONS:
                 self._known.popitem(last=False)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.probe.small import people, roles_of
-from unface.metrics import Scheme, difference_interval, effective_trials, identity_weights, rate_interval
+from unface.metrics import Scheme, effective_trials, identity_weights, paired_interval, rate_interval
 from unface.pairs import Mated
 from unface.probe import (
     Bootstrap,
@@ -110,9 +110,10 @@ def test_replicates_with_unchanged_weights_are_the_rate_itself_also_with_pairs_w
 
 def test_a_difference_has_the_interval_of_its_paired_replicates() -> None:
     before, after = measured(), measure(trial(), 0.02, weights(), PLAN)
-    paired = after.replicates.less(before.replicates)
+    paired, changes = after.replicates.less(before.replicates), after.by_person - before.by_person
+    assert changes.sum() == pytest.approx(after.tar - before.tar)
     for level in (0.8, 0.95):
-        assert difference(before, after, level)[1] == difference_interval(after.tar - before.tar, paired, level)
+        assert difference(before, after, level)[1] == paired_interval(changes, paired, ROLES.test.count, level)
     assert difference(before, after)[1].level == 0.95
 
 

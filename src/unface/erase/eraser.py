@@ -14,7 +14,7 @@ from unface.data import EmbeddingSet, Space
 from unface.erase.fitted_on import FittedOn
 from unface.erase.projection import Projection
 from unface.errors import UnfaceError
-from unface.fitted import FITTED, Hashes, hashes_to_remember
+from unface.fitted import FITTED, Hashes, fewest, hashes_to_remember
 from unface.moments import MomentStream
 from unface.threads import one_blas_thread
 
@@ -143,7 +143,7 @@ class Eraser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):  # typ
         if not self._remembers:
             return
         rows = hashes_to_remember(vectors)
-        self._rows = rows if reset or self._rows is None else np.union1d(self._rows, rows)
+        self._rows = rows if reset or self._rows is None else fewest(self._rows, rows)
 
 
 class ClosedFormEraser(Eraser):
