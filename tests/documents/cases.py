@@ -293,7 +293,7 @@ def documents() -> dict[str, Document]:
         "audit/passed": Document(raw_audit, {"far": 1e-4, "tar_max": 0.1}, "inconclusive"),
         "audit/invalid": Document(invalid_audit, PASSES, "inconclusive"),
         "audit/invalid-no-policy": Document(_broken_audit, state="inconclusive"),
-        "audit/uneven": Document(_uneven_audit),
+        "audit/uneven": Document(_uneven_audit, state="warned"),
         "audit/coarse": Document(_coarse_audit, UNKNOWN, "inconclusive"),
         "audit/empty": Document(_bare_audit),
         "audit/two-erasers": Document(_two_erasers, {**PASSES, "space": "isp"}, "passed"),
