@@ -11,7 +11,7 @@ Path = tuple[str, ...]
 # Fields that say which item of a list this is, in the order in which a reader would say them.
 NAMES = """
     name space attack judge view set fit_on tested_on fitted_on method eraser attribute group target condition scheme
-    recogniser encoder trait region source on measure about probe control rank k first second album far fpir gallery
+    recogniser encoder trait region source on measure about probe control rank gallery k first second album far fpir
     queries against against_probe what where at number person identity id file key test applies_to strength mask
     fit_identities identities people kind epoch step loss photo mode axis x similarity over ruleId
     ridge prior sigma pictures share
