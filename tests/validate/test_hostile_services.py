@@ -129,7 +129,7 @@ ENCODED = {
     "base64-for-urls": base64.urlsafe_b64encode(KEY.encode()).decode().rstrip("="),
 }
 PLACES: dict[str, Callable[[str], bytes]] = {
-    "reason": lambda said: f"HTTP/1.1 403 {said}\r\nContent-Length: 0\r\n\r\n".encode(),
+    "reason": lambda said: f"HTTP/1.1 403 {said}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode(),
     "refusal": lambda said: body(403, said),
     "error": lambda said: body(500, said),
     "no-json": lambda said: body(200, said),
@@ -142,7 +142,7 @@ PLACES: dict[str, Callable[[str], bytes]] = {
 
 
 def body(status: int, said: str) -> bytes:
-    return f"HTTP/1.1 {status} X\r\nContent-Length: {len(said.encode())}\r\n\r\n{said}".encode()
+    return f"HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {len(said.encode())}\r\n\r\n{said}".encode()
 
 
 @pytest.mark.parametrize("encoding", ENCODED)
@@ -186,7 +186,8 @@ def test_every_sending_that_was_put_off_is_in_the_ledger(tmp_path: Path, status:
     """The pictures left this machine: the operator sees seven of them, and so does who reads the ledger."""
     arrived: list[bytes] = []
     with answering(
-        once(f"HTTP/1.1 {status} Later\r\nContent-Length: 0\r\n".encode() + header + b"\r\n"), arrived
+        once(f"HTTP/1.1 {status} Later\r\nConnection: close\r\nContent-Length: 0\r\n".encode() + header + b"\r\n"),
+        arrived,
     ) as url:
         session, saved = asked(tmp_path, url)
     assert len(arrived) == 7

@@ -43,6 +43,7 @@ from unface.seeds import stream
 Seen = dict[str, NDArray[np.float32]]
 """By judge: unit vectors of pictures; zeros where it found no face."""
 _PARTS = f"{OWN}/inverted"
+_FORMAT = 2  # of a part; the first one kept thresholds without the people who set them
 _CONTROL_KINDS = ("random", "pca")
 _TOO_MANY = 10  # times the FAR: reconstructions that pass for strangers so often show that thresholds do not fit
 
@@ -278,6 +279,7 @@ class Batch:
         arrays: dict[str, NDArray[np.generic]] = {f"seen {judge}": vectors for judge, vectors in self.seen.items()}
         arrays["reached"] = self.reached
         arrays["recogniser"] = np.array(self.recogniser or "")
+        arrays["format"] = np.array(_FORMAT)
         for number, one in enumerate(self.thresholds):
             own = f"threshold {number}"
             arrays[own] = np.array([one.far, one.cosine, one.impostors, one.false_accepts, one.tail.floor])
@@ -300,6 +302,8 @@ class Batch:
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as file:
                 arrays = dict(file)
+            if int(arrays["format"]) != _FORMAT:
+                return None
             targets, seconds, *counted = arrays["ledger"].tolist()
             ledger = Ledger(int(targets), seconds=seconds)
             ledger.passes = dict(zip(ledger.passes, map(int, counted), strict=True))
