@@ -20,10 +20,12 @@ from scipy.stats import binom, chi2, norm
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.ratios import Ratio
-from unface.data import Space, make_identities
+from unface.data import EmbeddingSet, Space, make_identities
 from unface.erase import Projection, certificate
 from unface.erase.gate import fit_gate
 from unface.moments import class_moments
+from unface.result.numbers import Kept
+from unface.utility import kept, labelled_task
 from unface.verification import verify
 
 RUNS = 400
@@ -78,6 +80,33 @@ def _certified(number: int, people: int = 40, train: int = 120, images: int = 4,
     return {"largest Fisher ratio above its bound": found.low <= true}
 
 
+def _retained(number: int, classes: int = 6, bursts: int = 20, dim: int = 12) -> dict[str, bool]:
+    """k-NN and linear probe after a random subspace is removed; test pictures come in bursts of five of one scene."""
+    values = {one.measure: one.retained for one in _in_bursts(number, classes, bursts, dim)}
+    return {name: values[name].low <= true <= values[name].high for name, true in _TRULY_RETAINED.items()}
+
+
+# The mean of 2,000 other draws of the same classes: numbers 10,000 to 11,999.
+_TRULY_RETAINED = {"knn": 0.9668, "linear": 0.9768}
+
+
+def _in_bursts(number: int, classes: int, bursts: int, dim: int) -> list[Kept]:
+    drawn, rng = np.random.default_rng(9), np.random.default_rng((7, number))
+    means = drawn.standard_normal((classes, dim))
+    removed = np.linalg.qr(drawn.standard_normal((dim, 3)))[0]
+    of_burst = np.repeat(np.arange(classes), bursts)
+    scenes = means[of_burst] + 1.2 * rng.standard_normal((len(of_burst), dim))
+    burst = np.repeat(np.arange(len(scenes)), 5)
+    vectors = (scenes[burst] + 0.15 * rng.standard_normal((len(burst), dim))).astype(np.float32)
+    names, ids = [f"c{one}" for one in of_burst[burst]], [f"{row:05d}" for row in range(len(burst))]
+    labels = {"group": burst.astype(str), "split": np.where(burst % 2, "train", "test")}
+    task = labelled_task(EmbeddingSet.from_arrays(vectors, names, ids=ids, labels=labels))
+    left = task.vectors - (task.vectors @ removed) @ removed.T
+    erased = (left / np.linalg.norm(left, axis=1, keepdims=True)).astype(np.float32)
+    both = zip(task.outcomes(task.vectors), task.outcomes(erased), strict=True)
+    return [kept(before, after) for before, after in both]
+
+
 CASES: dict[str, Callable[[int], dict[str, bool]]] = {
     "verify, 120 people × 6": _verified,
     "verify, 60 people × 4": lambda number: _verified(number, people=60, images=4, dim=16),
@@ -87,6 +116,7 @@ CASES: dict[str, Callable[[int], dict[str, bool]]] = {
     "face gate, pictures all but equal": lambda number: _face_gate(number, 0.98),
     "face gate, pictures alike": lambda number: _face_gate(number, 0.7),
     "face gate, independent pictures": lambda number: _face_gate(number, 0.0),
+    "retained, bursts of five": _retained,
 }
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -305,3 +306,41 @@ def test_a_copy_column_makes_a_copy_task_and_nothing_else_a_labelled_one() -> No
     assert (
         found.test.tolist() == labelled_task(classes(), seed=3).test.tolist() != labelled_task(classes()).test.tolist()
     )
+
+
+def in_bursts(times: int, seed: int = 3) -> EmbeddingSet:
+    """Rows of six classes that overlap, each of them ``times`` times, with the burst that it belongs to."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat(np.arange(6), 30)
+    rows = rng.standard_normal((6, 8))[codes] + 1.5 * rng.standard_normal((len(codes), 8))
+    # The same fifth of the bursts is tested, however often each is repeated.
+    split = np.where(np.arange(len(codes)) % 5 == 0, "test", "train")
+    repeated = np.repeat(np.arange(len(codes)), times)
+    labels = {"group": np.array([f"burst {row}" for row in repeated]), "split": split[repeated]}
+    ids = [f"{row:03d}-{number}" for number, row in enumerate(repeated)]
+    vectors = rows[repeated].astype(np.float32)
+    names = [f"c{code}" for code in codes[repeated]]
+    return EmbeddingSet.from_arrays(vectors, names, ids=ids, labels=labels, source="b")
+
+
+def test_a_burst_of_one_scene_counts_as_one_row() -> None:
+    """Every row five times tells nothing new: intervals stay; without the column they shrink to less than a half."""
+    alone, five = (labelled_task(in_bursts(times), k=1) for times in (1, 5))
+    before, after = (measured(task)["knn"] for task in (alone, five))
+    assert len(after.per_query) == 5 * len(before.per_query)
+    one, many = kept(before, before).raw, kept(after, after).raw
+    assert (many.value, many.low, many.high) == pytest.approx((one.value, one.low, one.high), abs=0.01)
+    unknown = Outcome("knn", "b", after.per_query, np.arange(len(after.per_query)))
+    short = kept(unknown, unknown).raw
+    assert short.high - short.low < (one.high - one.low) / 2
+
+
+def test_a_burst_is_never_both_learned_from_and_asked() -> None:
+    made = in_bursts(5)
+    drawn = replace(made, labels={"group": made.labels["group"]})
+    task = labelled_task(drawn)
+    groups, tested = task.groups, np.zeros(len(task.groups), bool)
+    tested[task.test] = True
+    assert not set(groups[tested]) & set(groups[~tested])
+    assert not set(groups[task.train][task.held]) & set(groups[task.train][~task.held])
+    assert np.bincount(task.classes[tested]).tolist() == [30] * 6, "a fifth of each class"

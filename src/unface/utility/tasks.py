@@ -20,6 +20,7 @@ from unface.threads import one_blas_thread, parallel_map
 from unface.utility.ranking import nearest, rank_copies
 
 _COPY_COLUMN = "copy_of"
+_GROUP_COLUMN = "group"
 _COPY_DEPTHS = (1, 5, 10)
 _PARTS = {"train": False, "test": True, "val": True, "validation": True}
 _ASIDE = 0.2
@@ -78,12 +79,16 @@ def utility_tasks(embeddings: EmbeddingSet, seed: int = 0) -> tuple[Task, ...]:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTask:
-    """Train rows vote for and are fitted to the classes of test rows; each test row is a query of its own."""
+    """Train rows vote for and are fitted to the classes of test rows.
+
+    Its intervals are for these classes: other classes may keep more or less.
+    """
 
     on: str
     notes: tuple[str, ...]
     vectors: NDArray[np.float32]
     classes: NDArray[np.int64]
+    groups: NDArray[np.int64]  # rows that share a number are not independent
     train: NDArray[np.int64]
     test: NDArray[np.int64]
     held: NDArray[np.bool_]  # of the train rows, those on which the linear probe chooses its α
@@ -100,26 +105,36 @@ class LabelledTask:
 
     def _outcome(self, measure: str, predicted: NDArray[np.int64]) -> Outcome:
         right = (predicted == self.classes[self.test]).astype(np.float64)
-        return Outcome(measure, self.on, right, np.arange(len(right)))
+        return Outcome(measure, self.on, right, self.groups[self.test])
 
 
 def labelled_task(embeddings: EmbeddingSet, *, k: int = 10, seed: int = 0, split_column: str = "split") -> LabelledTask:
-    """Split by the column of words if it is there (train; test, val or validation), else at random in each class."""
+    """Split by the column of words if it is there (train; test, val or validation), else at random in each class.
+
+    Rows with the same word in a column ``group`` (a burst, a video) are drawn together, and count as one in intervals.
+    """
     ordered = _by_id(embeddings)
     if len(ordered.names) < 2:
         raise UnfaceError(f"{ordered.source}: all rows are of one class; at least two are needed")
     notes: tuple[str, ...] = ()
+    groups = None
+    if _GROUP_COLUMN in ordered.labels:
+        words = as_text(ordered.labels[_GROUP_COLUMN], f"{ordered.source}: {_GROUP_COLUMN!r}")
+        groups = np.unique(words, return_inverse=True)[1].astype(np.int64)
     if split_column in ordered.labels:
         in_test = _given_split(ordered, split_column)
     else:
-        in_test = set_aside(ordered.identities, stream(seed, "utility", "split"))
+        in_test = set_aside(ordered.identities, stream(seed, "utility", "split"), groups)
         notes = (f"no column {split_column!r}: {in_test.sum()} of {len(in_test)} rows were drawn for the test",)
     _require_both(ordered, in_test)
     train, test = np.flatnonzero(~in_test), np.flatnonzero(in_test)
     if not 1 <= k <= len(train):
         raise UnfaceError(f"{ordered.source}: k is {k} with {len(train)} train rows; expected 1 to {len(train)}")
-    held = set_aside(ordered.identities[train], stream(seed, "utility", "held"))
-    return LabelledTask(ordered.source, notes, ordered.vectors, ordered.identities, train, test, held, k)
+    held = set_aside(
+        ordered.identities[train], stream(seed, "utility", "held"), None if groups is None else groups[train]
+    )
+    apart = np.arange(len(ordered)) if groups is None else groups
+    return LabelledTask(ordered.source, notes, ordered.vectors, ordered.identities, apart, train, test, held, k)
 
 
 def majority(classes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -132,16 +147,33 @@ def majority(classes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(classes[np.arange(len(classes)), winner])
 
 
-def set_aside(classes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """A fifth of the rows of each class, drawn at random: at least one, but none of a class that has only one."""
+def set_aside(
+    classes: NDArray[np.int64], rng: np.random.Generator, groups: NDArray[np.int64] | None = None
+) -> NDArray[np.bool_]:
+    """A fifth of the rows of each class, drawn at random: at least one, but none of a class that has only one.
+
+    Groups are drawn whole, while their classes want more rows and keep some to learn from.
+    """
     chosen = np.zeros(len(classes), bool)
     # Shuffled, then sorted by class: each class's rows come in an order of their own.
     shuffled = rng.permutation(len(classes))
     rows = shuffled[np.argsort(classes[shuffled], kind="stable")]
     sizes = np.bincount(classes)
-    rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     wanted = np.where(sizes < 2, 0, np.maximum(1, np.rint(_ASIDE * sizes)))
-    chosen[rows[rank < np.repeat(wanted, sizes)]] = True
+    if groups is None or len(np.unique(groups)) == len(groups):
+        rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        chosen[rows[rank < np.repeat(wanted, sizes)]] = True
+        return chosen
+    numbers, counts = np.unique(groups, return_counts=True)
+    parts = np.split(np.argsort(groups, kind="stable"), np.cumsum(counts)[:-1])
+    members = dict(zip(numbers.tolist(), parts, strict=True))
+    left = sizes.copy()
+    for group in dict.fromkeys(groups[rows].tolist()):
+        within, taken = np.unique(classes[members[group]], return_counts=True)
+        if (wanted[within] > 0).all() and (taken < left[within]).all():
+            chosen[members[group]] = True
+            left[within] -= taken
+            wanted[within] -= taken
     return chosen
 
 
