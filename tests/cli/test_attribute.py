@@ -92,7 +92,8 @@ def test_two_encoders_and_a_projection_leave_three_files(tmp_path: Path, faces: 
     # The table
     fii = found["encoders"][0]["spaces"][0]["fii"]["index"]
     assert f"{fii['value']:+.3f}".replace("-", "−") in done.out
-    assert "cells: 8 of 9 " in done.out
+    said = " ".join(done.out.split())
+    assert all(counted in said for counted in ("cells: 8 of 9 ", "4 people", "8 pairs", "1 (no face)")), said
     # The page is that of the file alone, without a picture
     page = (out / "attribution.html").read_text(encoding="utf-8")
     assert page == documents.page(AttributionResult.model_validate_json(text))
