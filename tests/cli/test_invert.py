@@ -54,8 +54,9 @@ def test_a_folder_of_people_is_inverted_with_controls_and_faces_only_on_request(
     options = ("--judge", "sface", "--attack", LITTLE, "--projection", tmp_path / "mine.safetensors")
     (tmp_path / "policy.toml").write_text('[[require]]\ninverted_max = 0.05\nfar = 1e-2\nspace = "mine"\n')
     done = invert(people, tmp_path / "out", *options, "--policy", tmp_path / "policy.toml")
-    assert done.code == 4, done.err
-    assert 'class="decision inconclusive"' in (tmp_path / "out" / "inversion.html").read_text(encoding="utf-8")
+    # Too few people for a resolved rate: it fails if all of the interval lies beyond the limit, and never passes.
+    verdict = {3: "failed", 4: "inconclusive"}[done.code]
+    assert f'class="decision {verdict}"' in (tmp_path / "out" / "inversion.html").read_text(encoding="utf-8")
     result = InversionResult.load(tmp_path / "out" / "inversion.json")
     assert [cell.space for cell in result.cells] == ["raw", "mine", "random 100"]
     assert [one.name for one in result.judges] == ["sface"]
