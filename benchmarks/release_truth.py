@@ -67,7 +67,7 @@ class Case:
     faces_each: int = 1
     """Faces of each synthetic person."""
     planted: int = 0
-    """Training people of whom one picture is copied."""
+    """Training people who have one picture copied."""
     noise: float = 0.15
     share: float | None = None
     """The chance of a synthetic person to be a copy, for the coverage of intervals."""
@@ -131,7 +131,7 @@ def draw(case: Case, rng: np.random.Generator) -> Drawn:
 
 
 def run_once(case: Case, number: int) -> dict[str, bool]:
-    """What one draw is told, and which intervals hold their truth."""
+    """The verdict on one draw, and which of its intervals hold the truth."""
     name = int.from_bytes(case.name.encode(), "little")
     rng = np.random.default_rng([number, name])
     given = draw(case, rng)

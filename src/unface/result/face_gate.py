@@ -34,7 +34,7 @@ class GateCertificate:
 
 
 def people_needed(miss: float) -> int:
-    """Held-out people for whom a threshold that misses none of them has a bound of ``miss``."""
+    """How many held-out people give a bound of ``miss`` when the threshold misses none of them."""
     return math.ceil(math.log(1 - LEVEL) / math.log1p(-miss))
 
 
